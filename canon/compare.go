@@ -30,12 +30,11 @@ func (p *Profile) Compare(a, b string) (Comparison, error) {
 		return c, fmt.Errorf("cannot compare; second URL: %w", err)
 	}
 	c.Same = c.A.Canonical == c.B.Canonical
-	q, isQiita := p.engine.(*qiita)
 	switch {
-	case isQiita && c.Same:
-		c.Rules = q.smallest(a, b, 0, q.firing(q.onFor(a), a, b)) // one form, one site
-	case isQiita:
-		c.Missing = q.missing(a, b)
+	case p.qiita != nil && c.Same:
+		c.Rules = p.qiita.smallest(a, b, 0, p.qiita.firing(p.qiita.onFor(a), a, b)) // one form, one site
+	case p.qiita != nil:
+		c.Missing = p.qiita.missing(a, b)
 	case c.Same:
 		c.Rules = rulesOf(c.A, c.B)
 	}
@@ -132,21 +131,4 @@ func (q *qiita) choose(a, b string, set ruleSet, ids []ruleID, size int) (ruleSe
 		}
 	}
 	return 0, false
-}
-
-func (s ruleSet) ids() (ids []ruleID) {
-	for id := range ruleCount {
-		if s.has(id) {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
-
-func (s ruleSet) names() []Rule {
-	names := []Rule{}
-	for _, id := range s.ids() {
-		names = append(names, rules[id].Rule)
-	}
-	return names
 }

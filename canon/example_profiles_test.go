@@ -3,7 +3,6 @@ package canon_test
 import (
 	"fmt"
 
-	"github.com/PuerkitoBio/purell"
 	"github.com/firstseen/firstseen/canon"
 )
 
@@ -40,24 +39,17 @@ func ExampleParseProfile() {
 
 // A crawler that used purell keeps its keys.
 func ExamplePurell() {
-	p := canon.Purell(purell.FlagsUsuallySafeGreedy | purell.FlagRemoveFragment)
+	p, err := canon.Purell("FlagsUsuallySafeGreedy,FlagRemoveFragment")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	form, err := p.Canonicalize("HTTP://Example.com:80/a/b/#top")
 	fmt.Println(form, err)
 	fmt.Println(p)
 	// Output:
 	// http://example.com/a/b <nil>
 	// purell:usually-safe-greedy,remove-fragment
-}
-
-// The form that is hashed for an exclusion list, with its query.
-func ExampleAppendHashed() {
-	form, parts, err := canon.AppendHashed(nil, []byte("HTTP://Example.com:080/a%62c/index.html?Q=1#top"), canon.HashedOptions{
-		Variant:   canon.HashedVariantN,
-		KeepQuery: true,
-	})
-	fmt.Printf("%s %+v %v\n", form, parts, err)
-	// Output:
-	// http://example.com/abc/?Q=1 {Query:true Fragment:false} <nil>
 }
 
 // What an old crawl kept apart and an archive looks up as one.

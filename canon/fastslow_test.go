@@ -8,7 +8,7 @@ import (
 // checkFastIsSlow holds both ways of a profile to the answer of the slow path alone.
 func checkFastIsSlow(t *testing.T, p *Profile, raw []byte) {
 	t.Helper()
-	q := p.engine.(*qiita)
+	q := p.qiita
 	want, wantErr := q.run(string(raw), q.onFor(string(raw)), nil)
 	if wantErr != nil {
 		want = ""

@@ -35,13 +35,3 @@ func TestC14NKeepsItsFaults(t *testing.T) {
 		}
 	}
 }
-
-func TestPyLower(t *testing.T) {
-	for in, want := range map[string]string{
-		"ABCé": "abcé", "İ": "i̇", "Σ": "σ", "ΑΣ": "ας", "ΑΣ.Β": "ασ.β", "ΑΣΒ": "ασβ", "Α.Σ:": "α.ς:", "\xffA": "\xffa",
-	} {
-		if got := pyLower(in); got != want {
-			t.Errorf("%q: got %q; want %q", in, got, want)
-		}
-	}
-}

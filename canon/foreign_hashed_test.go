@@ -5,6 +5,9 @@ import (
 	"errors"
 	"regexp"
 	"testing"
+
+	"github.com/firstseen/firstseen/internal/hashedform"
+	"github.com/firstseen/firstseen/internal/whatwg"
 )
 
 // hashedRow is a row of the set hashed_uri.
@@ -19,23 +22,23 @@ type hashedRow struct {
 func TestHashedVectors(t *testing.T) {
 	eachRow(t, "hashed_uri", func(t *testing.T, r hashedRow) {
 		if r.Error != "" {
-			if _, _, err := AppendHashed(nil, []byte(r.Input), HashedOptions{}); !errors.Is(err, ErrURL) {
+			if _, _, err := hashedform.Append(nil, []byte(r.Input), hashedform.Options{}); !errors.Is(err, ErrURL) {
 				t.Errorf("%s: %q: got error %v; want %v", r.ID, r.Input, err, ErrURL)
 			}
 			return
 		}
 		for _, c := range []struct {
 			name, want string
-			o          HashedOptions
+			o          hashedform.Options
 		}{
-			{"basic", r.Basic, HashedOptions{}},
-			{"n", r.N, HashedOptions{Variant: HashedVariantN}},
-			{"p", r.P, HashedOptions{Variant: HashedVariantP}},
-			{"n_literal", r.NLiteral, HashedOptions{Variant: HashedVariantN, Literal: true}},
-			{"p_literal", r.PLiteral, HashedOptions{Variant: HashedVariantP, Literal: true}},
+			{"basic", r.Basic, hashedform.Options{}},
+			{"n", r.N, hashedform.Options{Variant: hashedform.N}},
+			{"p", r.P, hashedform.Options{Variant: hashedform.P}},
+			{"n_literal", r.NLiteral, hashedform.Options{Variant: hashedform.N, Literal: true}},
+			{"p_literal", r.PLiteral, hashedform.Options{Variant: hashedform.P, Literal: true}},
 		} {
-			got, parts, err := AppendHashed([]byte("kept "), []byte(r.Input), c.o)
-			if string(got) != "kept "+c.want || parts != (HashedParts{}) || err != nil {
+			got, parts, err := hashedform.Append([]byte("kept "), []byte(r.Input), c.o)
+			if string(got) != "kept "+c.want || parts != (hashedform.Parts{}) || err != nil {
 				t.Errorf("%s: %s of %q: got %q, %v, %v; want %q (rulings %v)", r.ID, c.name, r.Input, got, parts, err, c.want, r.Rulings)
 			}
 		}
@@ -43,27 +46,27 @@ func TestHashedVectors(t *testing.T) {
 }
 
 func TestHashedKeepsPartsOnRequest(t *testing.T) {
-	both := func(v HashedVariant) HashedOptions {
-		return HashedOptions{Variant: v, KeepQuery: true, KeepFragment: true}
+	both := func(v hashedform.Variant) hashedform.Options {
+		return hashedform.Options{Variant: v, KeepQuery: true, KeepFragment: true}
 	}
 	for _, c := range []struct {
 		in    string
-		o     HashedOptions
+		o     hashedform.Options
 		want  string
-		parts HashedParts
+		parts hashedform.Parts
 	}{
-		{"http://h/?Q=%41#F", both(HashedBasic), "http://h/?Q=%41#F", HashedParts{true, true}},
-		{"http://h/?Q=%41#F", both(HashedVariantN), "http://h/?Q=A#F", HashedParts{true, true}},
-		{"http://h/?Q=%41#F", both(HashedVariantP), "http://h?q=a#f", HashedParts{true, true}},
-		{"http://h/?Q=%41#F", HashedOptions{Variant: HashedVariantN, KeepQuery: true, Literal: true}, "http://h/?Q=%41", HashedParts{Query: true}},
-		{"http://h/?Q#F", HashedOptions{Variant: HashedVariantN, KeepFragment: true}, "http://h/#F", HashedParts{Fragment: true}},
-		{"http://h/?#", both(HashedBasic), "http://h/?#", HashedParts{true, true}},
-		{"http://h/?#", both(HashedVariantN), "http://h/", HashedParts{}},
-		{"http://h/#a?b", both(HashedVariantN), "http://h/#a?b", HashedParts{Fragment: true}},
-		{"mailto:X@y?S#F", both(HashedVariantP), "mailto:X@y?S#F", HashedParts{Fragment: true}},
-		{"http://h", both(HashedVariantN), "http://h", HashedParts{}},
+		{"http://h/?Q=%41#F", both(hashedform.Basic), "http://h/?Q=%41#F", hashedform.Parts{Query: true, Fragment: true}},
+		{"http://h/?Q=%41#F", both(hashedform.N), "http://h/?Q=A#F", hashedform.Parts{Query: true, Fragment: true}},
+		{"http://h/?Q=%41#F", both(hashedform.P), "http://h?q=a#f", hashedform.Parts{Query: true, Fragment: true}},
+		{"http://h/?Q=%41#F", hashedform.Options{Variant: hashedform.N, KeepQuery: true, Literal: true}, "http://h/?Q=%41", hashedform.Parts{Query: true}},
+		{"http://h/?Q#F", hashedform.Options{Variant: hashedform.N, KeepFragment: true}, "http://h/#F", hashedform.Parts{Fragment: true}},
+		{"http://h/?#", both(hashedform.Basic), "http://h/?#", hashedform.Parts{Query: true, Fragment: true}},
+		{"http://h/?#", both(hashedform.N), "http://h/", hashedform.Parts{}},
+		{"http://h/#a?b", both(hashedform.N), "http://h/#a?b", hashedform.Parts{Fragment: true}},
+		{"mailto:X@y?S#F", both(hashedform.P), "mailto:X@y?S#F", hashedform.Parts{Fragment: true}},
+		{"http://h", both(hashedform.N), "http://h", hashedform.Parts{}},
 	} {
-		got, parts, err := AppendHashed(nil, []byte(c.in), c.o)
+		got, parts, err := hashedform.Append(nil, []byte(c.in), c.o)
 		if string(got) != c.want || parts != c.parts || err != nil {
 			t.Errorf("%q, %+v: got %q, %v, %v; want %q, %v", c.in, c.o, got, parts, err, c.want, c.parts)
 		}
@@ -76,7 +79,7 @@ var tame = regexp.MustCompile(`(?s)^[^:]*:([^/]|/([^/]|$)|//([^/?#:@]+@)?([^/?#:
 
 func hasStrayPercent(s []byte) bool {
 	for i := range s {
-		if s[i] == '%' && !isEscape(s, i) {
+		if s[i] == '%' && !whatwg.IsEscape(s, i) {
 			return true
 		}
 	}
@@ -91,9 +94,9 @@ func FuzzHashed(f *testing.F) {
 	}
 	eachMutant(func(raw []byte, bits uint32) { f.Add(raw, uint8(bits)) })
 	f.Fuzz(func(t *testing.T, raw []byte, bits uint8) {
-		o := HashedOptions{Variant: HashedVariant(bits % 3), KeepQuery: bits&4 != 0, KeepFragment: bits&8 != 0, Literal: bits&16 != 0}
+		o := hashedform.Options{Variant: hashedform.Variant(bits % 3), KeepQuery: bits&4 != 0, KeepFragment: bits&8 != 0, Literal: bits&16 != 0}
 		before := bytes.Clone(raw)
-		once, _, err := AppendHashed(nil, raw, o)
+		once, _, err := hashedform.Append(nil, raw, o)
 		if !bytes.Equal(raw, before) {
 			t.Fatalf("input changed from %q to %q", before, raw)
 		}
@@ -103,11 +106,11 @@ func FuzzHashed(f *testing.F) {
 		if len(once) > len(raw) {
 			t.Errorf("%q: got %q; want nothing longer", raw, once)
 		}
-		twice, _, err := AppendHashed(nil, once, o)
+		twice, _, err := hashedform.Append(nil, once, o)
 		if err != nil {
 			t.Errorf("%q: canonical form %q: %v", raw, once, err)
 		}
-		if o.Variant == HashedVariantP || o.Variant == HashedVariantN && (hasStrayPercent(raw) || !tame.Match(raw)) {
+		if o.Variant == hashedform.P || o.Variant == hashedform.N && (hasStrayPercent(raw) || !tame.Match(raw)) {
 			return
 		}
 		if !bytes.Equal(once, twice) {

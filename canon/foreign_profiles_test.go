@@ -8,16 +8,16 @@ import (
 	"github.com/PuerkitoBio/purell"
 )
 
-// foreign returns every profile of this kind, by its name as typed.
-func foreign() map[string]*Profile {
+// foreignProfiles returns every profile of this kind, by its name as typed.
+func foreignProfiles(t testing.TB) map[string]*Profile {
 	return map[string]*Profile{
 		"hashed-n": HashedN(), "hashed-p": HashedP(), "c14n": C14N(), "scrapy": Scrapy(), "safebrowsing": SafeBrowsing(),
-		"surt": SURT(), "none": None(), "purell:all-greedy": Purell(purell.FlagsAllGreedy),
+		"surt": SURT(), "none": None(), "purell:all-greedy": purellOf(t, purell.FlagsAllGreedy),
 	}
 }
 
 func TestSecondaryProfilesAsTyped(t *testing.T) {
-	for typed, want := range foreign() {
+	for typed, want := range foreignProfiles(t) {
 		p, err := ParseProfile(typed)
 		if err != nil || p.String() != typed || p.Version() != want.Version() || p.Name() != strings.SplitN(typed, ":", 2)[0] {
 			t.Errorf("%s: got %v, %v; want it back", typed, p, err)
@@ -45,7 +45,7 @@ func FuzzSecondaryProfiles(f *testing.F) {
 	for _, s := range []string{"", "http://U:P@Ä.example:080/%2e%2E//x;y?b=%41&a#f", "\xff\x00", "x:", "[::", "http://[::1%é]", "http://xn--bcé-İkva.ch/", "1.2.3.4:5/(S(0123456789abcdefghijklmn))/a.aspx"} {
 		f.Add(s)
 	}
-	profiles := foreign()
+	profiles := foreignProfiles(f)
 	eachMutant(func(raw []byte, _ uint32) { f.Add(string(raw)) })
 	f.Fuzz(func(t *testing.T, raw string) {
 		for name, p := range profiles {
@@ -80,5 +80,17 @@ func checkPromises(t *testing.T, name string, p *Profile, raw string) {
 			t.Errorf("%s of %q: got step %+v after %q; want a chain of changes", name, raw, s, last)
 		}
 		last = s.After
+	}
+}
+
+func TestNoneKeepsAnyBytes(t *testing.T) {
+	for _, in := range []string{"", " HTTP://H:80/%61#f\n", "\xff\x00"} {
+		e, err := None().Explain(in)
+		if err != nil || e.Canonical != in || len(e.Steps) != 0 {
+			t.Errorf("%q: got %+v, %v; want it unchanged", in, e, err)
+		}
+		if got, err := None().AppendCanonical([]byte("kept "), []byte(in)); string(got) != "kept "+in || err != nil {
+			t.Errorf("%q: got %q, %v", in, got, err)
+		}
 	}
 }

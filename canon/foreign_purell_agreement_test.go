@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/PuerkitoBio/purell"
+
+	"github.com/firstseen/firstseen/internal/whatwg"
 )
 
 // nearestFlags are the flags of purell that come nearest to qiita.
@@ -23,7 +25,7 @@ var agreement = regexp.MustCompile(`(?i)^https?://[a-z0-9_.-]+(:([1-9][0-9]{0,3}
 func excluded(raw string) bool {
 	in := cutRaw(raw)
 	host := strings.ToLower(in.host)
-	return strings.Contains(host, "xn--") || endsInNumber(host) || strings.Trim(host, ".") != host || strings.Contains(host, "..") ||
+	return strings.Contains(host, "xn--") || whatwg.EndsInNumber(host) || strings.Trim(host, ".") != host || strings.Contains(host, "..") ||
 		escapesAny(in.path, reservedInPath) || onlyOf(in.query, "&") && in.query != "" || strings.Contains(in.query, "%20") ||
 		!plainNames(in.query) || !plainValues(in.query) || repeatsWithEscapes(in.query)
 }
@@ -35,7 +37,7 @@ func purellForm(raw string) (string, bool) {
 		return "", false
 	}
 	if i := strings.Index(s, "://"); i >= 0 {
-		authority, rest := cutBefore(s[i+3:], "/?#")
+		authority, rest := whatwg.CutBefore(s[i+3:], "/?#")
 		if !strings.HasPrefix(rest, "/") {
 			s = s[:i+3] + authority + "/" + rest
 		}

@@ -3,6 +3,8 @@ package canon
 import (
 	"strings"
 	"testing"
+
+	"github.com/firstseen/firstseen/internal/whatwg"
 )
 
 // Where qiita and purell differ, they do so for one of the reasons named here.
@@ -32,7 +34,7 @@ func cutRaw(raw string) rawParts {
 	u.scheme, s = scheme, rest
 	n := len(s) - len(strings.TrimLeft(s, "/"))
 	u.slashes, s = s[:n], s[n:]
-	s, u.path = cutBefore(s, "/")
+	s, u.path = whatwg.CutBefore(s, "/")
 	if i := strings.LastIndexByte(s, '@'); i >= 0 {
 		u.userinfo, s = s[:i+1], s[i+1:]
 	}
@@ -44,7 +46,7 @@ func cutRaw(raw string) rawParts {
 }
 
 var divergences = []divergence{
-	{"other scheme, or none", "accept", "mailto:a@b", func(in rawParts) bool { return defaultPort(strings.ToLower(in.scheme)) == "" }},
+	{"other scheme, or none", "accept", "mailto:a@b", func(in rawParts) bool { return !isQiitas(strings.ToLower(in.scheme)) }},
 	{"ftp, whose default port purell does not know", "port", "ftp://h:21/", func(in rawParts) bool { return strings.EqualFold(in.scheme, "ftp") }},
 	{"slashes after the scheme that are not two", "accept scheme userinfo host port path query", "http:/a", func(in rawParts) bool { return in.slashes != "//" }},
 	{"backslash", "accept scheme userinfo host port path query", `http://h\a`, func(in rawParts) bool { return strings.Contains(in.all, `\`) }},
@@ -53,12 +55,12 @@ var divergences = []divergence{
 		return hasStrayPercent([]byte(in.userinfo + "/" + in.host + "/" + in.path + "/" + in.fragment))
 	}},
 	{"escape in the host", "accept host", "http://%41/", func(in rawParts) bool { return strings.Contains(in.host, "%") }},
-	{"host that is no plain name", "accept host", "http://a<b/", func(in rawParts) bool { return !onlyOf(in.host, unreserved+"[]:\x80") && !hasHigh(in.host) }},
+	{"host that is no plain name", "accept host", "http://a<b/", func(in rawParts) bool { return !onlyOf(in.host, whatwg.Unreserved+"[]:\x80") && !hasHigh(in.host) }},
 	{"host that is empty", "accept", "http:///", func(in rawParts) bool { return in.host == "" }},
 	{"IPv6 literal, which purell only lower-cases", "accept host", "http://[::0]/", func(in rawParts) bool { return strings.ContainsAny(in.host, "[]:") }},
-	{"host that ends in a number", "accept host", "http://0x7f.1/", func(in rawParts) bool { return endsInNumber(strings.ToLower(in.host)) }},
+	{"host that ends in a number", "accept host", "http://0x7f.1/", func(in rawParts) bool { return whatwg.EndsInNumber(strings.ToLower(in.host)) }},
 	{"IDN: purell maps by older rules and takes the port for a part of the label", "accept host port", "http://日本語。jp/", func(in rawParts) bool {
-		return hasHigh(unescape(in.host)) || strings.Contains(strings.ToLower(in.host), "xn--")
+		return hasHigh(whatwg.Unescape(in.host)) || strings.Contains(strings.ToLower(in.host), "xn--")
 	}},
 	{"a host \"xn--\", of which purell leaves nothing", "scheme host path", "http://xn--/", func(in rawParts) bool {
 		return strings.EqualFold(in.host, "xn--")
@@ -67,7 +69,7 @@ var divergences = []divergence{
 	{"port above 65535", "accept", "http://h:65536/", func(in rawParts) bool { return len(in.port) > 4 }},
 	{"userinfo that has empty parts, escapes or odd bytes", "accept userinfo", "http://@h/", func(in rawParts) bool {
 		user, password, _ := strings.Cut(strings.TrimSuffix(in.userinfo, "@"), ":")
-		return in.userinfo != "" && (user == "" || password == "" || !onlyOf(user+password, unreserved+"!$&'()*+,"))
+		return in.userinfo != "" && (user == "" || password == "" || !onlyOf(user+password, whatwg.Unreserved+"!$&'()*+,"))
 	}},
 	{"reserved character escaped in the path: purell decodes it", "path", "http://h/a%2Fb", func(in rawParts) bool { return escapesAny(in.path, reservedInPath) }},
 	{"brackets in the path, which purell leaves raw", "path", "http://h/[", func(in rawParts) bool { return strings.ContainsAny(in.path, "[]") }},
@@ -82,23 +84,23 @@ var divergences = []divergence{
 	{"repeated name, whose escaped values purell sorts decoded", "query", "http://h/?a=%3A&a=0", func(in rawParts) bool { return repeatsWithEscapes(in.query) }},
 }
 
-const reservedInPath = subDelims + ":@/?#[]"
+const reservedInPath = whatwg.SubDelims + ":@/?#[]"
 
 func hasBlank(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f })
 }
 
-func hasHigh(s string) bool { return !isASCII(s) }
+func hasHigh(s string) bool { return !whatwg.IsASCII(s) }
 
 // onlyOf reports whether s is made of these bytes alone.
 func onlyOf(s, chars string) bool { return strings.Trim(s, chars) == "" }
 
-func plainPort(s string) bool { return onlyOf(s, digits) && len(s) <= 5 && s[0] != '0' }
+func plainPort(s string) bool { return onlyOf(s, whatwg.Digits) && len(s) <= 5 && s[0] != '0' }
 
 // escapesAny reports whether s has an escape of one of the characters.
 func escapesAny(s, chars string) bool {
 	for i := range len(s) {
-		if isEscape(s, i) && strings.IndexByte(chars, unhex[s[i+1]]<<4|unhex[s[i+2]]) >= 0 {
+		if whatwg.IsEscape(s, i) && strings.IndexByte(chars, whatwg.Escaped(s, i)) >= 0 {
 			return true
 		}
 	}
@@ -107,7 +109,7 @@ func escapesAny(s, chars string) bool {
 
 func plainNames(query string) bool {
 	for pair := range strings.SplitSeq(query, "&") {
-		if name, _, _ := strings.Cut(pair, "="); !onlyOf(name, unreserved) || pair != "" && name == "" {
+		if name, _, _ := strings.Cut(pair, "="); !onlyOf(name, whatwg.Unreserved) || pair != "" && name == "" {
 			return false
 		}
 	}
@@ -116,7 +118,7 @@ func plainNames(query string) bool {
 
 func plainValues(query string) bool {
 	for pair := range strings.SplitSeq(query, "&") {
-		if _, value, _ := strings.Cut(pair, "="); !onlyOf(value, unreserved+"%") {
+		if _, value, _ := strings.Cut(pair, "="); !onlyOf(value, whatwg.Unreserved+"%") {
 			return false
 		}
 	}

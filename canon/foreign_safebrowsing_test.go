@@ -1,13 +1,6 @@
 package canon
 
-import (
-	"strings"
-	"testing"
-)
-
-func TestSafeBrowsingExamples(t *testing.T) {
-	checkOracle(t, "safebrowsing", SafeBrowsing(), noException)
-}
+import "testing"
 
 func TestSafeBrowsingWhereTheTextIsSilent(t *testing.T) {
 	for _, c := range []struct{ in, want, code string }{
@@ -54,19 +47,4 @@ func FuzzSafeBrowsing(f *testing.F) {
 			t.Errorf("%q: got %q, then %q, %v; want no change", raw, once, twice, err)
 		}
 	})
-}
-
-func TestUnescapeFullyIsRepeatedUnescape(t *testing.T) {
-	for _, s := range []string{"", "%", "%25%32%35", "%2525252541", "%%32%35", "%%%34%31", "%2%35%341", "%25%25%2541%2", "a%zz%4%31"} {
-		want := s
-		for next := unescape(want); next != want; next = unescape(want) {
-			want = next
-		}
-		if got := unescapeFully(s); got != want {
-			t.Errorf("%q: got %q; want %q", s, got, want)
-		}
-	}
-	if got := unescapeFully(strings.Repeat("%25", 1) + strings.Repeat("25", 500_000) + "41"); got != "A" {
-		t.Errorf("got %.20q; want A", got)
-	}
 }

@@ -1,93 +1,78 @@
 package canon
 
 import (
-	"strconv"
-	"strings"
-	"unicode/utf8"
+	"bytes"
 
-	"github.com/firstseen/firstseen/internal/fault"
+	"golang.org/x/net/idna"
+
 	"github.com/firstseen/firstseen/internal/uts46"
+	"github.com/firstseen/firstseen/internal/whatwg"
 )
 
-// maxLabel bounds a non-ASCII label, in bytes. Punycode takes quadratic time; the
-// longest label the DNS can carry has 63 bytes.
-const maxLabel = 1000
-
-// hostToASCII maps a host that has non-ASCII letters to its xn-- form (the domain parser of
-// the URL Standard, section 3.3). An ASCII host stays as it is, whatever its xn-- labels
-// encode: since June 2026 the standard lets those pass that UTS #46 would refuse.
-func hostToASCII(host string) (string, error) {
-	if isASCII(host) {
-		return host, nil
-	}
-	// A bad byte would be mapped as U+FFFD, and so hosts would merge.
-	if !utf8.ValidString(host) {
-		return "", fault.As(ErrURL, "cannot map host; got %s; want UTF-8", quote(host))
-	}
-	if n := longestLabel(host); n > maxLabel {
-		return "", fault.As(ErrURL, "cannot map host; got a label of %d bytes; want at most %d", n, maxLabel)
-	}
-	ascii, err := uts46.ToASCII(host)
-	if err != nil {
-		return "", fault.As(ErrURL, "cannot map host; got %s; want one that UTS #46 allows (%v)", quote(host), err)
-	}
-	return ascii, nil
-}
-
-// ace begins a label that encodes another in ASCII (RFC 3490).
-const ace = "xn--"
-
-// isDot knows the ASCII dot and the three others that UTS #46 maps to it.
-func isDot(r rune) bool {
-	return r == '.' || r == '\u3002' || r == '\uff0e' || r == '\uff61'
-}
-
-// hasUnicodeLabel reports whether a label of a lower-case ASCII host begins with xn--.
-func hasUnicodeLabel[T string | []byte](host T) bool {
-	for i := 0; i+len(ace) <= len(host); i++ {
-		if (i == 0 || host[i-1] == '.') && string(host[i:i+len(ace)]) == ace {
-			return true
-		}
-	}
-	return false
-}
-
-func longestLabel(host string) int {
-	longest := 0
-	for label := range strings.FieldsFuncSeq(host, isDot) {
-		longest = max(longest, len(label))
-	}
-	return longest
-}
-
-// forbiddenIn is the error of a host that contains a forbidden code point.
-func forbiddenIn(host string, c byte) error {
-	name := strconv.QuoteRune(rune(c))
-	if c == ' ' {
-		name = "a space"
-	}
-	return fault.As(ErrURL, "cannot canonicalize; got host %s, which contains %s; want a host without it", quote(host), name)
-}
-
-// checkHost refuses a host that is empty or holds a forbidden domain code point, which
-// decoding and mapping can bring in ("%2F", "／").
-func checkHost(host string) error {
-	if host == "" {
-		return fault.As(ErrURL, "cannot canonicalize; got an empty host; want one")
-	}
-	for i := range len(host) {
-		if c := host[i]; forbiddenDomain[c] {
-			return forbiddenIn(host, c)
+// Host returns host[:port] of a canonical http, https, ftp, ws or wss URL, without userinfo:
+// a part of canonical, not a copy. It is nil for anything else, such as the forms of
+// profiles that are no URLs.
+func Host(canonical []byte) []byte {
+	scheme, authority := cutAuthority(canonical)
+	switch string(scheme) {
+	case "http:", "https:", "ftp:", "ws:", "wss:":
+		if host := hostIn(authority); len(host) > 0 {
+			return host
 		}
 	}
 	return nil
 }
 
-func isASCII[T string | []byte](s T) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
+// cutAuthority returns the authority of a form of any scheme, and the text before it. Both are
+// nil if the form has no authority.
+func cutAuthority(form []byte) (scheme, authority []byte) {
+	scheme, authority, _ = bytes.Cut(form, []byte("//"))
+	if colon := bytes.IndexByte(scheme, ':'); colon != len(scheme)-1 {
+		return nil, nil // these slashes are in a path
 	}
-	return true
+	if i := bytes.IndexAny(authority, "/?#"); i >= 0 {
+		authority = authority[:i]
+	}
+	return scheme, authority
+}
+
+func hostIn(authority []byte) []byte { return authority[bytes.LastIndexByte(authority, '@')+1:] }
+
+// UnicodeVersion returns the version of the Unicode tables by which the profile maps hosts
+// with non-ASCII letters. Those of [Qiita], [WHATWG] and [SafeBrowsing] are a part of this
+// package, so that only a release of it changes their version. The other profiles map as
+// the tools they follow do, by tables that change with the Go release.
+func (p *Profile) UnicodeVersion() string {
+	switch p.name {
+	case "qiita", "whatwg", "safebrowsing":
+		return uts46.UnicodeVersion
+	}
+	return idna.UnicodeVersion
+}
+
+// HasUnicodeHost is the function [HasUnicodeHost] for a form that p made. None maps
+// nothing, so no key of it depends on the tables.
+func (p *Profile) HasUnicodeHost(canonical []byte) bool {
+	switch p.name {
+	case "none":
+		return false
+	case "qiita": // nearly no form has such a label anywhere, so look for that first
+		return bytes.Contains(canonical, []byte("xn--")) && HasUnicodeHost(canonical)
+	}
+	return HasUnicodeHost(canonical)
+}
+
+// HasUnicodeHost reports whether the form of a URL, and so its key, depends on the Unicode version;
+// see [Profile.UnicodeVersion]. It does if the host has an xn-- label, whatever the scheme. For
+// profiles other than [Qiita] it also does if the host or the user has non-ASCII letters, or if the
+// host has a %-escape, which is how these profiles write a host that the tables cannot map.
+func HasUnicodeHost(canonical []byte) bool {
+	_, authority := cutAuthority(canonical)
+	host := hostIn(authority)
+	return hasUnicodeLabel(host) || bytes.IndexByte(host, '%') >= 0 || !whatwg.IsASCII(authority)
+}
+
+// hasUnicodeLabel reports whether a label begins with "xn--", as one that encodes letters beyond ASCII does (RFC 3490).
+func hasUnicodeLabel(host []byte) bool {
+	return bytes.HasPrefix(host, []byte("xn--")) || bytes.Contains(host, []byte(".xn--"))
 }

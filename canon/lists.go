@@ -3,6 +3,8 @@ package canon
 import (
 	"slices"
 	"strings"
+
+	"github.com/firstseen/firstseen/internal/whatwg"
 )
 
 // The lists of strip-tracking-params, strip-session-ids and strip-index.
@@ -206,21 +208,13 @@ func listUpTo(version int, r Rule) (list []Param) {
 	return list
 }
 
-// TrackingParams is the list of [StripTrackingParams]: parameters that record where a visitor
-// came from, and that the page does not read. Names that mean something
-// else on other sites (ref, source, cid) are left out; drop those by host, in a rule file.
-func TrackingParams() []Param { return listUpTo(newestLists, StripTrackingParams) }
-
-// SessionParams is the list of [StripSessionIDs].
-func SessionParams() []Param { return listUpTo(newestLists, StripSessionIDs) }
-
 // List returns what the profile looks for by a rule that has a list: [StripTrackingParams],
 // [StripSessionIDs] or [StripIndex]. It is nil for other rules, and for other profiles than qiita.
 func (p *Profile) List(r Rule) []Param {
-	if q, ok := p.engine.(*qiita); ok {
-		return listUpTo(q.lists.version, r)
+	if p.qiita == nil {
+		return nil
 	}
-	return nil
+	return listUpTo(p.qiita.lists.version, r)
 }
 
 // isIndex reports whether a segment is a default document; without regard to case, since the
@@ -229,9 +223,9 @@ func (l *lists) isIndex(segment string) bool {
 	if len(segment) > longestIndex {
 		return false
 	}
-	low := lowerText(segment)
+	low := whatwg.LowerText(segment)
 	stem, extension, _ := strings.Cut(low, ".")
-	return l.index[low] || l.index[stem+".*"] && 1 <= len(extension) && len(extension) <= 4 && strings.Trim(extension, digits+lowers+"_") == ""
+	return l.index[low] || l.index[stem+".*"] && 1 <= len(extension) && len(extension) <= 4 && strings.Trim(extension, whatwg.Digits+whatwg.Letters+"_") == ""
 }
 
 const longestIndex = len("default.aspx")
@@ -244,7 +238,7 @@ const longestKnown = 32
 type paramIndex struct {
 	exact    map[string]string // name -> kind of value
 	prefixes []string
-	first    byteSet
+	first    whatwg.Set
 }
 
 func indexParams(list []Param) *paramIndex {
@@ -265,7 +259,7 @@ func indexParams(list []Param) *paramIndex {
 
 // matches takes name and value with their escapes normalised.
 func (x *paramIndex) matches(name, value []byte) bool {
-	if len(name) == 0 || !x.first[lower(name[0])] {
+	if len(name) == 0 || !x.first[whatwg.Lower(name[0])] {
 		return false
 	}
 	for _, prefix := range x.prefixes {
@@ -278,7 +272,7 @@ func (x *paramIndex) matches(name, value []byte) bool {
 	}
 	var low [longestKnown]byte
 	for i, c := range name {
-		low[i] = lower(c)
+		low[i] = whatwg.Lower(c)
 	}
 	kind, ok := x.exact[string(low[:len(name)])]
 	return ok && fits(value, kind)
@@ -352,10 +346,10 @@ func (l *lists) isASPMark(s string) bool {
 		if end < 3 || !isAlnum(s[:1]) || s[1] != '(' {
 			return false
 		}
-		letter, mark := lower(s[0]), s[2:end]
+		letter, mark := whatwg.Lower(s[0]), s[2:end]
 		isID := len(mark) == 24 && isAlnum(mark)
-		isNew := letter == 'x' && strings.Trim(mark, digits) == "" ||
-			strings.IndexByte("afsx", letter) >= 0 && len(mark) >= 16 && strings.Trim(mark, unreserved) == ""
+		isNew := letter == 'x' && strings.Trim(mark, whatwg.Digits) == "" ||
+			strings.IndexByte("afsx", letter) >= 0 && len(mark) >= 16 && strings.Trim(mark, whatwg.Unreserved) == ""
 		if !isID && !(l.wide && isNew) {
 			return false
 		}
@@ -370,12 +364,12 @@ func isASP1Session(s string) bool {
 }
 
 func namesASPX(segments []string) bool {
-	return slices.ContainsFunc(segments, func(s string) bool { return strings.Contains(lowerText(s), ".aspx") })
+	return slices.ContainsFunc(segments, func(s string) bool { return strings.Contains(whatwg.LowerText(s), ".aspx") })
 }
 
 func isAlnum[T string | []byte](s T) bool {
 	for i := range len(s) {
-		if c := lower(s[i]); !('a' <= c && c <= 'z' || '0' <= c && c <= '9') {
+		if c := whatwg.Lower(s[i]); !('a' <= c && c <= 'z' || '0' <= c && c <= '9') {
 			return false
 		}
 	}
@@ -388,7 +382,7 @@ func hasPrefixFold[T string | []byte](s T, prefix string) bool {
 		return false
 	}
 	for i := range len(prefix) {
-		if lower(s[i]) != prefix[i] {
+		if whatwg.Lower(s[i]) != prefix[i] {
 			return false
 		}
 	}

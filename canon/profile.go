@@ -1,11 +1,41 @@
 package canon
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"unsafe"
+
+	"github.com/firstseen/firstseen/canon/internal/foreign"
+	"github.com/firstseen/firstseen/internal/whatwg"
 )
+
+// The sentinels. Every error of a canonicalization wraps exactly one of them.
+var (
+	// ErrURL means that the input cannot be read as a URL.
+	ErrURL = whatwg.ErrURL
+	// ErrScheme means that the input is a URL, but of a scheme the profile does not handle.
+	ErrScheme = whatwg.ErrScheme
+	// ErrTooLong means that the input, or its canonical form, is longer than the profile's limit.
+	ErrTooLong = whatwg.ErrTooLong
+)
+
+// Code returns the short, stable name of a canonicalization error, for reports and
+// machine-readable output: "url", "scheme" or "too-long", and "" for nil.
+// An error this package did not make counts as "url".
+func Code(err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, ErrScheme):
+		return "scheme"
+	case errors.Is(err, ErrTooLong):
+		return "too-long"
+	default:
+		return "url"
+	}
+}
 
 // A Profile is one way of writing URLs canonically: a named, versioned list of rules.
 // It is immutable; derive another one with [Profile.With]. A Profile is safe
@@ -15,28 +45,13 @@ type Profile struct {
 	version int
 	spec    string // what follows "name:" in String; "" for a preset
 	rules   []RuleInfo
-	engine  engine
-}
 
-// engine is what runs behind a Profile. Both methods must be safe for concurrent use
-// and must neither keep nor change raw.
-type engine interface {
-	// appendCanonical appends the canonical form of raw to dst.
-	// On error it returns dst as it came, and an error that wraps one sentinel.
-	appendCanonical(dst, raw []byte) ([]byte, error)
-	// steps returns the steps from raw to its canonical form; each step's Before
-	// is the After of the one before it.
-	steps(raw []byte) ([]Step, error)
-}
+	// One of the two: rules that can be switched, or the form of another tool as a function. The function only
+	// reads the text, which may be a view of the caller's bytes, and keeps no part of it.
+	qiita *qiita
+	form  func(raw string) (string, error)
 
-// stringEngine is an engine that can cut strings rather than copy them.
-type stringEngine interface {
-	canonicalize(raw string) (string, error)
-}
-
-// deriver is an engine whose rules can be switched.
-type deriver interface {
-	derive(opts []Option) (*Profile, error)
+	purell []foreign.PurellStep // of the profile purell, for Explain
 }
 
 // Name is the profile's name as typed on a command line: "qiita", "whatwg", …
@@ -64,23 +79,83 @@ func (p *Profile) Rules() []RuleInfo { return append([]RuleInfo(nil), p.rules...
 // On error dst is returned unchanged; the error wraps [ErrURL], [ErrScheme] or [ErrTooLong].
 // raw is neither kept nor changed, and must not overlap the spare capacity of dst.
 func (p *Profile) AppendCanonical(dst, raw []byte) ([]byte, error) {
-	return p.engine.appendCanonical(dst, raw)
+	if p.qiita != nil {
+		return p.qiita.appendCanonical(dst, raw)
+	}
+	form, err := p.form(unsafe.String(unsafe.SliceData(raw), len(raw)))
+	if err != nil {
+		return dst, err
+	}
+	return append(dst, form...), nil
 }
 
 // Canonicalize returns the canonical form of raw: raw itself, or a part of it, when
 // nothing else changes. Errors are those of [Profile.AppendCanonical].
 func (p *Profile) Canonicalize(raw string) (string, error) {
-	if e, ok := p.engine.(stringEngine); ok {
-		return e.canonicalize(raw)
+	if p.qiita != nil {
+		return p.qiita.canonicalize(raw)
 	}
-	out, err := p.engine.appendCanonical(nil, bytesOf(raw))
+	return p.form(raw)
+}
+
+// A Step is the effect of one rule on a URL: the whole URL before and after it.
+type Step struct {
+	Rule          Rule
+	Before, After string
+	// Scope is the entry of a rule file by which the rule holds here, its host and
+	// path: "example.com/wiki". Empty for a rule that holds everywhere.
+	Scope string
+}
+
+// An Explanation is how a URL came to its canonical form: the rules that changed
+// something, in order. An input that was canonical already has no steps.
+type Explanation struct {
+	Input, Canonical string
+	Steps            []Step
+	// Sites are the entries for sites of a rule file that hold for this URL, in descending order
+	// of precedence: "example.com/wiki +strip-www,-collapse-slashes".
+	Sites []string
+}
+
+// Explain canonicalizes raw and lists what each rule changed. Errors are those of
+// [Profile.AppendCanonical]; the steps up to the error are returned with it.
+// It is meant for people: it costs many times what Canonicalize does.
+func (p *Profile) Explain(raw string) (Explanation, error) {
+	e := Explanation{Input: raw}
+	var err error
+	if p.qiita != nil {
+		if e.Steps, err = p.qiita.steps(raw); err == nil {
+			e.Sites = p.qiita.sitesOf(raw)
+		}
+	} else {
+		e.Steps, err = p.fixedSteps(raw)
+	}
 	if err != nil {
-		return "", err
+		return e, err
 	}
-	if string(out) == raw {
-		return raw, nil
+	e.Canonical = raw
+	if n := len(e.Steps); n > 0 {
+		e.Canonical = e.Steps[n-1].After
 	}
-	return string(out), nil
+	return e, nil
+}
+
+// fixedSteps returns one step that has the name of the profile; for purell, one for each flag. A host may be one
+// that purell refuses until a later flag lower-cases it: its last step decides.
+func (p *Profile) fixedSteps(raw string) (steps []Step, err error) {
+	forms := p.purell
+	if forms == nil {
+		forms = []foreign.PurellStep{{Name: p.name, Form: p.form}}
+	}
+	before := raw
+	for _, f := range forms {
+		var after string
+		if after, err = f.Form(raw); err == nil && after != before {
+			steps = append(steps, Step{Rule: Rule(f.Name), Before: before, After: after})
+			before = after
+		}
+	}
+	return steps, err
 }
 
 // With derives a profile by options. Only qiita has rules to switch; for the others any
@@ -89,15 +164,16 @@ func (p *Profile) With(opts ...Option) (*Profile, error) {
 	if len(opts) == 0 {
 		return p, nil
 	}
-	d, ok := p.engine.(deriver)
-	if !ok {
+	if p.qiita == nil {
 		return nil, fmt.Errorf("cannot derive from profile %s: its rules are fixed; rules and rule files work only with qiita", p)
 	}
-	derived, err := d.derive(opts)
-	if err != nil {
-		return nil, fmt.Errorf("cannot derive from profile %s: %w", p, err)
+	s := p.qiita.settings
+	for _, o := range opts {
+		if err := o(&s); err != nil {
+			return nil, fmt.Errorf("cannot derive from profile %s: %w", p, err)
+		}
 	}
-	return derived, nil
+	return newQiita(s), nil
 }
 
 // WithRules derives a profile by a list as typed: "+strip-www,-collapse-slashes". A name
@@ -140,8 +216,8 @@ func optionOf(word string) Option {
 // result is then recorded. p itself is returned if its lists were chosen, by [WithLists] or
 // a rule file, or if one of the two uses no lists.
 func (p *Profile) WithListsOf(recorded string) *Profile {
-	q, ok := p.engine.(*qiita)
-	if !ok || q.pinned || !q.usesLists() {
+	q := p.qiita
+	if q == nil || q.pinned || !q.usesLists() {
 		return p
 	}
 	// The other rules don't matter, and a rule file may be among them.
@@ -179,39 +255,18 @@ func ParseRecorded(s string) (*Profile, error) {
 func ParseProfile(s string) (*Profile, error) {
 	name, spec, _ := strings.Cut(s, ":")
 	if name == "purell" {
-		return parsePurell(spec)
+		return Purell(spec)
 	}
-	p, ok := preset(name)
-	if !ok {
-		return nil, fmt.Errorf("cannot parse profile; got %q; want qiita, whatwg, hashed-n, hashed-p, c14n, purell:FLAG,…, scrapy, safebrowsing, surt or none", s)
+	for _, p := range presets {
+		if p.name == name {
+			return p.WithRules(spec)
+		}
 	}
-	return p.WithRules(spec)
+	return nil, fmt.Errorf("cannot parse profile; got %q; want qiita, whatwg, hashed-n, hashed-p, c14n, purell:FLAG,…, scrapy, safebrowsing, surt or none", s)
 }
 
-func preset(name string) (*Profile, bool) {
-	switch name {
-	case "qiita":
-		return Qiita(), true
-	case "whatwg":
-		return WHATWG(), true
-	case "hashed-n":
-		return HashedN(), true
-	case "hashed-p":
-		return HashedP(), true
-	case "c14n":
-		return C14N(), true
-	case "scrapy":
-		return Scrapy(), true
-	case "safebrowsing":
-		return SafeBrowsing(), true
-	case "surt":
-		return SURT(), true
-	case "none":
-		return None(), true
-	}
-	return nil, false
-}
+// presets are the profiles that have a name of their own.
+var presets = []*Profile{Qiita(), WHATWG(), HashedN(), HashedP(), C14N(), Scrapy(), SafeBrowsing(), SURT(), None()}
 
-// bytesOf views a string as bytes without a copy. Engines only read raw, so the
-// string stays immutable.
+// bytesOf views a string as bytes without a copy. They are only read.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }

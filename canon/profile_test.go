@@ -143,7 +143,7 @@ func TestComparedRulesMerge(t *testing.T) {
 
 func checkCompared(t *testing.T, p *Profile, a, b string) {
 	t.Helper()
-	q := p.engine.(*qiita)
+	q := p.qiita
 	c, err := p.Compare(a, b)
 	if err != nil || !c.Same {
 		t.Fatalf("%s of %q and %q: got same %t, %v; want one form", p, a, b, c.Same, err)

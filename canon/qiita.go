@@ -21,7 +21,7 @@ var qiitaPreset = newQiita(settings{on: defaultRules(), maxLength: DefaultMaxLen
 func newQiita(s settings) *Profile {
 	q := &qiita{settings: s, scoped: s.sites != nil && s.on.has(rScopedRules)}
 	q.note()
-	return &Profile{name: "qiita", version: 1, spec: q.spec(), rules: q.infos(), engine: q}
+	return &Profile{name: "qiita", version: 1, spec: q.spec(), rules: q.infos(), qiita: q}
 }
 
 var presetRules, filterRules = defaultRules(), setOfRules(pairFilters)
@@ -34,7 +34,7 @@ func (q *qiita) note() {
 
 var pairFilters = []ruleID{rStripTrackingParams, rStripSessionIDs, rScopedParams, rDropEmptyParams}
 
-// qiita is the engine of the profile.
+// qiita is the rules of a profile, ready to run.
 type qiita struct {
 	settings
 	quick   bool // no rule is on that changes what scan finds canonical
@@ -135,13 +135,13 @@ func (q *qiita) tooLong(n int, what string) error {
 	return fault.As(ErrTooLong, "cannot canonicalize; got a %s of %d bytes; want at most %d", what, n, q.maxLength)
 }
 
-func (q *qiita) steps(raw []byte) (steps []Step, err error) {
+func (q *qiita) steps(raw string) (steps []Step, err error) {
 	if len(raw) > q.maxLength {
 		return nil, q.tooLong(len(raw), "URL")
 	}
-	on := q.onFor(string(raw))
-	out, err := q.run(string(raw), on, func(r Rule, before, after string) {
-		steps = append(steps, Step{Rule: r, Before: before, After: after, Scope: q.scopeOf(r, string(raw), before)})
+	on := q.onFor(raw)
+	out, err := q.run(raw, on, func(r Rule, before, after string) {
+		steps = append(steps, Step{Rule: r, Before: before, After: after, Scope: q.scopeOf(r, raw, before)})
 	})
 	if err == nil && len(out) > q.maxLength {
 		err = q.tooLong(len(out), "canonical form")
@@ -179,15 +179,4 @@ func (q *qiita) spec() string {
 		spec += fmt.Sprintf("%smax=%d", sep, q.maxLength)
 	}
 	return spec
-}
-
-// derive makes the profile that the options lead to.
-func (q *qiita) derive(opts []Option) (*Profile, error) {
-	s := q.settings
-	for _, o := range opts {
-		if err := o(&s); err != nil {
-			return nil, err
-		}
-	}
-	return newQiita(s), nil
 }

@@ -1,6 +1,9 @@
 package canon
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // A Rule names one step of the qiita profile, as typed: "collapse-slashes". The steps
 // of the other profiles have names of their own, which cannot be switched.
@@ -83,6 +86,28 @@ func setOfRules(ids []ruleID) (s ruleSet) {
 	return s
 }
 
+func (s ruleSet) ids() (ids []ruleID) {
+	for id := range ruleCount {
+		if s.has(id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+func (s ruleSet) names() []Rule {
+	names := []Rule{}
+	for _, id := range s.ids() {
+		names = append(names, rules[id].Rule)
+	}
+	return names
+}
+
+// list returns the names of the rules for a person to read.
+func (s ruleSet) list() string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(s.names()), " ", ", "), "[]")
+}
+
 const (
 	rTrimSpace ruleID = iota
 	rDropNewlines
@@ -125,23 +150,16 @@ const (
 	ruleCount
 )
 
-var aliases = []Rule{KeepFragment, KeepDuplicateSlashes, KeepBareParams, KeepParamOrder, KeepValueOrder}
-
-// alias returns the default rule that a keep-… name switches off.
-func alias(r Rule) (ruleID, bool) {
-	switch r {
-	case KeepFragment:
-		return rDropFragment, true
-	case KeepDuplicateSlashes:
-		return rCollapseSlashes, true
-	case KeepBareParams:
-		return rCompleteParams, true
-	case KeepParamOrder:
-		return rSortQuery, true
-	case KeepValueOrder:
-		return rSortValues, true
-	}
-	return 0, false
+// aliases are the keep-… names and the default rules that they switch off.
+var aliases = []struct {
+	name Rule
+	id   ruleID
+}{
+	{KeepFragment, rDropFragment},
+	{KeepDuplicateSlashes, rCollapseSlashes},
+	{KeepBareParams, rCompleteParams},
+	{KeepParamOrder, rSortQuery},
+	{KeepValueOrder, rSortValues},
 }
 
 // switchRule returns s with one optional rule on or off.
@@ -158,15 +176,16 @@ func (s ruleSet) switchRule(r Rule, on bool) (ruleSet, error) {
 
 // switched returns the rule that a name switches, and whether it switches it on.
 func switched(r Rule, on bool) (ruleID, bool, error) {
-	id, isAlias := alias(r)
-	if isAlias {
-		on = !on
-	} else if found := findRule(r); found < ruleCount {
-		id = found
-	} else {
-		return 0, on, fmt.Errorf("cannot switch rule; got %q; want one of the optional rules: %s", r, optionalNames())
+	id := findRule(r)
+	for _, a := range aliases {
+		if a.name == r {
+			id, on = a.id, !on
+		}
 	}
-	if !rules[id].Optional {
+	switch {
+	case id == ruleCount:
+		return 0, on, fmt.Errorf("cannot switch rule; got %q; want one of the optional rules: %s", r, optionalNames())
+	case !rules[id].Optional:
 		return 0, on, fmt.Errorf("cannot switch rule; got %q, which is part of the form; want one of the optional rules: %s", r, optionalNames())
 	}
 	return id, on, nil
@@ -179,4 +198,14 @@ func findRule(r Rule) ruleID {
 		}
 	}
 	return ruleCount
+}
+
+// AllRules lists every rule there is for the qiita profile, in the order they run,
+// switched on by default or not. The slice is the caller's.
+func AllRules() []RuleInfo {
+	infos := make([]RuleInfo, 0, len(rules))
+	for id := range rules {
+		infos = append(infos, rules[id].RuleInfo)
+	}
+	return infos
 }

@@ -1,6 +1,7 @@
 package canon
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -9,6 +10,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/firstseen/firstseen/internal/whatwg"
 )
 
 // WithRuleFile reads a rule file and adds its rules to the profile. They replace the rules of
@@ -170,7 +173,7 @@ func (s *settings) canHold(sc *scope) bool {
 				continue
 			}
 			_, rest, _ := strings.Cut(string(form), "//")
-			authority, path := cutBefore(rest, "/")
+			authority, path := whatwg.CutBefore(rest, "/")
 			if len(only.scopesFor([]byte(authority), []byte(path))) > 0 {
 				return true
 			}
@@ -366,6 +369,9 @@ func chainDigest(digest, text string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
+// hostRules write a name without escapes canonically.
+var hostRules = []ruleID{rLowercaseHost, rHostToASCII, rCanonicalIP}
+
 // scopeHost checks a host and returns its canonical form.
 func scopeHost(s string) (string, error) {
 	prefix, host := "", s
@@ -375,21 +381,21 @@ func scopeHost(s string) (string, error) {
 	if domain, ok := strings.CutPrefix(s, "*."); ok {
 		prefix, host = "*.", domain
 	}
-	w := &work{}
-	w.host, w.port = cutPort(host)
-	w.literal = strings.HasPrefix(host, "[")
-	for _, rule := range []func(*work) error{(*work).lowercaseHost, (*work).hostToASCII, (*work).canonicalIP} {
-		if err := rule(w); err != nil || w.port != "" {
-			return "", fmt.Errorf(`got host %q; want a valid one without port, "*.domain" or "*"`, s)
-		}
+	name, port := whatwg.CutPort(host)
+	w := &work{Parts: whatwg.Parts{Host: name, Port: port, Literal: strings.HasPrefix(host, "[")}, on: setOfRules(hostRules)}
+	for _, id := range hostRules {
+		w.apply(id)
 	}
-	return prefix + w.host, nil
+	if w.err != nil || port != "" {
+		return "", fmt.Errorf(`got host %q; want a valid one without port, "*.domain" or "*"`, s)
+	}
+	return prefix + w.Host, nil
 }
 
 // scopePath checks a path and returns its canonical form.
 func scopePath(s string) (string, error) {
 	path := normalizeEscapes(s, pathRaw)
-	if !strings.HasPrefix(s, "/") || strings.ContainsAny(s, `?#\`) || withoutDots(path) != path {
+	if !strings.HasPrefix(s, "/") || strings.ContainsAny(s, `?#\`) || whatwg.WithoutDots(path) != path {
 		return "", fmt.Errorf(`got path %q; want one that begins with "/", without "?", "#", "\" and dot segments`, s)
 	}
 	return path, nil
@@ -404,7 +410,7 @@ func scopePattern(s string) (string, error) {
 		parts[i] = normalizeEscapes(part, pathRaw)
 	}
 	pattern := strings.Join(parts, "*")
-	if text == "" || text[0] != '/' && text[0] != '*' || strings.ContainsAny(text, `?#\`) || withoutDots(pattern) != pattern {
+	if text == "" || text[0] != '/' && text[0] != '*' || strings.ContainsAny(text, `?#\`) || whatwg.WithoutDots(pattern) != pattern {
 		return "", fmt.Errorf(`got pattern %q; want one that begins with "/" or "*", without "?", "#", "\" and dot segments`, s)
 	}
 	if end {
@@ -438,13 +444,111 @@ func (f *fileReader) sitePath(s string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	w := &work{parts: parts{path: path}, on: siteFolds, lists: f.lists}
-	for _, rule := range []func(*work) error{(*work).collapseSlashes, (*work).stripTrailingSlash, (*work).stripIndex} {
-		_ = rule(w) // these can't fail
+	w := &work{Parts: whatwg.Parts{Path: path}, on: siteFolds, lists: f.lists}
+	for _, id := range []ruleID{rCollapseSlashes, rStripTrailingSlash, rStripIndex} {
+		w.apply(id)
 	}
 	trimmed := strings.TrimSuffix(path, "/")
-	if trimmed != strings.TrimSuffix(w.path, "/") {
+	if trimmed != strings.TrimSuffix(w.Path, "/") {
 		return "", fmt.Errorf(`got path %q; want it without "//" and index file: an entry applies with and without them`, s)
 	}
 	return trimmed, nil
+}
+
+// fileReader reads JSON token by token, so that every error names its line;
+// encoding/json alone knows no place for unknown and duplicate keys.
+type fileReader struct {
+	data  []byte
+	dec   *json.Decoder
+	lists *lists // of the rules in the file
+	bad   int64  // where the syntax error is; 0 if there is none
+	at    int64  // where an entry ends that can never hold; 0 if there is none
+}
+
+func newFileReader(data []byte) *fileReader {
+	return &fileReader{data: data, dec: json.NewDecoder(bytes.NewReader(data))}
+}
+
+// line is the number of the line, from 1, of the token read last.
+func (f *fileReader) line() int {
+	at := max(f.bad, f.dec.InputOffset())
+	if f.at > 0 {
+		at = f.at
+	}
+	return 1 + bytes.Count(f.data[:min(int(at), len(f.data))], []byte("\n"))
+}
+
+func (f *fileReader) token() (json.Token, error) {
+	t, err := f.dec.Token()
+	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+		f.bad = syntax.Offset
+	} else if err != nil {
+		f.bad = int64(len(f.data))
+		err = errors.New("got the end of the file inside the object; want the rest")
+	}
+	return t, err
+}
+
+func (f *fileReader) delim(want json.Delim) error {
+	t, err := f.token()
+	if err == nil && t != want {
+		err = fmt.Errorf("got %v; want %v", t, want)
+	}
+	return err
+}
+
+// object reads an object and calls value for each key, to read its value.
+func (f *fileReader) object(value func(key string) error) error {
+	if err := f.delim('{'); err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for f.dec.More() {
+		t, err := f.token()
+		if err != nil {
+			return err
+		}
+		key, _ := t.(string) // keys are strings, or token would have failed
+		if seen[key] {
+			return fmt.Errorf("got key %q twice; want it once", key)
+		}
+		seen[key] = true
+		if err := value(key); err != nil {
+			return err
+		}
+	}
+	return f.delim('}')
+}
+
+// array reads an array and calls element to read each element.
+func (f *fileReader) array(element func() error) error {
+	if err := f.delim('['); err != nil {
+		return err
+	}
+	for f.dec.More() {
+		if err := element(); err != nil {
+			return err
+		}
+	}
+	return f.delim(']')
+}
+
+func (f *fileReader) text() (string, error) {
+	t, err := f.token()
+	if err != nil {
+		return "", err
+	}
+	s, ok := t.(string)
+	if !ok {
+		return "", fmt.Errorf("got %v; want a string", t)
+	}
+	return s, nil
+}
+
+// end wants nothing more.
+func (f *fileReader) end() error {
+	if t, err := f.dec.Token(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("got %v after the object; want the end of the file", t)
+	}
+	return nil
 }

@@ -1,22 +1,24 @@
 package canon
 
-import "strings"
+import (
+	"github.com/firstseen/firstseen/internal/whatwg"
+)
 
 // ruleDef is a rule with the function that does it. before works on the text before it
 // is cut into parts, do on the parts; a rule has one of them.
 type ruleDef struct {
 	RuleInfo
 	before func(raw string) string
-	do     func(w *work) error
+	do     func(w *work)
 }
 
 // rules is every rule of the qiita profile, in order; the index is the ruleID.
 // The risks are measured or reported ones, not guesses.
 var rules = [ruleCount]ruleDef{
 	rTrimSpace: {must(TrimSpace, "URL Standard 4.4 step 1",
-		"cuts blanks and control characters off both ends"), trimSpace, nil},
+		"cuts blanks and control characters off both ends"), whatwg.TrimSpace, nil},
 	rDropNewlines: {must(DropNewlines, "URL Standard 4.4 step 3",
-		"removes tabs and line ends inside"), dropNewlines, nil},
+		"removes tabs and line ends inside"), whatwg.DropNewlines, nil},
 	rRepairAmp: {optional(RepairAmp, "HTML Standard 13.2.5.72: character references; courlan",
 		`reads &amp;, &#38; and &#x26; as "&" behind the host, also doubled (&amp;amp;), for links that were scraped without decoding them`,
 		`a parameter or a path with such a text in it`), repairAmp, nil},
@@ -131,24 +133,17 @@ func defaultRules() (s ruleSet) {
 	return s
 }
 
+// optionalNames lists what can be switched by name; a rule file switches the two scoped rules.
 func optionalNames() string {
-	var names []string
-	for _, a := range aliases {
-		names = append(names, string(a))
-	}
+	var optional ruleSet
 	for id := range ruleCount {
-		if rules[id].Optional && id != rScopedParams && id != rScopedRules { // a rule file switches these
-			names = append(names, string(rules[id].Rule))
+		if rules[id].Optional && id != rScopedParams && id != rScopedRules {
+			optional = optional.with(id)
 		}
 	}
-	return strings.Join(names, ", ")
-}
-
-// list returns the names of the rules of a set for a person to read.
-func (s ruleSet) list() string {
-	var names []string
-	for _, id := range s.ids() {
-		names = append(names, string(rules[id].Rule))
+	names := ""
+	for _, a := range aliases {
+		names += string(a.name) + ", "
 	}
-	return strings.Join(names, ", ")
+	return names + optional.list()
 }

@@ -1,6 +1,11 @@
 package canon
 
-import "encoding/binary"
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/firstseen/firstseen/internal/whatwg"
+)
 
 // The fast path. About nine in ten real URLs are canonical already, so the first thing
 // done is a check: one pass over the bytes that finds the parts and reports which of them
@@ -31,28 +36,37 @@ const (
 	isPlain                // unreserved: stands for itself in a sort key
 )
 
+// What may stand in each part, besides escapes: what RFC 3986 allows there, less what the URL Standard escapes. So no
+// parser of either kind changes our forms.
+var (
+	pathRaw     = whatwg.SetOf("%" + whatwg.Unreserved + whatwg.SubDelims + ":@/")  // pchar and "/" (3.3)
+	queryRaw    = whatwg.SetOf("%" + whatwg.Unreserved + "!$&()*+,;=" + ":@/?")     // pchar, "/" and "?" (3.4) without "'"
+	fragmentRaw = whatwg.SetOf("%" + whatwg.Unreserved + whatwg.SubDelims + ":@/?") // pchar, "/" and "?" (3.5)
+	userinfoRaw = whatwg.SetOf("%" + whatwg.Unreserved + "!$&'()*+,")               // without ";" and "="; ":" is a separator
+)
+
 var classes = func() (t [256]uint8) {
 	for i := range t {
 		c := byte(i)
 		if 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '.' || c == '_' || c == '-' {
 			t[i] |= inHost
 		}
-		if pathRaw[c] {
+		if pathRaw[c] && c != '%' {
 			t[i] |= inPath
 		}
-		if queryRaw[c] && c != '&' {
+		if queryRaw[c] && c != '&' && c != '%' {
 			t[i] |= inValue
 		}
-		if queryRaw[c] && c != '&' && c != '=' {
+		if queryRaw[c] && c != '&' && c != '=' && c != '%' {
 			t[i] |= inName
 		}
-		if fragmentRaw[c] {
+		if fragmentRaw[c] && c != '%' {
 			t[i] |= inFragment
 		}
 		if c == '#' {
 			t[i] |= isHash
 		}
-		if isUnreserved[c] {
+		if whatwg.IsUnreserved[c] {
 			t[i] |= isPlain
 		}
 		if c == '\t' || c == '\n' || c == '\r' {
@@ -172,4 +186,260 @@ func scanPort(s []byte, i int, isHTTPS bool) int {
 		return -1
 	}
 	return i
+}
+
+const (
+	ones  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+// scanPath runs to the "?", "#" or end of a path. ok reports whether it is canonical;
+// end is -1 if it has bytes only the slow path knows.
+//
+// It goes eight bytes at a time. In slashThenDot w^(x in every byte) has a
+// zero for each byte x, and (v-ones)&^v&highs marks zero bytes; it can mark too many,
+// never too few, and where there is a mark the bytes are looked at one by one.
+func scanPath(s []byte, i int) (end int, ok bool) {
+	n := len(s)
+	if i == n || s[i] != '/' {
+		return i, false // empty
+	}
+	start := i
+	for {
+		for i+9 <= n {
+			b := s[i : i+9 : i+9]
+			if !allOf(b, inPath) || slashThenDot(binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[1:])) {
+				break
+			}
+			i += 8
+		}
+		if tail := n - 9; i > tail && tail >= start && plainTail(s[tail:]) {
+			return n, true // the last bytes, some of them once more
+		}
+		if i, end, ok = scanPathBytes(s, i, min(i+8, n)); end != more {
+			return end, ok
+		}
+	}
+}
+
+// plainTail looks at nine bytes as scanPath's loop does, and at the class of the last.
+func plainTail(b []byte) bool {
+	return allOf(b, inPath) && classes[b[8]]&inPath != 0 &&
+		!slashThenDot(binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[1:]))
+}
+
+// slashThenDot reports whether one of the eight bytes of w is a slash, and that of next in
+// the same place a slash or a dot.
+func slashThenDot(w, next uint64) bool {
+	slash := w ^ ones*'/'
+	next = (next ^ ones*'.') &^ ones // zero for a dot, 0x2e, and a slash, 0x2f
+	return (slash-ones)&^slash&(next-ones)&^next&highs != 0
+}
+
+// allOf reports whether the first eight bytes of b are in the class.
+func allOf(b []byte, class uint8) bool {
+	_ = b[7]
+	return classes[b[0]]&classes[b[1]]&classes[b[2]]&classes[b[3]]&
+		classes[b[4]]&classes[b[5]]&classes[b[6]]&classes[b[7]]&class != 0
+}
+
+// noneOf reports whether none of the first eight bytes of b is in the class.
+func noneOf(b []byte, class uint8) bool {
+	_ = b[7]
+	return (classes[b[0]]|classes[b[1]]|classes[b[2]]|classes[b[3]]|
+		classes[b[4]]|classes[b[5]]|classes[b[6]]|classes[b[7]])&class == 0
+}
+
+// more, as an end, means that the part continues.
+const more = -2
+
+// scanPathBytes looks at the bytes from i to stop one by one. It returns the next offset
+// and end = more, or else the end as scanPath does.
+func scanPathBytes(s []byte, i, stop int) (next, end int, ok bool) {
+	for i < stop {
+		switch c := s[i]; {
+		case c == '/':
+			if dirtySlash(s, i) {
+				return i, scanDirtyPath(s, i), false
+			}
+			i++
+		case classes[c]&inPath != 0:
+			i++
+		case c == '?' || c == '#':
+			return i, i, true
+		case c == '%' && isCanonicalEscape(s, i):
+			i += 3
+		default:
+			return i, scanDirtyPath(s, i), false
+		}
+	}
+	if i >= len(s) {
+		return i, len(s), true
+	}
+	return i, more, true
+}
+
+// dirtySlash reports whether an empty or a dot segment follows the slash at i.
+func dirtySlash(s []byte, i int) bool {
+	if i++; i >= len(s) {
+		return false
+	}
+	if s[i] == '.' {
+		if i++; i < len(s) && s[i] == '.' {
+			i++
+		}
+		return i == len(s) || s[i] == '/' || s[i] == '?' || s[i] == '#'
+	}
+	return s[i] == '/'
+}
+
+func scanDirtyPath(s []byte, i int) (end int) {
+	for ; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '?' || c == '#':
+			return i
+		case c == '\\' || classes[c]&isNewline != 0:
+			return -1
+		}
+	}
+	return i
+}
+
+// isCanonicalEscape reports whether an escape begins at i that stays as it is.
+func isCanonicalEscape(s []byte, i int) bool {
+	if i+2 >= len(s) {
+		return false
+	}
+	hi, lo := s[i+1], s[i+2]
+	return hi < 'a' && lo < 'a' && whatwg.Unhex[hi] != whatwg.NotHex && whatwg.Unhex[lo] != whatwg.NotHex && !whatwg.IsUnreserved[whatwg.Unhex[hi]<<4|whatwg.Unhex[lo]]
+}
+
+// scanQuery runs from the first byte after the "?" to the "#" or the end. ok reports
+// whether the query is canonical: every pair complete, all in order. end is -1 if it
+// has bytes only the slow path knows.
+func scanQuery(s []byte, i int) (end int, ok bool) {
+	n := len(s)
+	var before pair
+	for first := true; ; first = false {
+		p := pair{start: uint32(i)}
+		if i = skipClass(s, i, inName); i == n || s[i] != '=' {
+			return scanDirtyQuery(s, i), false
+		}
+		p.nameEnd = uint32(i)
+		i = skipClass(s, i+1, inValue)
+		p.end = uint32(i)
+		if !first && comparePairs(s, before, p) > 0 {
+			return scanDirtyQuery(s, i), false
+		}
+		if i == n || s[i] == '#' {
+			return i, true
+		}
+		if s[i] != '&' {
+			return scanDirtyQuery(s, i), false
+		}
+		before = p
+		i++
+	}
+}
+
+// skipClass runs over bytes of the class and canonical escapes.
+func skipClass(s []byte, i int, class uint8) int {
+	for {
+		for i < len(s) && classes[s[i]]&class != 0 {
+			i++
+		}
+		if i == len(s) || s[i] != '%' || !isCanonicalEscape(s, i) {
+			return i
+		}
+		i += 3
+	}
+}
+
+func scanDirtyQuery(s []byte, i int) (end int) {
+	for {
+		for i+8 <= len(s) && noneOf(s[i:i+8:i+8], isNewline|isHash) {
+			i += 8
+		}
+		for stop := min(i+8, len(s)); i < stop; i++ {
+			switch {
+			case s[i] == '#':
+				return i
+			case classes[s[i]]&isNewline != 0:
+				return -1
+			}
+		}
+		if i == len(s) {
+			return i
+		}
+	}
+}
+
+// pair is a query parameter by offset. A bare one has nameEnd == end. Sorting moves
+// pairs about, so they are kept small; lengths are bounded accordingly.
+type pair struct{ start, nameEnd, end uint32 }
+
+func (p pair) name(s []byte) []byte { return s[p.start:p.nameEnd] }
+func (p pair) text(s []byte) []byte { return s[p.start:p.end] }
+
+func (p pair) value(s []byte) []byte {
+	if p.nameEnd == p.end {
+		return nil
+	}
+	return s[p.nameEnd+1 : p.end]
+}
+
+// comparePairs orders two parameters, with their escapes normalised, as RFC 5849
+// 3.4.1.3.2 does: by name, then value; then, where it leaves them equal, by text.
+func comparePairs(s []byte, a, b pair) int {
+	// Most names differ in their first letter, and most letters are plain.
+	if ca, cb := s[a.start], s[b.start]; ca != cb && classes[ca]&classes[cb]&isPlain != 0 {
+		return int(ca) - int(cb)
+	}
+	if c := compareKeys(a.name(s), b.name(s)); c != 0 {
+		return c
+	}
+	if c := compareKeys(a.value(s), b.value(s)); c != 0 {
+		return c
+	}
+	return bytes.Compare(a.text(s), b.text(s))
+}
+
+// compareKeys compares two names or values as if decoded as a form and escaped again,
+// without doing so. In that form an unreserved byte stands for itself and any other is
+// %XX: escaped ones come first, by value, since "%" is less than all that is unreserved.
+func compareKeys(a, b []byte) int {
+	for {
+		k := 0
+		for k < len(a) && k < len(b) && a[k] == b[k] {
+			k++
+		}
+		if k == len(a) || k == len(b) {
+			return len(a) - len(b)
+		}
+		// A difference inside an escape is one of two upper-case digits.
+		if k >= 1 && a[k-1] == '%' || k >= 2 && a[k-2] == '%' {
+			return int(a[k]) - int(b[k])
+		}
+		ra, na := keyRank(a[k:])
+		rb, nb := keyRank(b[k:])
+		if ra != rb {
+			return ra - rb
+		}
+		a, b = a[k+na:], b[k+nb:] // "@" and "%40", "+" and "%20"
+	}
+}
+
+// keyRank ranks the first symbol of s, and reports how many bytes it takes.
+func keyRank(s []byte) (rank, width int) {
+	c, width := s[0], 1
+	switch {
+	case c == '%':
+		c, width = whatwg.Unhex[s[1]]<<4|whatwg.Unhex[s[2]], 3
+	case c == '+':
+		c = ' '
+	}
+	if whatwg.IsUnreserved[c] {
+		return 0x100 + int(c), width
+	}
+	return int(c), width
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+
+	"github.com/firstseen/firstseen/internal/whatwg"
 )
 
 // scope is one entry of a rule file: at these paths of this host, drop these parameters,
@@ -232,10 +234,10 @@ func newPathPattern(text string) *pathPattern {
 // appendMatched appends a path, whose escapes are normalised, in the form in which patterns are compared.
 func appendMatched(dst, path []byte) []byte {
 	for _, c := range path {
-		if isUnreserved[c] || c == '/' || c == '%' {
+		if whatwg.IsUnreserved[c] || c == '/' || c == '%' {
 			dst = append(dst, c)
 		} else {
-			dst = appendEscape(dst, c)
+			dst = whatwg.AppendEscape(dst, c)
 		}
 	}
 	return dst

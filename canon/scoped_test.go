@@ -168,7 +168,7 @@ func checkScoped(t *testing.T, p *Profile, raw []byte) {
 // checkSite holds what the laws stand on: a URL and its form have one site.
 func checkSite(t *testing.T, p *Profile, raw []byte) {
 	t.Helper()
-	q := p.engine.(*qiita)
+	q := p.qiita
 	form, err := p.AppendCanonical(nil, raw)
 	if err != nil {
 		return

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/firstseen/firstseen/internal/whatwg"
 )
 
 // knownSets are the vector sets of this package and of hashkey.
@@ -130,7 +132,7 @@ func TestSortVectors(t *testing.T) {
 	}) {
 		want := "http://example.com/"
 		if r.Sorted != "" {
-			want += "?" + escapeIllegal(r.Sorted, queryRaw) // the set stops short of this last step
+			want += "?" + whatwg.Escape(r.Sorted, queryRaw) // the set stops short of this last step
 		}
 		checkRow(t, p, "rfc5849_sort", "http://example.com/?"+r.Query, want, "")
 	})

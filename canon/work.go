@@ -1,13 +1,22 @@
 package canon
 
-import "strings"
+import (
+	"cmp"
+	"slices"
+	"strings"
 
-// work is one URL on its way through the rules of the slow path. The methods in this
-// file and in workpath.go and workquery.go are the rules, one each: short and plain
-// rather than fast. The fast path (scan.go) does the same in one pass, and fuzzing
-// holds the two equal.
+	"github.com/firstseen/firstseen/internal/fault"
+	"github.com/firstseen/firstseen/internal/whatwg"
+)
+
+// The slow path: the rules of the table, one after another, on a URL that is cut into parts. It takes any
+// input, Explain and Compare are runs of it, and the fast path is fuzzed against it. So the rules are short and
+// plain rather than fast. Each is a method of work; they stand in the order in which they run.
+
+// work is one URL on its way through the rules.
 type work struct {
-	parts
+	whatwg.Parts
+	err    error // of the rule that refused the URL; no other rule runs after it
 	on     ruleSet
 	params *paramRules
 	lists  *lists
@@ -16,28 +25,31 @@ type work struct {
 // run takes raw through the rules of on, in order. It calls step, if there is one,
 // after each rule that changed the URL.
 func (s *settings) run(raw string, on ruleSet, step func(r Rule, before, after string)) (string, error) {
-	raw = runBefore(raw, on, step)
-	p, err := split(raw)
+	w, err := s.cut(raw, on, step)
 	if err != nil {
 		return "", err
 	}
-	w := &work{parts: p, on: on, params: s.params, lists: s.lists}
 	for id := range ruleCount {
-		if rules[id].do == nil || !on.has(id) {
-			continue
+		before := w.Parts
+		if w.apply(id); w.err != nil {
+			return "", w.err
 		}
-		before := w.parts
-		if err := rules[id].do(w); err != nil {
-			return "", err
-		}
-		if step != nil && w.parts != before {
-			step(rules[id].Rule, before.join(), w.join())
+		if step != nil && w.Parts != before {
+			step(rules[id].Rule, before.Join(), w.Join())
 		}
 	}
-	return w.join(), nil
+	return w.Join(), nil
 }
 
-func runBefore(raw string, on ruleSet, step func(r Rule, before, after string)) string {
+// apply applies a rule to the parts, if it is on and no rule has refused them.
+func (w *work) apply(id ruleID) {
+	if do := rules[id].do; do != nil && w.on.has(id) && w.err == nil {
+		do(w)
+	}
+}
+
+// cut applies the rules for the whole text, and cuts a URL of http, https or ftp. It refuses any other.
+func (s *settings) cut(raw string, on ruleSet, step func(r Rule, before, after string)) (*work, error) {
 	for id := range ruleCount {
 		if rules[id].before == nil || !on.has(id) {
 			continue
@@ -48,7 +60,254 @@ func runBefore(raw string, on ruleSet, step func(r Rule, before, after string)) 
 		}
 		raw = after
 	}
-	return raw
+	n := whatwg.SchemeLen(raw)
+	if n < 0 {
+		return nil, whatwg.NoScheme(raw)
+	}
+	switch strings.ToLower(raw[:n]) {
+	case "http", "https", "ftp":
+		return &work{Parts: whatwg.CutSpecial(raw, n), on: on, params: s.params, lists: s.lists}, nil
+	}
+	if _, err := whatwg.Parse(raw); err != nil {
+		return nil, err // no URL of another scheme either
+	}
+	return nil, fault.As(ErrScheme, "cannot canonicalize; got scheme %s; want http, https or ftp", whatwg.Quote(raw[:n]))
+}
+
+func (w *work) lowercaseScheme() { w.Scheme = strings.ToLower(w.Scheme) }
+
+func (w *work) fixSlashes() {
+	w.Slashes = "://"
+	w.Path = strings.ReplaceAll(w.Path, `\`, "/")
+}
+
+func (w *work) dropFragment() {
+	if !w.on.has(rKeepHashbang) || !strings.HasPrefix(w.Fragment, "#!") {
+		w.Fragment = ""
+	}
+}
+
+func (w *work) dropQuery() { w.Query = "" }
+
+// escapeUserinfo cuts at the first colon; further ones belong to the password, escaped.
+func (w *work) escapeUserinfo() {
+	user, pass, _ := strings.Cut(strings.TrimSuffix(w.Userinfo, "@"), ":")
+	user, pass = normalizeEscapes(user, userinfoRaw), normalizeEscapes(pass, userinfoRaw)
+	switch {
+	case pass != "":
+		w.Userinfo = user + ":" + pass + "@"
+	case user != "":
+		w.Userinfo = user + "@"
+	default:
+		w.Userinfo = ""
+	}
+}
+
+func (w *work) stripUserinfo() { w.Userinfo = "" }
+
+func (w *work) decodeHost() {
+	if !w.Literal {
+		w.Host = whatwg.Unescape(w.Host)
+	}
+}
+
+func (w *work) lowercaseHost() { w.Host = whatwg.LowerText(w.Host) }
+
+func (w *work) hostToASCII() {
+	if !w.Literal {
+		w.Host, w.err = whatwg.ToASCII(w.Host)
+	}
+}
+
+func (w *work) canonicalIP() { w.Host, w.err = whatwg.CanonicalAddress(w.Host, w.Literal) }
+
+func (w *work) defaultPort() { w.Port, w.err = whatwg.CanonicalPort(w.Scheme, w.Port) }
+
+// stripTrailingDot leaves "a.." alone: what precedes a second dot can look like an address.
+func (w *work) stripTrailingDot() {
+	if host, ok := strings.CutSuffix(w.Host, "."); ok && host != "" && !strings.HasSuffix(host, ".") {
+		w.Host = host
+	}
+}
+
+func (w *work) stripWWW() { w.Host = string(stripWWW([]byte(w.Host))) }
+
+func (w *work) foldHTTPS() {
+	if w.Scheme == "http" && w.Port == "" {
+		w.Scheme = "https"
+	}
+}
+
+// The four rules for escapes, for all parts that may have some but the userinfo, which has a rule of its own.
+func (w *work) escapeStrayPercent() { w.eachText(escapeStrayPercent) }
+func (w *work) uppercaseEscapes()   { w.eachText(uppercaseEscapes) }
+func (w *work) decodeUnreserved()   { w.eachText(whatwg.DecodeUnreserved) }
+
+func (w *work) eachText(f func(string) string) {
+	w.Path, w.Query, w.Fragment = f(w.Path), f(w.Query), f(w.Fragment)
+}
+
+func (w *work) escapeIllegal() {
+	w.Path = whatwg.Escape(w.Path, pathRaw)
+	w.Query = whatwg.Escape(w.Query, queryRaw)
+	if w.Fragment != "" {
+		w.Fragment = "#" + whatwg.Escape(w.Fragment[1:], fragmentRaw)
+	}
+}
+
+// normalizeEscapes is the four rules for escapes in one.
+func normalizeEscapes(s string, raw *whatwg.Set) string {
+	return whatwg.Escape(whatwg.DecodeUnreserved(uppercaseEscapes(escapeStrayPercent(s))), raw)
+}
+
+// escapeStrayPercent runs before any decoding: else "%%36%31" would become "%61", and "a" on the next run.
+func escapeStrayPercent(s string) string {
+	return whatwg.MapEscapes(s, "%25", func(escape string, _ byte) string { return escape })
+}
+
+func uppercaseEscapes(s string) string {
+	return whatwg.MapEscapes(s, "%", func(escape string, _ byte) string { return strings.ToUpper(escape) })
+}
+
+func (w *work) lowercasePath() { // the digits of escapes stay upper-case
+	w.Path = whatwg.MapEscapes(whatwg.LowerText(w.Path), "%", func(escape string, _ byte) string { return strings.ToUpper(escape) })
+}
+
+func (w *work) stripSessionIDs() {
+	if w.Path != "" {
+		w.Path = w.lists.stripPathSessions(w.Path)
+	}
+	w.editQuery(func(pairs []string) []string {
+		kept := pairs[:0]
+		for _, pair := range pairs {
+			if left, some := w.lists.stripSessions(pair); some {
+				kept = append(kept, left)
+			}
+		}
+		return kept
+	})
+}
+
+func (w *work) dotSegments() { w.Path = whatwg.WithoutDots(w.Path) }
+
+func (w *work) collapseSlashes() {
+	for strings.Contains(w.Path, "//") {
+		w.Path = strings.ReplaceAll(w.Path, "//", "/")
+	}
+}
+
+func (w *work) stripTrailingSlash() {
+	if path := strings.TrimRight(w.Path, "/"); path != "" {
+		w.Path = path
+	} else if w.Path != "" {
+		w.Path = "/"
+	}
+}
+
+// stripIndex repeats when trailing slashes go too: "/index.html/index.html" is then "/".
+func (w *work) stripIndex() {
+	for {
+		cut := strings.LastIndexByte(w.Path, '/') + 1
+		if cut == 0 || !w.lists.isIndex(w.Path[cut:]) {
+			return
+		}
+		w.Path = w.Path[:cut]
+		if !w.on.has(rStripTrailingSlash) {
+			return
+		}
+		w.stripTrailingSlash()
+	}
+}
+
+func (w *work) emptyPath() { w.Path = cmp.Or(w.Path, "/") }
+
+// editQuery lets f change the list of pairs. A query without any is left alone.
+func (w *work) editQuery(f func(pairs []string) []string) {
+	if len(w.Query) > len("?") {
+		w.Query = "?" + strings.Join(f(strings.Split(w.Query[1:], "&")), "&")
+	}
+}
+
+// dropPairs drops the pairs for which f is true.
+func (w *work) dropPairs(f func(name, value string, bare bool) bool) {
+	w.editQuery(func(pairs []string) []string {
+		return slices.DeleteFunc(pairs, func(pair string) bool {
+			name, value, full := strings.Cut(pair, "=")
+			return f(name, value, !full)
+		})
+	})
+}
+
+func (w *work) dropEmptyPairs() {
+	w.dropPairs(func(name, _ string, bare bool) bool { return bare && name == "" })
+}
+
+func (w *work) completeParams() {
+	w.editQuery(func(pairs []string) []string {
+		for i, pair := range pairs {
+			if !strings.Contains(pair, "=") {
+				pairs[i] = pair + "="
+			}
+		}
+		return pairs
+	})
+}
+
+func (w *work) stripTracking() {
+	w.dropPairs(func(name, value string, _ bool) bool { return w.lists.tracking.matches([]byte(name), []byte(value)) })
+}
+
+func (w *work) scopedParams() {
+	if drops := w.params.scopesFor([]byte(w.Host), []byte(w.Path)); len(drops) > 0 {
+		w.dropPairs(func(name, _ string, _ bool) bool { return dropsParam(drops, []byte(name)) })
+	}
+}
+
+func (w *work) dropEmptyParams() {
+	w.dropPairs(func(_, value string, bare bool) bool { return !bare && value == "" })
+}
+
+// sortQuery sorts by name, decoded as a form and escaped again as RFC 5849 3.6 does. Parameters of
+// one name keep their order.
+func (w *work) sortQuery() {
+	w.sortPairs(func(a, b pairKey) int { return cmp.Compare(a.name, b.name) })
+}
+
+// sortValues sorts the parameters of one name, which sort-query has put together: by value, decoded
+// and escaped in the same way, then by text. Without sort-query, all parameters keep their places.
+func (w *work) sortValues() {
+	if w.on.has(rSortQuery) {
+		w.sortPairs(func(a, b pairKey) int {
+			return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.value, b.value), cmp.Compare(a.text, b.text))
+		})
+	}
+}
+
+type pairKey struct{ name, value, text string }
+
+func (w *work) sortPairs(compare func(a, b pairKey) int) {
+	w.editQuery(func(pairs []string) []string {
+		keys := make([]pairKey, len(pairs))
+		for i, pair := range pairs {
+			name, value, _ := strings.Cut(pair, "=")
+			keys[i] = pairKey{oauthEscape(name), oauthEscape(value), pair}
+		}
+		slices.SortStableFunc(keys, compare)
+		for i := range keys {
+			pairs[i] = keys[i].text
+		}
+		return pairs
+	})
+}
+
+func oauthEscape(s string) string {
+	return whatwg.Escape(whatwg.Unescape(strings.ReplaceAll(s, "+", " ")), whatwg.IsUnreserved)
+}
+
+func (w *work) dropEmptyQuery() {
+	if w.Query == "?" {
+		w.Query = ""
+	}
 }
 
 // repairAmp makes "&" of its character references behind the host: of "&amp;", "&#38;" and
@@ -95,16 +354,16 @@ func referenceAt(s string, numbers bool) int {
 	text, width := make([]byte, 0, 8), 0
 	for width < len(s) && len(text) < 8 {
 		c, n := s[width], 1
-		if isEscape(s, width) {
-			c, n = unhex[s[width+1]]<<4|unhex[s[width+2]], 3
-			if !isUnreserved[c] {
+		if whatwg.IsEscape(s, width) {
+			c, n = whatwg.Unhex[s[width+1]]<<4|whatwg.Unhex[s[width+2]], 3
+			if !whatwg.IsUnreserved[c] {
 				return 0
 			}
 		}
 		if width += n; c == '0' && strings.Trim(string(text), "#x") == "" && len(text) > 0 {
 			continue // zeros before the number
 		}
-		if text = append(text, lower(c)); c == ';' {
+		if text = append(text, whatwg.Lower(c)); c == ';' {
 			switch string(text) {
 			case "amp;":
 				return width
@@ -117,98 +376,4 @@ func referenceAt(s string, numbers bool) int {
 		}
 	}
 	return 0
-}
-
-func (w *work) lowercaseScheme() error {
-	w.scheme = strings.ToLower(w.scheme)
-	return nil
-}
-
-func (w *work) fixSlashes() error {
-	w.slashes = "://"
-	w.path = strings.ReplaceAll(w.path, `\`, "/")
-	return nil
-}
-
-func (w *work) dropFragment() error {
-	if !w.on.has(rKeepHashbang) || !strings.HasPrefix(w.fragment, "#!") {
-		w.fragment = ""
-	}
-	return nil
-}
-
-// escapeUserinfo cuts at the first colon; further ones belong to the password, escaped.
-func (w *work) escapeUserinfo() error {
-	info, ok := strings.CutSuffix(w.userinfo, "@")
-	if !ok {
-		return nil
-	}
-	user, pass, _ := strings.Cut(info, ":")
-	user, pass = normalizeEscapes(user, userinfoRaw), normalizeEscapes(pass, userinfoRaw)
-	switch {
-	case pass != "":
-		w.userinfo = user + ":" + pass + "@"
-	case user != "":
-		w.userinfo = user + "@"
-	default:
-		w.userinfo = ""
-	}
-	return nil
-}
-
-func (w *work) stripUserinfo() error {
-	w.userinfo = ""
-	return nil
-}
-
-// normalizeEscapes is the four percent rules in one.
-func normalizeEscapes(s string, raw *byteSet) string {
-	return escapeIllegal(decodeUnreserved(uppercaseEscapes(escapeStrayPercent(s))), raw)
-}
-
-func (w *work) lowercaseHost() error {
-	w.host = lowerText(w.host)
-	return nil
-}
-
-func (w *work) decodeHost() error {
-	if !w.literal {
-		w.host = unescape(w.host)
-	}
-	return nil
-}
-
-func (w *work) hostToASCII() (err error) {
-	if !w.literal {
-		w.host, err = hostToASCII(w.host)
-	}
-	return err
-}
-
-func (w *work) canonicalIP() (err error) {
-	if w.literal {
-		w.host, err = canonicalIPv6(w.host)
-	} else if err = checkHost(w.host); err == nil && endsInNumber(w.host) {
-		w.host, err = canonicalIPv4(w.host)
-	}
-	return err
-}
-
-func (w *work) escapeStrayPercent() error { return w.eachText(escapeStrayPercent) }
-func (w *work) uppercaseEscapes() error   { return w.eachText(uppercaseEscapes) }
-func (w *work) decodeUnreserved() error   { return w.eachText(decodeUnreserved) }
-
-// eachText runs f over what may hold escapes, but the userinfo, which has its own rule.
-func (w *work) eachText(f func(string) string) error {
-	w.path, w.query, w.fragment = f(w.path), f(w.query), f(w.fragment)
-	return nil
-}
-
-func (w *work) escapeIllegal() error {
-	w.path = escapeIllegal(w.path, pathRaw)
-	w.query = escapeIllegal(w.query, queryRaw)
-	if w.fragment != "" {
-		w.fragment = "#" + escapeIllegal(w.fragment[1:], fragmentRaw)
-	}
-	return nil
 }

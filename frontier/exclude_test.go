@@ -184,3 +184,21 @@ func TestMaxExpiredOfARequest(t *testing.T) {
 		}
 	})
 }
+
+// TestExcludedByTheProfileOfItsCrawl: a frontier that leases of all crawls judges a URL by the profile
+// that another frontier gave its crawl.
+func TestExcludedByTheProfileOfItsCrawl(t *testing.T) {
+	const url = "http://a.example/?b=1&a=2" // which qiita sorts
+	s := memstore.New(memstore.Options{})
+	all := openOn(t, s, Options{Crawl: "*", Delay: -1, Logger: onDrop(func(dropped) {}), Exclude: func(form string) bool { return form == url }})
+	other := openOn(t, s, Options{Delay: -1})
+	must(t, other.SetCrawlProfile(bg, "news", canon.WHATWG()))
+	addAll(t, other, Link{URL: url, Crawl: "news"}, Link{URL: url})
+	if l := leaseOne(t, all); l.Crawl != store.DefaultCrawl {
+		t.Errorf("got %s of crawl %s; want that of the other crawl excluded", l.URL, l.Crawl)
+	}
+	leaseNone(t, all)
+	if st, err := all.Stats(bg, "news"); err != nil || st.Dropped != 1 {
+		t.Errorf("got %+v, %v; want it dropped", st, err)
+	}
+}

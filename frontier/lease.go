@@ -70,7 +70,7 @@ type LeaseRequest struct {
 	// MaxInFlight is the bound of queues that have none of their own; negative
 	// is none. The default is Options.MaxInFlight.
 	MaxInFlight int
-	// MaxExpired is how many leases of a URL may run out before it is dropped; negative is
+	// MaxExpired is how many leases of a URL may expire before it is dropped; negative is
 	// no bound. The default is Options.MaxExpired.
 	MaxExpired int
 }

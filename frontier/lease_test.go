@@ -345,3 +345,16 @@ func TestQuickFetchDoesNotCutTheWaitOfASlowOne(t *testing.T) {
 		}
 	})
 }
+
+// TestSettleRefusesWhatItCannotMean: of a batch with such a settlement nothing is settled.
+func TestSettleRefusesWhatItCannotMean(t *testing.T) {
+	f := open(t, Options{Delay: -1})
+	addOne(t, f, Link{URL: "http://a.example/"})
+	l := leaseOne(t, f)
+	for what, s := range map[string]Settlement{"no lease": {Outcome: Done}, "an unknown outcome": {Lease: l, Outcome: Extend + 1}, "an invalid crawl": {Lease: &Lease{Crawl: "a|exact"}}} {
+		if _, err := f.Settle(bg, []Settlement{{Lease: l}, s}); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("%s: got %v; want ErrInvalid", what, err)
+		}
+	}
+	must(t, f.Done(bg, l))
+}

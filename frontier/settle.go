@@ -40,11 +40,13 @@ type Settlement struct {
 	// Priority replaces the priority. The default, nil, keeps it.
 	Priority *uint8
 
-	reason  Reason // why the frontier drops it
-	lowered bool   // Release by the frontier: the lease doesn't count
 	// Fetched is the result of the fetch, also where the lease is over. The default is
 	// nothing.
 	Fetched *Fetched
+
+	// Of a lease that the frontier does not hand out: see Frontier.unwanted.
+	reason  Reason // why it is dropped
+	lowered bool   // it is put back, and the lease doesn't count
 }
 
 // Settled is the answer to a Settlement.
@@ -60,7 +62,7 @@ const (
 // String returns "ok", "gave-up" or "stale".
 func (s Settled) String() string { return [...]string{"ok", "gave-up", "stale"}[min(s, Stale)] }
 
-// Done completes a lease: the URL stays seen. A lease that ran out is still accepted, once, unless
+// Done completes a lease: the URL stays seen. An expired lease is still accepted, once, unless
 // the URL was handed out again. Then Done, like the other methods that settle one lease, returns
 // [ErrStale], which a crawler ignores: the URL has another fetcher. To settle a page that was
 // fetched while ctx ended, pass context.WithoutCancel(ctx).

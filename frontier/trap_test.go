@@ -1,12 +1,17 @@
 package frontier
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/memstore"
 )
 
 func TestTrapLimits(t *testing.T) {
@@ -181,5 +186,37 @@ func TestForgetResetsQueryTrap(t *testing.T) {
 	}
 	if r := addOne(t, f, b); r.Status != StatusNew {
 		t.Errorf("got %v %q; want new", r.Status, r.Reason)
+	}
+}
+
+// blind is a store that fails to look something up, once.
+type blind struct {
+	store.Store
+	failed atomic.Bool
+}
+
+func (s *blind) Lookup(ctx context.Context, crawl string, key store.Key) (store.Entry, error) {
+	if s.failed.CompareAndSwap(false, true) {
+		return store.Entry{}, store.ErrUnavailable
+	}
+	return s.Store.Lookup(ctx, crawl, key)
+}
+
+// TestQueryTrapAfterAFailure: a batch that fails holds no places, whatever their path.
+func TestQueryTrapAfterAFailure(t *testing.T) {
+	f := openOn(t, &blind{Store: memstore.New(memstore.Options{})}, Options{Traps: Traps{Queries: 2}})
+	batch := func(paths ...string) (urls []Link) {
+		for i, path := range paths {
+			urls = append(urls, Link{URL: fmt.Sprintf("http://h.example/%s?q=%d", path, i)})
+		}
+		return urls
+	}
+	if _, err := f.AddBatch(bg, batch("a", "a", "b", "b", "b")); !errors.Is(err, store.ErrUnavailable) {
+		t.Fatalf("got %v; want the error of the look-up in the full path", err)
+	}
+	for i, r := range addAll(t, f, batch("a", "a", "b", "b")...) {
+		if r.Status != StatusNew {
+			t.Errorf("URL %d: got %v %s; want new", i, r.Status, r.Reason)
+		}
 	}
 }

@@ -137,7 +137,7 @@ func (f *Frontier) giveBack(left []*Lease) {
 	for i, l := range left {
 		settlements[i] = Settlement{Lease: l, Outcome: Release}
 	}
-	// If this fails the leases run out by themselves.
+	// If this fails, the leases expire.
 	_, _ = f.settle(context.Background(), settlements)
 }
 

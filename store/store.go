@@ -7,7 +7,8 @@
 // A [Store] has the few atomic steps that a frontier needs: add, take due URLs, settle, configure,
 // forget, look up, scan. The caller decides the policy: delays, back-off, the meaning of a
 // priority. Policy that must be applied inside a step (a cap, a delay) is an argument of the step.
-// So a backend has no policy: memstore, the simplest one, is about 900 lines.
+// So a backend has none of its own: memstore, the simplest one, is maps of keys and queues around
+// store/internal/sched, which decides whose turn it is.
 //
 //	pebblestore  embedded, durable: the default
 //	redisstore   Redis Cluster, shared by many daemons

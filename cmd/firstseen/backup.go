@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firstseen/firstseen/cmd/internal/backup"
+	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
@@ -63,7 +64,9 @@ A store in Redis is backed up by the means of Redis (BGSAVE of each node), or cr
 	typed(fs, "keep")
 	fs.BoolVar(&f.list, "list", false, "only list the backups")
 	fs.BoolVar(&f.asJSON, "json", false, "write JSON, an object for each backup")
-	wanting(cmd, oneOf("daemon", "db", "redis"), atMostOneOf("daemon", "to"))
+	cmd.MarkFlagsOneRequired("daemon", "db", "redis")
+	cmd.MarkFlagsMutuallyExclusive("daemon", "db", "redis")
+	cmd.MarkFlagsMutuallyExclusive("daemon", "to")
 	return cmd
 }
 
@@ -95,15 +98,12 @@ func (f *backupFlags) askDaemon(ctx context.Context, name string) ([]backup.Info
 		return nil, err
 	}
 	if f.list {
-		var answer struct{ Backups []backup.Info }
+		var answer wire.Backups
 		err := d.get(ctx, "/v1/backup", nil, &answer)
 		return answer.Backups, err
 	}
 	made := make([]backup.Info, 1)
-	err = d.post(ctx, "/v1/backup", struct {
-		Name string `json:"name"`
-		Keep int    `json:"keep"`
-	}{name, f.keep}, &made[0])
+	err = d.post(ctx, "/v1/backup", wire.BackupRequest{Name: name, Keep: f.keep}, &made[0])
 	if err != nil {
 		return nil, err
 	}

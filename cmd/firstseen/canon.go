@@ -1,11 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/internal/fault"
 )
 
 func newCanonCmd(a *app) *cobra.Command {
@@ -52,15 +54,26 @@ func (f *canonFlags) run(cmd *cobra.Command, a *app, args []string) error {
 			return err
 		}
 	}
-	resolve := func(raw string) string { return raw }
-	if f.base != "" {
-		base, err := newReference(f.base)
-		if err != nil {
-			return misuse{err}
-		}
-		resolve = base.resolve
+	resolve, err := resolver(f.base)
+	if err != nil {
+		return err
 	}
 	return f.urls.each(cmd, a, args, func(raw string) (answer, error) { return f.answer(p, raw, resolve(raw), fields) })
+}
+
+// resolver returns what makes references absolute; without a base, they stay as they are.
+func resolver(base string) (func(raw string) string, error) {
+	if base == "" {
+		return func(raw string) string { return raw }, nil
+	}
+	b, err := canon.ParseBase(base)
+	if err == nil && b.Opaque() {
+		err = fault.As(canon.ErrScheme, "nothing is relative to it; want a URL with a path that begins with \"/\"")
+	}
+	if err != nil {
+		return nil, misuse{fmt.Errorf("cannot use --base %s: %w", shown(base), err)}
+	}
+	return b.Resolve, nil
 }
 
 // answer answers for an input that was made absolute.

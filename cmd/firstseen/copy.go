@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firstseen/firstseen/cmd/internal/durable"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/crawlfile"
@@ -39,7 +40,7 @@ func newCopyCmd(a *app) *cobra.Command {
 		Long: `Copy a whole crawl: the queued URLs with their data, due times and priorities, the settings of
 the queues, and every key seen. The copy continues where the crawl was; leased URLs are queued
 again. The source does not change. Stop its daemon first, or ask it with --daemon after
-"firstseen pause --all": otherwise both fetch the same URLs.
+"firstseen set --all --paused": otherwise both fetch the same URLs.
 
 If a copy breaks off, run the same command again; nothing is done twice. From a file it continues
 where it stopped (see FILE.progress), or starts from the beginning if the file was written again
@@ -55,13 +56,7 @@ keep it (their keys are copied), and settings of a whole crawl or store.`,
   firstseen copy --from-redis 10.0.0.1:6379 --to-db crawl.db
   firstseen copy --from-db crawl.db --to-file crawl.fs && firstseen copy --from-file crawl.fs --to-redis 10.0.0.1:6379`,
 		Args: noArgs,
-		RunE: running(func(cmd *cobra.Command, _ []string) error {
-			err := f.run(cmd.Context(), a)
-			if errors.Is(err, store.ErrLocked) {
-				err = fmt.Errorf("%w; if its daemon runs, use --daemon with the address of its HTTP interface", err)
-			}
-			return err
-		}),
+		RunE: running(func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), a) }),
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.crawl, "crawl", store.DefaultCrawl, "crawl to copy")
@@ -75,8 +70,11 @@ keep it (their keys are copied), and settings of a whole crawl or store.`,
 	fs.StringVar(&f.toFile, "to-file", "", `file to copy to, "-" for stdout`)
 	fs.BoolVar(&f.keepURLs, "keep-urls", true, "of the copy: keep the text of completed and dropped URLs")
 	fs.BoolVar(&f.asJSON, "json", false, "write what was copied as one JSON object")
-	wanting(cmd, oneOf("from-db", "from-redis", "daemon", "from-file"), oneOf("to-db", "to-redis", "to-file"),
-		atMostOneOf("from-file", "to-file"))
+	for _, side := range [][]string{{"from-db", "from-redis", "daemon", "from-file"}, {"to-db", "to-redis", "to-file"}} {
+		cmd.MarkFlagsOneRequired(side...)
+		cmd.MarkFlagsMutuallyExclusive(side...)
+	}
+	cmd.MarkFlagsMutuallyExclusive("from-file", "to-file")
 	return cmd
 }
 
@@ -103,7 +101,8 @@ func (f *copyFlags) copy(ctx context.Context, a *app) (n crawlfile.Counts, err e
 	if f.fromFile != "" {
 		return f.importFile(ctx, a)
 	}
-	src, err := f.source(ctx, a)
+	from := place{db: f.fromDB, redis: redisFlags{f.fromRedis}, daemon: f.daemon, crawl: f.crawl}
+	src, err := from.source(ctx, a, false)
 	if err != nil {
 		return n, err
 	}
@@ -147,35 +146,6 @@ func pipe(ctx context.Context, src *crawlSource, dst store.Store, to frontier.St
 	r.CloseWithError(errors.New("the copy ended"))
 	<-done
 	return n, err
-}
-
-func (f *copyFlags) source(ctx context.Context, a *app) (*crawlSource, error) {
-	if f.daemon.given() {
-		d, err := f.daemon.open()
-		if err != nil {
-			return nil, err
-		}
-		return d.export(ctx, f.crawl, false)
-	}
-	s, err := f.sourceStore(ctx, a)
-	if err != nil {
-		return nil, err
-	}
-	from, err := crawlIn(ctx, s, f.crawl)
-	if err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	src := storedCrawl(s, from)
-	src.close = s.Close
-	return src, nil
-}
-
-func (f *copyFlags) sourceStore(ctx context.Context, a *app) (store.Store, error) {
-	if len(f.fromRedis) > 0 {
-		from := redisFlags{f.fromRedis}
-		return from.open(ctx, a.log, redisstore.Options{MustExist: true})
-	}
-	return pebblestore.Open(f.fromDB, pebblestore.Options{Mode: pebblestore.OpenReadOnly})
 }
 
 // sameFile reports whether two names are of one file or directory that exists.
@@ -316,10 +286,7 @@ func (c *copyNote) save(p crawlfile.Progress) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(c.name+".tmp", b, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(c.name+".tmp", c.name)
+	return durable.WriteFile(c.name, b)
 }
 
 func (c *copyNote) remove() error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/firstseen/firstseen/frontier"
@@ -23,16 +22,6 @@ func crawlIn(ctx context.Context, s store.Store, name string) (frontier.StoredCr
 		err = misuse{err}
 	}
 	return c, err
-}
-
-// crawlsIn lists the crawls that a flag names, without those of programs.
-func crawlsIn(ctx context.Context, s store.Store, name string) ([]frontier.StoredCrawl, error) {
-	if name == "*" {
-		list, err := frontier.StoredCrawls(ctx, s)
-		return slices.DeleteFunc(list, frontier.StoredCrawl.Hidden), err
-	}
-	c, err := crawlIn(ctx, s, name)
-	return []frontier.StoredCrawl{c}, err
 }
 
 // nameList returns names for a person to read, "none" if there are none.

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -74,8 +76,23 @@ func (a *app) status(cmd *cobra.Command, err error) int {
 	case errors.Is(err, errRefused):
 		return statusRefused
 	}
-	fmt.Fprintf(a.err, "firstseen: %v\nSee '%s --help'.\n", err, cmd.CommandPath())
+	fmt.Fprintf(a.err, "firstseen: %v\nSee '%s --help'.\n", groupError(err), cmd.CommandPath())
 	return statusMisuse
+}
+
+// groupOfFlags finds the flags in cobra's errors about groups of them.
+var groupOfFlags = regexp.MustCompile(`^(?:at least one of the flags in the group \[(.*)\] is required|if any flags in the group \[.*\] are set none of the others can be; \[(.*)\] were all set)$`)
+
+// groupError says of an error about a group of flags what to do.
+func groupError(err error) error {
+	m := groupOfFlags.FindStringSubmatch(err.Error())
+	switch {
+	case m == nil:
+		return err
+	case m[1] != "":
+		return fmt.Errorf("give one of --%s", strings.Join(strings.Fields(m[1]), ", --"))
+	}
+	return fmt.Errorf("give only one of --%s", strings.Join(strings.Fields(m[2]), ", --"))
 }
 
 // unlessReported returns the error of a Close, or nil if both it and err, which is reported, are

@@ -9,15 +9,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firstseen/firstseen/cmd/internal/durable"
 	"github.com/firstseen/firstseen/hashkey/sxurl"
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
 // exportFlags are the flags of the export command.
 type exportFlags struct {
-	crawl, output             string
-	daemon                    daemonFlags
+	place                     place
+	output                    string
 	urls, sxurl, hashed, done bool
 	keys                      sxurlFlags
 	hash                      exportHashFlags
@@ -47,26 +47,17 @@ reveals neither the URLs nor their order, but anyone can test whether a given UR
   firstseen export --db crawl.db --sxurl | sort >index.tsv`,
 		Args: noArgs,
 	}
-	withAnyStore(a, cmd, &pebblestore.Options{Mode: pebblestore.OpenReadOnly}, &f.crawl, func(ctx context.Context, s store.Store, _ []string) error {
+	f.place.add(cmd.Flags())
+	cmd.RunE = running(func(cmd *cobra.Command, _ []string) (err error) {
 		if err := f.check(); err != nil {
 			return err
 		}
-		from, err := crawlIn(ctx, s, f.crawl)
-		if err != nil {
-			return err
-		}
-		return f.run(ctx, a, storedCrawl(s, from))
-	})
-	orDaemon(cmd, &f.daemon, func(ctx context.Context, d *daemonClient, _ []string) (err error) {
-		if err := f.check(); err != nil {
-			return err
-		}
-		src, err := d.export(ctx, f.crawl, !f.urls && !f.sxurl && !f.hashed)
+		src, err := f.place.source(cmd.Context(), a, !f.urls && !f.sxurl && !f.hashed)
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, src.close()) }()
-		return f.run(ctx, a, src)
+		return f.run(cmd.Context(), a, src)
 	})
 	cmd.Flags().StringVarP(&f.output, "output", "o", "-", `file to write, "-" for stdout`)
 	cmd.Flags().BoolVar(&f.urls, "urls", false, "write the URLs whose text is kept, one a line")
@@ -75,14 +66,14 @@ reveals neither the URLs nor their order, but anyone can test whether a given UR
 	cmd.Flags().BoolVar(&f.done, "completed", false, "with --urls, --sxurl or --hashed-uri: only completed URLs")
 	f.keys.add(cmd.Flags())
 	f.hash.add(cmd.Flags())
-	wanting(cmd, atMostOneOf("urls", "sxurl", "hashed-uri"))
+	cmd.MarkFlagsMutuallyExclusive("urls", "sxurl", "hashed-uri")
 	return cmd
 }
 
 // check refuses flags that don't fit together.
 func (f *exportFlags) check() error {
-	if f.crawl == "*" {
-		return misusef("cannot export; got crawl %q; want one crawl", f.crawl)
+	if f.place.crawl == "*" {
+		return misusef("cannot export; got crawl %q; want one crawl", f.place.crawl)
 	}
 	if f.done && !f.urls && !f.sxurl && !f.hashed {
 		return misusef("cannot export; got --completed alone; want --urls, --sxurl or --hashed-uri with it: keys have no state")
@@ -123,14 +114,14 @@ func (a *app) writeOut(name string, write func(io.Writer) (int64, error)) (n int
 	if name == "-" {
 		return n, buffered(a.out)
 	}
-	file, err := newOutFile(name)
+	file, err := durable.Create(name)
 	if err != nil {
 		return 0, err
 	}
-	defer file.drop()
-	err = file.write(func(w io.Writer) error {
+	defer file.Drop()
+	err = file.Write(func(w io.Writer) error {
 		err := buffered(w)
-		if err == nil && n == 0 && file.replaces() {
+		if err == nil && n == 0 && file.Replaces() {
 			err = errors.New("there is nothing to write; the output file has contents and was not overwritten: remove it to get an empty file")
 		}
 		return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/shape"
+	"github.com/firstseen/firstseen/internal/whatwg"
 )
 
 // fieldNames are the fields of --fields, in the order of the help.
@@ -38,7 +39,7 @@ func fieldsOf(input, form string, names []string) fieldAnswer {
 func splitForm(form, host string, values map[string]string) {
 	values["domain"] = string(appendDomain(nil, []byte(form)))
 	scheme, rest, _ := strings.Cut(form, "://")
-	authority, rest := cutAny(rest, "/?#")
+	authority, rest := whatwg.CutBefore(rest, "/?#")
 	values["scheme"] = scheme
 	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
 		values["user"] = authority[:i]

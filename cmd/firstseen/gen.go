@@ -25,8 +25,9 @@ type genFlags struct {
 func newGenCmd(a *app) *cobra.Command {
 	var f genFlags
 	cmd := &cobra.Command{
-		Use:   "gen",
-		Short: "Make a synthetic web whose duplicates are known",
+		Use:    "gen",
+		Hidden: true,
+		Short:  "Make a synthetic web whose duplicates are known",
 		Long: `Write the links or the captures of a web that does not exist. The same flags give the
 same bytes, with any number of workers. The formats truth and captures add to each line the
 page that it leads to and the rule by which the URL differs from the page's own; urls has the

@@ -33,7 +33,7 @@ func (h *hashedURIFlags) hasher() (hasheduri.Hasher, error) {
 		return hasheduri.Hasher{}, err
 	}
 	return hasheduri.Hasher{
-		Algorithm: h.algorithm, Variant: variant, KeepQuery: h.query, KeepFragment: h.fragment, Literal: h.literal, Base: h.base,
+		Algorithm: h.algorithm, Variant: variant, KeepQuery: h.query, KeepFragment: h.fragment, Literal: h.literal,
 	}, nil
 }
 
@@ -94,6 +94,10 @@ func hashedURIFamily() family {
 		if err != nil {
 			return nil, err
 		}
+		resolve, err := resolver(flags.base)
+		if err != nil {
+			return nil, err
+		}
 		f := func(form, raw string) (answer, error) {
 			u, err := h.Sum(form)
 			return hashedURI{raw, u}, err
@@ -108,7 +112,7 @@ func hashedURIFamily() family {
 			return nil, misuse{err}
 		}
 		return func(raw string) (answer, error) {
-			form, err := p.Canonicalize(raw)
+			form, err := p.Canonicalize(resolve(raw))
 			if err != nil {
 				return nil, err
 			}

@@ -52,7 +52,7 @@ certificates, ask the address of serve --health.`,
 }
 
 // probe returns the answer of a health route, or an error if it is not 200.
-func (d *daemonClient) probe(ctx context.Context, path string) (string, error) {
+func (d *client) probe(ctx context.Context, path string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.base+path, nil)

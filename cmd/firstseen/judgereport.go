@@ -7,13 +7,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/firstseen/firstseen/cmd/internal/audit"
+	"github.com/firstseen/firstseen/cmd/internal/durable"
 	"github.com/firstseen/firstseen/cmd/internal/report"
 )
 
 // judgeReport is the HTML report of audit and learn.
 type judgeReport struct {
 	path, title string
-	file        *outFile
+	file        *durable.File
 	began       time.Time
 }
 
@@ -28,7 +29,7 @@ func (r *judgeReport) begin(names []string) (err error) {
 	if r.title == "" {
 		r.title = titleOf(names)
 	}
-	r.file, err = newOutFile(r.path)
+	r.file, err = durable.Create(r.path)
 	return err
 }
 
@@ -36,7 +37,7 @@ func (r *judgeReport) begin(names []string) (err error) {
 func (r *judgeReport) wanted() bool { return r.file != nil }
 
 func (r *judgeReport) write(judged *audit.Report, learned *audit.Learned) error {
-	return r.file.write(func(w io.Writer) error {
+	return r.file.Write(func(w io.Writer) error {
 		return report.WriteJudged(w, report.Judged{Title: r.title, Made: time.Now(), Seconds: time.Since(r.began).Seconds(), Audit: judged, Learned: learned})
 	})
 }

@@ -67,7 +67,7 @@ func (f *learnFlags) run(ctx context.Context, a *app, names []string) error {
 	if err := f.report.begin(names); err != nil {
 		return err
 	}
-	defer f.report.file.drop()
+	defer f.report.file.Drop()
 	read, err := a.loadCaptures(ctx, names, f.judge, f.source)
 	if err != nil {
 		return err

@@ -6,35 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/firstseen/firstseen/cmd/internal/queuestate"
-	"github.com/firstseen/firstseen/cmd/internal/steer"
-	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/pebblestore"
+	"github.com/firstseen/firstseen/internal/wire"
 )
 
 // listFlags choose the queues to list.
 type listFlags struct {
-	crawl, queue, search string
-	asJSON               bool
-	daemon               daemonFlags
-}
-
-// listedQueue is a queue as GET /v1/queues has it.
-type listedQueue struct {
-	Crawl     string    `json:"crawl"`
-	Queue     string    `json:"queue"`
-	Held      int64     `json:"held"`
-	InFlight  int64     `json:"in_flight"`
-	Completed int64     `json:"completed"`
-	Dropped   int64     `json:"dropped"`
-	State     string    `json:"state"`
-	Reason    string    `json:"reason,omitempty"`
-	Next      time.Time `json:"next,omitzero"`
+	place         place
+	queue, search string
+	asJSON        bool
 }
 
 func newListCmd(a *app) *cobra.Command {
@@ -42,21 +25,17 @@ func newListCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list (--db DIR | --redis ADDR | --daemon ADDR)",
 		Short: "List queues with their states (ready, paused, blocked and others)",
-		Long: `List the queues of a crawl in order of name: how many URLs of it are queued or leased, its
-state and the reason of it, and when the state changes by itself. SERVE.md explains the states.
-Without a daemon, a queue that has no delay and bound of its own counts as having the defaults
-of serve.`,
+		Long: `List the queues of a crawl in order of name: its state, how many of its URLs are queued or leased,
+when the state changes by itself, and what holds the queue. SERVE.md explains the states. --json prints what
+GET /v1/queues answers. Without a daemon, a queue that has no delay and bound of its own counts as having the
+defaults of serve.`,
 		Example: `  firstseen list --daemon 127.0.0.1:7072
   firstseen list --db crawl.db --queue example.org`,
 		Args: noArgs,
 	}
-	withAnyStore(a, cmd, &pebblestore.Options{Mode: pebblestore.OpenReadOnly}, &f.crawl, func(ctx context.Context, s store.Store, _ []string) error {
+	f.place.onCrawl(a, cmd, true, func(ctx context.Context, c *client, _ []string) error {
 		out := newOutput(a.out)
-		return errors.Join(f.inStore(ctx, s, out), endOutput(out, 0))
-	})
-	orDaemon(cmd, &f.daemon, func(ctx context.Context, d *daemonClient, _ []string) error {
-		out := newOutput(a.out)
-		return errors.Join(f.inDaemon(ctx, d, out), endOutput(out, 0))
+		return errors.Join(f.run(ctx, c, out), endOutput(out, 0))
 	})
 	cmd.Flags().StringVar(&f.queue, "queue", "", "only the queue of this name")
 	cmd.Flags().StringVar(&f.search, "search", "", "only queues whose name contains this")
@@ -64,54 +43,32 @@ of serve.`,
 	return cmd
 }
 
-// serveQueues are the defaults of serve.
-var serveQueues = queuestate.Defaults{MaxInFlight: 1, Delay: time.Second}
-
-func (f *listFlags) inStore(ctx context.Context, s store.Store, out *output) error {
-	c, err := crawlIn(ctx, s, f.crawl)
+// run asks for page after page of each crawl.
+func (f *listFlags) run(ctx context.Context, c *client, out *output) error {
+	crawls, err := c.crawls(ctx, f.place.crawl)
 	if err != nil {
 		return err
 	}
-	now, defaults := time.Now(), serveQueues
-	if defaults.Paused, _, err = steer.Paused(ctx, s.QueueInfo); err != nil {
-		return fmt.Errorf("cannot read whether queues are paused: %w", err)
-	}
-	for q, err := range s.Queues(ctx, c.Stored, "") {
-		if err != nil {
-			return fmt.Errorf("cannot list queues: %w", err)
+	for _, crawl := range crawls {
+		query := url.Values{"crawl": {crawl}, "queue": {f.queue}, "search": {f.search}, "limit": {"1000"}}
+		for {
+			var page wire.Queues
+			if err := c.get(ctx, "/v1/queues", query, &page); err != nil {
+				return err
+			}
+			for i := range page.Queues {
+				f.write(out, &page.Queues[i])
+			}
+			if page.More == "" {
+				break
+			}
+			query.Set("after", page.More)
 		}
-		if f.queue != "" && q.Name != f.queue || !strings.Contains(strings.ToLower(q.Name), strings.ToLower(f.search)) {
-			continue
-		}
-		st := queuestate.Of(&q, defaults, now)
-		f.write(out, &listedQueue{Crawl: c.Name, Queue: q.Name, Held: q.Held, InFlight: q.InFlight, Completed: q.Completed, Dropped: q.Dropped,
-			State: st.Name, Reason: st.Reason, Next: st.Next})
 	}
 	return nil
 }
 
-// inDaemon asks for page after page.
-func (f *listFlags) inDaemon(ctx context.Context, d *daemonClient, out *output) error {
-	query := url.Values{"crawl": {f.crawl}, "queue": {f.queue}, "search": {f.search}, "limit": {"1000"}}
-	for {
-		var page struct {
-			Queues []listedQueue
-			More   string
-		}
-		if err := d.get(ctx, "/v1/queues", query, &page); err != nil {
-			return err
-		}
-		for i := range page.Queues {
-			f.write(out, &page.Queues[i])
-		}
-		if page.More == "" {
-			return nil
-		}
-		query.Set("after", page.More)
-	}
-}
-
-func (f *listFlags) write(out *output, q *listedQueue) {
+func (f *listFlags) write(out *output, q *wire.Queue) {
 	if f.asJSON {
 		out.json(q)
 		return

@@ -60,7 +60,7 @@ func TestSignalsEndABlockedInput(t *testing.T) {
 func TestNearest(t *testing.T) {
 	names := []string{"audit", "canon", "copy", "export", "explain", "import", "replay", "serve", "stats", "uniq"}
 	for word, want := range map[string]string{
-		"unique": "uniq", "unqi": "uniq", "canno": "canon", "reply": "replay", "exp": "", "expl": "explain", "start": "", "delete": "", "": "", "x": "",
+		"unique": "uniq", "unqi": "uniq", "canno": "canon", "reply": "replay", "exp": "", "expl": "explain", "start": "stats", "delete": "", "": "", "x": "",
 	} {
 		if got := nearest(word, names); got != want {
 			t.Errorf("%q: got %q; want %q", word, got, want)

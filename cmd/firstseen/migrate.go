@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/durable"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
@@ -123,22 +123,7 @@ func (f *migrateFlags) rekey(ctx context.Context, a *app, otherProfile bool) (n 
 	if err := r.out.Flush(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(tmp))
 	}
-	return &r.n, publish(tmp, f.to)
-}
-
-// publish renames a complete directory from tmp to name.
-func publish(tmp, name string) error {
-	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := os.Rename(tmp, name); err != nil {
-		return err
-	}
-	parent, err := os.Open(filepath.Dir(filepath.Clean(name)))
-	if err != nil {
-		return err
-	}
-	return errors.Join(parent.Sync(), parent.Close())
+	return &r.n, durable.Publish(tmp, f.to)
 }
 
 // rekeyed counts what became of the URLs of a store.

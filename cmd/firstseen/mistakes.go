@@ -113,51 +113,18 @@ func flagNamesOf(flags *pflag.FlagSet) (names []string) {
 	return names
 }
 
-// nearest returns the name that a mistyped word probably means, or "": at most a third of its
-// letters differ, or it is the beginning of one name alone.
-func nearest(word string, names []string) (best string) {
-	most := max(1, len(word)/3) + 1
-	begins := 0
+// nearest returns the one name that a mistyped word probably means, or "". Cobra suggests commands; names of flags and
+// variables are asked for as commands of these names.
+func nearest(word string, names []string) string {
+	if word == "" {
+		return ""
+	}
+	asked := &cobra.Command{SuggestionsMinimumDistance: 2}
 	for _, name := range names {
-		if word != "" && strings.HasPrefix(name, word) {
-			if begins++; begins == 1 {
-				best = name
-			}
-		}
+		asked.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
 	}
-	if begins == 1 {
-		return best
+	if meant := asked.SuggestionsFor(word); len(meant) == 1 {
+		return meant[0]
 	}
-	best = ""
-	for _, name := range names {
-		if d := distance(word, name); d < most {
-			best, most = name, d
-		}
-	}
-	return best
-}
-
-// distance is how many letters must be put in, left out, replaced or exchanged with the next
-// one to make a into b.
-func distance(a, b string) int {
-	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
-	for j := range rows[1] {
-		rows[1][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		before, last, row := rows[0], rows[1], rows[2]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		rows = [3][]int{last, row, before}
-	}
-	return rows[1][len(b)]
+	return ""
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -82,6 +83,47 @@ func TestProgressOnATerminal(t *testing.T) {
 				}
 			case <-time.After(time.Minute):
 				t.Error("it shows no progress")
+			}
+		})
+	}
+}
+
+// TestFileIntoStandardOutput checks that output to /dev/stdout and /dev/stderr is appended to
+// their files, and that later output follows it.
+func TestFileIntoStandardOutput(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, flags := range map[string]int{"appended": os.O_APPEND, "at its offset": 0} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for _, std := range []string{"stdout", "stderr"} {
+				file, err := os.OpenFile(filepath.Join(dir, std), os.O_CREATE|os.O_WRONLY|flags, 0o600)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer file.Close()
+				cmd := exec.CommandContext(t.Context(), self, "replay", "--csv", "/dev/"+std, "-")
+				cmd.Env, cmd.Stdin = append(os.Environ(), asCommand+"=1"), strings.NewReader("http://a.example/\n")
+				if cmd.Stdout = file; std == "stderr" {
+					cmd.Stdout, cmd.Stderr = nil, file
+				}
+				_, before := file.WriteString("before\n")
+				ran := cmd.Run()
+				_, after := file.WriteString("after\n")
+				text, err := os.ReadFile(file.Name())
+				if err := errors.Join(before, ran, after, err); err != nil {
+					t.Fatal(err)
+				}
+				got := string(text)
+				if !strings.HasPrefix(got, "before\n") || !strings.Contains(got, "\na.example,1,") || !strings.HasSuffix(got, "\nafter\n") {
+					t.Errorf("%s: got %q; want the counts of hosts between what was there before and after", std, got)
+				}
+			}
+			if all, err := os.ReadDir(dir); err != nil || len(all) != 2 {
+				t.Errorf("got %v, %v; want two files alone", all, err)
 			}
 		})
 	}

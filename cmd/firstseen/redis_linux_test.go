@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	pb "github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/internal/wire"
 )
 
 // startCluster runs a Redis Cluster of real servers, and returns what --redis takes.
@@ -143,7 +144,7 @@ func toolsOnRedis(t *testing.T, addrs, dir string) {
 	seen := func(where ...string) (n int64) {
 		t.Helper()
 		status, out, errOut := runCommand(t, append([]string{"stats", "--json"}, where...)...)
-		var st storeStats
+		var st wire.Stats
 		if err := json.Unmarshal([]byte(out), &st); err != nil || status != 0 {
 			t.Fatalf("stats: %d, %v\n%s", status, err, errOut)
 		}
@@ -247,7 +248,7 @@ func TestRedisMisuse(t *testing.T) {
 		{"serve --redis 127.0.0.1:1 --db x", "--db with --redis"},
 		{"serve --redis 127.0.0.1:1 --cache 100", "--cache with --redis"},
 		{"serve --redis 127.0.0.1:1 --grpc 0.0.0.0:7071 --insecure-public", "--node"},
-		{"stats --redis 127.0.0.1:1 --db x", "--db with --redis"},
+		{"stats --redis 127.0.0.1:1 --db x", "--db and --redis are places of different stores: give one of them"},
 		{"stats --redis nonsense", "host:port"},
 		{"stats --redis redis://127.0.0.1:1?replicas=-1", "replicas=-1"},
 		{"stats --redis redis://127.0.0.1:1?shards=many", "shards=many"},
@@ -259,13 +260,13 @@ func TestRedisMisuse(t *testing.T) {
 		{"stats --redis redis://127.0.0.1:1,redis://127.0.0.1:2", "a second URL"},
 		{"stats --redis redis://nonsense", "want host:port"},
 		{"stats --redis rediss://127.0.0.1:1?ca=redis_linux_test.go", "ca=redis_linux_test.go; got no certificate"},
-		{"copy --from-db x --from-redis 127.0.0.1:1 --to-db y", "cannot run copy; got --from-db and --from-redis; want one of them"},
-		{"copy --to-db y", "cannot run copy; got none of --from-db, --from-redis, --daemon or --from-file; want one"},
-		{"forget --db x", "cannot run forget; got none of --url, --queue, --before or --all; want one"},
+		{"copy --from-db x --from-redis 127.0.0.1:1 --to-db y", "give only one of --from-db, --from-redis"},
+		{"copy --to-db y", "give one of --from-db, --from-redis, --daemon, --from-file"},
+		{"forget --db x", "give one of --url, --queue, --before, --all"},
 		{"forget --db x y", `cannot run forget; got argument "y"; want flags alone`},
 		{"import --db x", "cannot run import; got no file; want at least one"},
 		{"import --db x --redis 127.0.0.1:1 y", "--db with --redis"},
-		{"export", "got neither --db nor --redis; want one of them"},
+		{"export", "no store is named: give --db DIR, --redis ADDR or, if a daemon has it open, --daemon ADDR"},
 		{"stats --nonsense", "cannot run stats: unknown flag: --nonsense"},
 	} {
 		if status, _, errOut := runCommand(t, strings.Fields(c.args)...); status != statusMisuse || !strings.Contains(errOut, c.want) {

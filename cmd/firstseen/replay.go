@@ -3,16 +3,20 @@ package main
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/csv"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/durable"
 	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/cmd/internal/replay"
 	"github.com/firstseen/firstseen/cmd/internal/report"
@@ -144,18 +148,18 @@ func (f *replayFlags) replay(ctx context.Context, a *app, names []string, p *can
 }
 
 // outFiles are the files that a run is asked for.
-type outFiles struct{ report, csv *outFile }
+type outFiles struct{ report, csv *durable.File }
 
 func (o *outFiles) open(report, csv string) (err error) {
-	if o.report, err = newOutFile(report); err == nil {
-		o.csv, err = newOutFile(csv)
+	if o.report, err = durable.Create(report); err == nil {
+		o.csv, err = durable.Create(csv)
 	}
 	return err
 }
 
 func (o *outFiles) drop() {
-	o.report.drop()
-	o.csv.drop()
+	o.report.Drop()
+	o.csv.Drop()
 }
 
 // titleOf names a report after the inputs.
@@ -171,10 +175,10 @@ func titleOf(names []string) string {
 
 func (f *replayFlags) write(files outFiles, r *replay.Result, p *canon.Profile) error {
 	return errors.Join(
-		files.report.write(func(w io.Writer) error {
+		files.report.Write(func(w io.Writer) error {
 			return report.Write(w, report.Data{Result: r, Title: f.title, Profile: p.String(), Made: time.Now()})
 		}),
-		files.csv.write(func(w io.Writer) error { return hostsCSV(w, r.Hosts) }))
+		files.csv.Write(func(w io.Writer) error { return hostsCSV(w, r.Hosts) }))
 }
 
 // tell writes the result. Input errors are printed to stderr and set the exit status.
@@ -245,4 +249,28 @@ func keysSHA256(ctx context.Context, s store.Store, crawl string) (string, error
 		h.Write(key[:])
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// hostsCSV writes all hosts, one a line.
+func hostsCSV(w io.Writer, hosts []replay.HostStats) error {
+	c := csv.NewWriter(w)
+	_ = c.Write([]string{"host", "urls", "duplicates", "exact", "unique", "bytes", "duplicate_bytes"}) // the error stays
+	for _, h := range hosts {
+		row := []string{noFormula(h.Host)}
+		for _, n := range []int64{h.URLs, h.Duplicates(), h.Exact, h.Unique, h.Bytes, h.DuplicateBytes} {
+			row = append(row, strconv.FormatInt(n, 10))
+		}
+		_ = c.Write(row)
+	}
+	c.Flush()
+	return c.Error()
+}
+
+// noFormula is a text of a CSV file that no spreadsheet takes for a formula: one that begins
+// like a formula gets an apostrophe.
+func noFormula(text string) string {
+	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
+		return "'" + text
+	}
+	return text
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -36,7 +37,9 @@ func newRootCmd(a *app) *cobra.Command {
 
 Flags of a command can be given as variables of the environment: --profile as
 FIRSTSEEN_PROFILE. A flag that is given wins. Variables don't set flags that destroy
-or replace something, nor --db of the commands that measure (replay, audit, learn).`,
+or replace something, nor --db of the commands that measure (replay, audit, learn).
+
+-h after a command shows it on one screen, --help whole.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       readVersion().text(),
@@ -57,13 +60,65 @@ or replace something, nor --db of the commands that measure (replay, audit, lear
 		}
 		return a.openLog(*level, *format)
 	}
-	root.AddCommand(
-		newCanonCmd(a), newExplainCmd(a), newHashCmd(a), newUniqCmd(a), newDiffCmd(a), newReplayCmd(a), newVersionCmd(a),
-		newGenCmd(a), newAuditCmd(a), newLearnCmd(a),
-		newStatsCmd(a), newListCmd(a), newExportCmd(a), newImportCmd(a), newCopyCmd(a), newForgetCmd(a), newPurgeCmd(a), newPauseCmd(a, true), newPauseCmd(a, false), newDelayCmd(a), newLimitCmd(a), newVerifyCmd(a), newBackupCmd(a), newRestoreCmd(a), newMigrateCmd(a), newServeCmd(a), newHealthCmd(a), newSXURLCmd(a),
-	)
+	for _, g := range []struct {
+		id, title string
+		commands  []*cobra.Command
+	}{
+		{"lists", "URLs and lists of them:", []*cobra.Command{newUniqCmd(a), newDiffCmd(a), newCanonCmd(a), newExplainCmd(a)}},
+		{"logs", "Logs of a crawl:", []*cobra.Command{newReplayCmd(a), newAuditCmd(a), newLearnCmd(a)}},
+		{"daemon", "A daemon for fetchers:", []*cobra.Command{newServeCmd(a), newHealthCmd(a)}},
+		{"crawl", "A crawl, in a store or through its daemon:", []*cobra.Command{newStatsCmd(a), newListCmd(a), newSetCmd(a), newForgetCmd(a), newExportCmd(a),
+			newPauseCmd(a, true), newPauseCmd(a, false), newDelayCmd(a), newLimitCmd(a), newPurgeCmd(a)}},
+		{"store", "A store:", []*cobra.Command{newImportCmd(a), newCopyCmd(a), newBackupCmd(a), newRestoreCmd(a), newVerifyCmd(a), newMigrateCmd(a)}},
+		{"keys", "Keys:", []*cobra.Command{newHashCmd(a), newSXURLCmd(a)}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, cmd := range g.commands {
+			cmd.GroupID = g.id
+			root.AddCommand(cmd)
+		}
+	}
+	root.AddCommand(newVersionCmd(a), newGenCmd(a))
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if cmd.HasParent() && slices.Contains(args, "-h") && !slices.Contains(args, "--help") {
+			writeShortHelp(a.out, cmd)
+			return
+		}
+		help(cmd, args)
+	})
 	root.AddCommand(extraCommands(a)...)
 	return root
+}
+
+// writeShortHelp writes the help of a command on one screen: without what its flags mean.
+func writeShortHelp(w io.Writer, cmd *cobra.Command) {
+	fmt.Fprintf(w, "%s\n\nUsage:\n  %s\n", cmd.Short, cmd.UseLine())
+	if cmd.Example != "" {
+		fmt.Fprintf(w, "\nExamples:\n%s\n", cmd.Example)
+	}
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			fmt.Fprintf(w, "\n  %-10s %s", sub.Name(), sub.Short)
+		}
+	}
+	fmt.Fprint(w, "\nFlags:")
+	column := 80
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		name := "--" + f.Name
+		if f.Shorthand != "" {
+			name = "-" + f.Shorthand + ", " + name
+		}
+		if f.Hidden {
+			return
+		}
+		if column += len(name) + 2; column > 100 {
+			fmt.Fprint(w, "\n")
+			column = len(name) + 2
+		}
+		fmt.Fprint(w, "  "+name)
+	})
+	fmt.Fprintf(w, "\n\n'%s --help' says what they mean.\n", cmd.CommandPath())
 }
 
 // openLog sets the log up, on stderr.

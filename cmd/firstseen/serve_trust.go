@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"maps"
@@ -14,7 +13,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/sealed"
+	"github.com/firstseen/firstseen/cmd/internal/durable"
 	"github.com/firstseen/firstseen/cmd/internal/trust"
 	"github.com/firstseen/firstseen/frontier"
 )
@@ -71,7 +70,7 @@ func (t *trusting) begin(front *frontier.Frontier, base, p *canon.Profile, saved
 		text, err := os.ReadFile(saved)
 		if err == nil {
 			var list []trust.Saved
-			if err = sealed.Unmarshal(text, &list); err == nil {
+			if err = durable.Unmarshal(text, &list); err == nil {
 				t.rules.Load(list)
 			}
 		}
@@ -191,16 +190,9 @@ func (t *trusting) run(ctx context.Context, log *slog.Logger, saved string) {
 }
 
 func (t *trusting) save(name string) error {
-	file, err := newOutFile(name)
+	text, err := durable.Marshal(t.rules.Save())
 	if err != nil {
 		return err
 	}
-	defer file.drop()
-	return file.write(func(w io.Writer) error {
-		text, err := sealed.Marshal(t.rules.Save())
-		if err == nil {
-			_, err = w.Write(append(text, '\n'))
-		}
-		return err
-	})
+	return durable.WriteFile(name, append(text, '\n'))
 }

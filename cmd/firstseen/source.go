@@ -42,8 +42,33 @@ func storedCrawl(s store.Store, c frontier.StoredCrawl) *crawlSource {
 	}
 }
 
+// source opens a crawl to read, of a daemon maybe its keys alone. The caller must close it.
+func (p *place) source(ctx context.Context, a *app, keysAlone bool) (*crawlSource, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	if p.daemon.given() {
+		d, err := p.daemon.open()
+		if err != nil {
+			return nil, err
+		}
+		return d.export(ctx, p.crawl, keysAlone)
+	}
+	s, err := p.openStore(ctx, a, true)
+	if err != nil {
+		return nil, err
+	}
+	from, err := crawlIn(ctx, s, p.crawl)
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	src := storedCrawl(s, from)
+	src.close = s.Close
+	return src, nil
+}
+
 // export asks a daemon for a crawl, or for its keys alone. The caller must close the source.
-func (d *daemonClient) export(ctx context.Context, crawl string, keysAlone bool) (*crawlSource, error) {
+func (d *client) export(ctx context.Context, crawl string, keysAlone bool) (*crawlSource, error) {
 	query := url.Values{"crawl": {crawl}}
 	if keysAlone {
 		query.Set("keys", "")

@@ -2,155 +2,153 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/firstseen/firstseen/cmd/internal/steer"
 	"github.com/firstseen/firstseen/internal/wire"
-	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
-// steering is a command that changes how queues are served, in a store or through a daemon.
+// steering changes how URLs are handed out: of a queue, or of all.
 type steering struct {
-	crawl, queue string
-	all          bool // all queues of all crawls
-	daemon       daemonFlags
-	// settings returns what the command changes.
-	settings func(args []string) (wire.QueueSettings, error)
+	place place
+	queue string
+	all   bool
+	set   wire.QueueSettings
 }
 
-// complete makes cmd such a command.
-func (s *steering) complete(a *app, cmd *cobra.Command) *cobra.Command {
-	withAnyStore(a, cmd, &pebblestore.Options{Mode: pebblestore.OpenExisting}, &s.crawl, s.inStore)
-	orDaemon(cmd, &s.daemon, s.inDaemon)
+// complete makes cmd such a command. settings reads what it changes, of its flags and arguments.
+func (s *steering) complete(a *app, cmd *cobra.Command, settings func(cmd *cobra.Command, args []string) error) *cobra.Command {
+	s.place.onCrawl(a, cmd, false, func(ctx context.Context, c *client, args []string) error {
+		if err := settings(cmd, args); err != nil {
+			return err
+		}
+		if s.all {
+			return c.post(ctx, "/v1/pause", wire.Pause{Paused: s.set.Paused}, &wire.Pause{})
+		}
+		if s.place.crawl == "*" {
+			return misusef(`--crawl "*" names all crawls; a queue is of one crawl: name it`)
+		}
+		crawls, err := c.crawls(ctx, s.place.crawl)
+		if err != nil {
+			return err
+		}
+		s.set.Crawl, s.set.Queue = crawls[0], s.queue
+		return c.post(ctx, "/v1/queue", s.set, &struct{}{})
+	})
 	cmd.Flags().StringVar(&s.queue, "queue", "", "the queue that is changed; it need not hold anything yet")
 	return cmd
 }
 
-func (s *steering) inStore(ctx context.Context, st store.Store, args []string) (err error) {
-	b, change, err := s.change(args)
+func (s *steering) setPaused(paused bool) { s.set.Paused = &paused }
+
+func (s *steering) setDelay(flag, text string) error {
+	d, err := time.ParseDuration(text)
 	if err != nil {
-		return err
+		return misusef("%s: %q is no time; want a duration such as 500ms, 2s or 1m30s", flag, text)
 	}
-	if !s.all {
-		c, err := crawlIn(ctx, st, s.crawl)
-		if err != nil {
-			return err
-		}
-		b.Crawl = c.Name
-	}
-	front, err := openOver(st)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, front.Close()) }() // the store is the caller's
-	if s.all {
-		return steer.Pause(ctx, front, *b.Paused)
-	}
-	return front.Configure(ctx, b.Crawl, b.Queue, change)
+	seconds := d.Seconds()
+	s.set.DelaySeconds = &seconds
+	return nil
 }
 
-func (s *steering) inDaemon(ctx context.Context, d *daemonClient, args []string) error {
-	b, _, err := s.change(args)
-	if err != nil {
-		return err
-	}
-	if s.all {
-		return d.post(ctx, "/v1/pause", wire.Pause{Paused: b.Paused}, &wire.Pause{})
-	}
-	if _, err := d.crawls(ctx, b.Crawl); err != nil {
-		return err
-	}
-	return d.post(ctx, "/v1/queue", b, &struct{}{})
-}
-
-// change returns the settings, checked.
-func (s *steering) change(args []string) (wire.QueueSettings, store.QueueChange, error) {
-	b, err := s.settings(args)
-	if err != nil || s.all {
-		return b, store.QueueChange{}, err
-	}
-	if s.crawl == "*" {
-		return b, store.QueueChange{}, misusef("cannot change a queue; got crawl %q; want one crawl", s.crawl)
-	}
-	b.Crawl, b.Queue = s.crawl, s.queue
-	change, err := steer.ChangeOf(&b)
-	if err != nil {
-		err = misuse{err}
-	}
-	return b, change, err
-}
-
-// newPauseCmd is the command pause, or resume.
-func newPauseCmd(a *app, paused bool) *cobra.Command {
-	name, short := "pause", "Stop handing out URLs, of a queue or of all"
-	if !paused {
-		name, short = "resume", "Hand out URLs again after a pause"
-	}
+// newSetCmd is the command that steers. The commands after it are its earlier forms, for scripts.
+func newSetCmd(a *app) *cobra.Command {
+	var s steering
+	var delay, blocked string
+	var paused bool
+	var limit int64
+	var inFlight int
 	cmd := &cobra.Command{
-		Use:   name + " (--db DIR | --redis ADDR | --daemon ADDR) (--queue NAME | --all)",
-		Short: short,
-		Long: short + `. A pause is durable. --all is about all queues of all crawls; a queue that
-was paused by its name stays paused until it is resumed by its name. During a pause, clients can
-offer URLs and report results.`,
-		Example: fmt.Sprintf("  firstseen %[1]s --daemon 127.0.0.1:7072 --queue example.org\n  firstseen %[1]s --db crawl.db --all", name),
-		Args:    noArgs,
+		Use:   "set (--db DIR | --redis ADDR | --daemon ADDR) (--queue NAME | --all) --paused | --delay TIME | …",
+		Short: "Pause, delay, block or limit a queue, or pause all",
+		Long: `Change how URLs of a queue are handed out, durably. What is not given stays as it is. --all is about all
+queues of all crawls, and can be paused alone; a queue that was paused by its name stays paused until that
+is taken back by its name. During a pause, clients can offer URLs and report results.`,
+		Example: `  firstseen set --daemon 127.0.0.1:7072 --queue example.org --delay 10s --limit 10000
+  firstseen set --db crawl.db --all --paused
+  firstseen set --db crawl.db --all --paused=false`,
+		Args: noArgs,
 	}
-	s := &steering{settings: func([]string) (wire.QueueSettings, error) { return wire.QueueSettings{Paused: &paused}, nil }}
-	s.complete(a, cmd)
+	s.complete(a, cmd, func(cmd *cobra.Command, _ []string) error {
+		given := cmd.Flags().Changed
+		if s.all && (given("delay") || given("blocked-until") || given("limit") || given("in-flight") || !given("paused")) {
+			return misusef("--all can be paused alone; for other settings name a --queue")
+		}
+		if given("paused") {
+			s.setPaused(paused)
+		}
+		if given("limit") {
+			s.set.Limit = &limit
+		}
+		if given("in-flight") {
+			s.set.MaxInFlight = &inFlight
+		}
+		if given("blocked-until") {
+			until, err := parseDay(blocked)
+			if err != nil {
+				return misusef("--blocked-until: %w", err)
+			}
+			s.set.BlockedUntil = &until
+		}
+		if given("delay") {
+			return s.setDelay("--delay", delay)
+		}
+		return nil
+	})
+	fs := cmd.Flags()
+	fs.BoolVar(&s.all, "all", false, "all queues of all crawls")
+	fs.BoolVar(&paused, "paused", false, "hand out nothing until --paused=false")
+	fs.StringVar(&delay, "delay", "", "time from one hand-out to the next; 0 for none; it replaces the default of the daemon (serve --delay)")
+	fs.StringVar(&blocked, "blocked-until", "", "hand out nothing before this day or time; one that is over unblocks")
+	fs.Int64Var(&limit, "limit", 0, "hand out nothing while this number of URLs or more are completed; 0 for no limit")
+	fs.IntVar(&inFlight, "in-flight", 0, "most leases at a time; 0 for the default of the daemon")
+	typed(fs, "paused", "delay", "blocked-until", "limit", "in-flight")
+	cmd.MarkFlagsMutuallyExclusive("queue", "all")
+	cmd.MarkFlagsOneRequired("queue", "all")
+	cmd.MarkFlagsOneRequired("paused", "delay", "blocked-until", "limit", "in-flight")
+	return cmd
+}
+
+func newPauseCmd(a *app, paused bool) *cobra.Command {
+	var s steering
+	name := "resume"
+	if paused {
+		name = "pause"
+	}
+	cmd := &cobra.Command{Use: name + " (--queue NAME | --all)", Hidden: true, Args: noArgs,
+		Short: fmt.Sprintf("The same as firstseen set --paused=%v", paused)}
+	s.complete(a, cmd, func(*cobra.Command, []string) error {
+		s.setPaused(paused)
+		return nil
+	})
 	cmd.Flags().BoolVar(&s.all, "all", false, "all queues of all crawls")
-	wanting(cmd, oneOf("queue", "all"))
+	cmd.MarkFlagsMutuallyExclusive("queue", "all")
+	cmd.MarkFlagsOneRequired("queue", "all")
 	return cmd
 }
 
 func newDelayCmd(a *app) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "delay (--db DIR | --redis ADDR | --daemon ADDR) --queue NAME DURATION",
-		Short: "Set the time between two URLs of a queue",
-		Long: `Set the time from one hand-out of a queue to the next, such as 500ms, 2s or 1m30s; 0 is none. It
-replaces the default of the daemon (serve --delay), durably.`,
-		Example: `  firstseen delay --daemon 127.0.0.1:7072 --queue example.org 10s`,
-		Args:    oneArg("a duration, such as 2s"),
-	}
-	s := &steering{settings: func(args []string) (b wire.QueueSettings, err error) {
-		d, err := time.ParseDuration(args[0])
-		if err != nil || d < 0 || d > steer.MaxDelay {
-			return b, misusef("cannot change the delay; got %q; want a duration of at most 168h (7 days), such as 2s", args[0])
-		}
-		seconds := d.Seconds()
-		return wire.QueueSettings{DelaySeconds: &seconds}, nil
-	}}
-	return s.complete(a, cmd)
+	var s steering
+	cmd := &cobra.Command{Use: "delay --queue NAME DURATION", Hidden: true, Short: "The same as firstseen set --delay", Args: oneArg("a duration, such as 2s")}
+	return s.complete(a, cmd, func(_ *cobra.Command, args []string) error { return s.setDelay("the delay", args[0]) })
 }
 
 func newLimitCmd(a *app) *cobra.Command {
+	var s steering
 	var completed int64
 	var inFlight int
-	cmd := &cobra.Command{
-		Use:   "limit (--db DIR | --redis ADDR | --daemon ADDR) --queue NAME (--completed N | --in-flight N)",
-		Short: "Limit how many URLs of a queue are completed, or leased at the same time",
-		Long: `Bound a queue, durably. With --completed it hands out no URL while that number or more are
-completed; 0 removes this bound. With --in-flight at most that number are leased at a time; 0 is
-the default of the daemon.`,
-		Example: `  firstseen limit --daemon 127.0.0.1:7072 --queue example.org --completed 10000`,
-		Args:    noArgs,
-	}
-	s := &steering{settings: func([]string) (b wire.QueueSettings, err error) {
-		if cmd.Flags().Changed("completed") {
-			b.Limit = &completed
+	cmd := &cobra.Command{Use: "limit --queue NAME (--completed N | --in-flight N)", Hidden: true, Short: "The same as firstseen set --limit and --in-flight", Args: noArgs}
+	s.complete(a, cmd, func(cmd *cobra.Command, _ []string) error {
+		if s.set.Limit = &completed; cmd.Flags().Changed("in-flight") {
+			s.set.Limit, s.set.MaxInFlight = nil, &inFlight
 		}
-		if cmd.Flags().Changed("in-flight") {
-			b.MaxInFlight = &inFlight
-		}
-		return b, nil
-	}}
-	s.complete(a, cmd)
+		return nil
+	})
 	cmd.Flags().Int64Var(&completed, "completed", 0, "hand out nothing while this number of its URLs are completed; 0 for no limit")
 	cmd.Flags().IntVar(&inFlight, "in-flight", 0, "most leases at a time; 0 for the default")
-	wanting(cmd, oneOf("completed", "in-flight"))
+	cmd.MarkFlagsMutuallyExclusive("completed", "in-flight")
+	cmd.MarkFlagsOneRequired("completed", "in-flight")
 	return cmd
 }

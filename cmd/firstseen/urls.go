@@ -17,6 +17,7 @@ import (
 	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/hashkey"
 	"github.com/firstseen/firstseen/internal/fault"
+	"github.com/firstseen/firstseen/internal/wire"
 )
 
 // urlFlags say where the URLs of canon, explain and hash come from.
@@ -129,13 +130,8 @@ func fromJSON(lines iter.Seq2[string, error]) iter.Seq2[string, error] {
 	}
 }
 
-// inputError is an error in the JSON output of every command.
-type inputError struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
-}
-
-func describe(err error) *inputError {
+// describe returns an error as the JSON output of every command has it.
+func describe(err error) *wire.Fault {
 	code := canon.Code(err)
 	var coded interface{ Code() string }
 	switch {
@@ -144,7 +140,7 @@ func describe(err error) *inputError {
 	case errors.As(err, &coded):
 		code = coded.Code() // a reason of sxurl or hasheduri
 	}
-	return &inputError{Code: code, Message: err.Error()}
+	return &wire.Fault{Code: code, Message: err.Error()}
 }
 
 // An answer is what a command has to say of one input. Its JSON form is the object
@@ -153,7 +149,7 @@ type answer interface{ text() string }
 
 type refusedJSON struct {
 	Input string      `json:"input"`
-	Error *inputError `json:"error"`
+	Error *wire.Fault `json:"error"`
 }
 
 // each asks f about every input and writes the answers in order: in plain form a

@@ -14,8 +14,8 @@ const (
 	bytesAtOnce = 512 << 10
 )
 
-// ask is one URL to offer or one lease to settle: a line on the wire, and what
-// the daemon said to it.
+// ask is one URL to offer or one lease to settle: a line on the wire, and the
+// daemon's answer. While it is in flight it belongs to the goroutine that sends it, then to the caller.
 type ask struct {
 	line     []byte
 	brief    bool // the key and the verdict are enough
@@ -43,8 +43,8 @@ type batcher struct {
 	send func(context.Context, []*ask) error
 
 	mu      sync.Mutex
-	pending []*part
-	lanes   int // goroutines that send
+	pending []*part // guarded by mu
+	lanes   int     // guarded by mu; goroutines that send
 }
 
 // call sends asks and waits for their answers. If ctx ends first, asks that are not in flight are not

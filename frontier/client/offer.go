@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -107,47 +106,21 @@ func (c *Client) sendLines(path string) func(context.Context, []*ask) error {
 // readVerdicts reads the answers to asks as far as there are any. One that
 // could not be stored is left unanswered, so that it is sent again.
 func readVerdicts(body io.Reader, asks []*ask) error {
-	lines := bufio.NewReaderSize(body, 64<<10)
-	left := 0
+	lines, failed := json.NewDecoder(body), 0
 	for i, a := range asks {
-		err := readVerdict(lines, &a.verdict)
-		if err != nil {
+		a.verdict = wire.VerdictLine{}
+		if err := lines.Decode(&a.verdict); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = errIncomplete
+			}
 			return fmt.Errorf("cannot read answer %d of %d: %w", i+1, len(asks), err)
 		}
-		if a.answered = a.verdict.Verdict != "failed"; !a.answered {
-			left++
+		if a.answered = a.verdict.Verdict != wire.Failed; !a.answered {
+			failed++
 		}
 	}
-	return more(left)
-}
-
-func more(n int) error {
-	if n == 0 {
-		return nil
+	if failed > 0 {
+		return fmt.Errorf("cannot read the answers for %d URLs: %w", failed, errIncomplete)
 	}
-	return fmt.Errorf("cannot read the answers for %d URLs: %w", n, errIncomplete)
-}
-
-func readVerdict(lines *bufio.Reader, v *wire.VerdictLine) error {
-	line, err := readLine(lines)
-	if err != nil {
-		return err
-	}
-	*v = wire.VerdictLine{}
-	return json.Unmarshal(line, v)
-}
-
-// readLine reads a whole line, whose bytes stay good until the next is read.
-func readLine(r *bufio.Reader) ([]byte, error) {
-	line, err := r.ReadSlice('\n')
-	if errors.Is(err, bufio.ErrBufferFull) {
-		line = slices.Clone(line)
-		var rest []byte
-		rest, err = r.ReadBytes('\n')
-		line = append(line, rest...)
-	}
-	if errors.Is(err, io.EOF) {
-		err = errIncomplete
-	}
-	return line, err
+	return nil
 }

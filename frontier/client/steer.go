@@ -58,12 +58,7 @@ func (c *Client) Configure(ctx context.Context, crawl, queue string, change stor
 	if queue == "" || crawl == "*" || change != carried || toDefault || !utf8.ValidString(queue+crawl) {
 		return fault.As(ErrNotCarried, "cannot configure queue %q of crawl %q; want delay, bound or block of a queue", queue, crawl)
 	}
-	_, err := c.post(ctx, "configure a queue", "/v1/queue", queueBodyOf(c.opt.named(crawl), queue, change), &struct{}{})
-	return err
-}
-
-func queueBodyOf(crawl, queue string, change store.QueueChange) wire.QueueSettings {
-	b := wire.QueueSettings{Crawl: crawl, Queue: queue, MaxInFlight: change.MaxInFlight, BlockedUntil: change.BlockedUntil}
+	b := wire.QueueSettings{Crawl: c.opt.named(crawl), Queue: queue, MaxInFlight: change.MaxInFlight, BlockedUntil: change.BlockedUntil}
 	if change.Delay != nil {
 		seconds := max(*change.Delay, 0).Seconds()
 		b.DelaySeconds = &seconds
@@ -72,7 +67,8 @@ func queueBodyOf(crawl, queue string, change store.QueueChange) wire.QueueSettin
 		none := unbounded
 		b.MaxInFlight = &none
 	}
-	return b
+	_, err := c.post(ctx, "configure a queue", "/v1/queue", b, &struct{}{})
+	return err
 }
 
 var states = map[string]store.State{"seen": store.SeenOnly, "queued": store.Queued, "leased": store.Leased, "done": store.Done, "dropped": store.Dropped}

@@ -59,8 +59,11 @@ var outcomes = [...]string{frontier.Done: "done", frontier.Retry: "retry", front
 // appendSettlement appends a settlement. What the daemon needs to know of the
 // lease beyond its name, it looks up.
 func appendSettlement(dst []byte, s *frontier.Settlement) ([]byte, error) {
-	if s.Lease == nil || int(s.Outcome) >= len(outcomes) {
-		return dst, fault.As(store.ErrInvalid, "cannot settle; got outcome %d of lease %v; want a lease and an outcome there is", s.Outcome, s.Lease)
+	if s.Lease == nil {
+		return dst, fault.As(store.ErrInvalid, "cannot settle: a settlement has no lease")
+	}
+	if int(s.Outcome) >= len(outcomes) {
+		return dst, fault.As(store.ErrInvalid, "cannot settle %q: there is no outcome %d", s.Lease.URL, s.Outcome)
 	}
 	l := lineWriter{append(dst, '{')}
 	l.text("key", hex.EncodeToString(s.Lease.Key[:]))

@@ -11,7 +11,7 @@ import (
 )
 
 // TestLookupDoesNotAllocate is about a digest's look-up. (The canonical form before it takes
-// what canon.AppendHashed takes.)
+// what hashedform.Append takes.)
 func TestLookupDoesNotAllocate(t *testing.T) {
 	d := newDigests(randomDigests(10_000), 20)
 	digest := make([]byte, 0, 20)

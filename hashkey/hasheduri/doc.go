@@ -18,7 +18,7 @@
 //	      "/", ".html" becomes ".htm"
 //
 // Query and fragment are dropped by default. If you keep them, the name has a flag: +query or
-// +frag. Package canon computes the forms.
+// +frag.
 //
 // The forms differ from those of the URL Standard: "http://h" keeps its empty path, and "011" in
 // an IPv4 address is eleven. A hashed URI never equals a hashkey.UrlHash.
@@ -38,5 +38,5 @@
 //   - Step 9 omits query and fragment. We append them where they were.
 //   - In P, "/test/" becomes "/test", but "/test/index.html" becomes "/test/", as both printed
 //     examples require. So P is not idempotent.
-//   - Relative references need a base, and are resolved by RFC 3986, section 5.2.
+//   - Relative references need a base: make them absolute first, with canon.Base.
 package hasheduri

@@ -29,14 +29,13 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzSum checks that a URI matches its own hash, through the text and through a list, with
-// any base.
+// FuzzSum checks that a URI matches its own hash, through the text and through a list.
 func FuzzSum(f *testing.F) {
-	f.Add("http://U@H:080/a%62c//index.html?q#f", "http://h/x/y?z", uint8(1))
-	f.Add("../g?#", "http://a/b/c", uint8(12))
-	f.Add("mailto:a@b#c", "", uint8(26))
-	f.Fuzz(func(t *testing.T, uri, base string, bits uint8) {
-		h := Hasher{Variant: Variant(bits % 3), KeepQuery: bits&4 != 0, KeepFragment: bits&8 != 0, Literal: bits&16 != 0, Base: base, Algorithm: "x-sha256"}
+	f.Add("http://U@H:080/a%62c//index.html?q#f", uint8(1))
+	f.Add("http://a/b/g?#", uint8(12))
+	f.Add("mailto:a@b#c", uint8(26))
+	f.Fuzz(func(t *testing.T, uri string, bits uint8) {
+		h := Hasher{Variant: Variant(bits % 3), KeepQuery: bits&4 != 0, KeepFragment: bits&8 != 0, Literal: bits&16 != 0, Algorithm: "x-sha256"}
 		u, err := h.Sum(uri)
 		if err != nil {
 			return
@@ -47,7 +46,7 @@ func FuzzSum(f *testing.F) {
 		}
 		// A flag that was not set because there was nothing to keep does not change the form.
 		if ok, err := h.Match(back, uri); !ok || err != nil {
-			t.Errorf("%q against %q with %d: %v does not match: %v", uri, base, bits, u, err)
+			t.Errorf("%q with %d: %v does not match: %v", uri, bits, u, err)
 		}
 		l, err := ReadList(bytes.NewReader(u.Append(nil)), h)
 		if err != nil {

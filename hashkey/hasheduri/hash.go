@@ -2,20 +2,21 @@ package hasheduri
 
 import (
 	"encoding/hex"
+	"unsafe"
 
-	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/internal/fault"
+	"github.com/firstseen/firstseen/internal/hashedform"
 )
 
 // Variant is how far a URI is made canonical before it is hashed (draft, Appendix A). The
 // hashed URI does not record it, so both sides must agree on it.
-type Variant = canon.HashedVariant
+type Variant = hashedform.Variant
 
 // The variants.
 const (
-	None = canon.HashedBasic    // only the scheme is lower-cased
-	N    = canon.HashedVariantN // normalizing steps, and index pages removed from http URIs
-	P    = canon.HashedVariantP // also steps for usual servers: lower case, no "//", short file name endings
+	None = hashedform.Basic // only the scheme is lower-cased
+	N    = hashedform.N     // normalizing steps, and index pages removed from http URIs
+	P    = hashedform.P     // also steps for usual servers: lower case, no "//", short file name endings
 )
 
 // Hasher makes and matches hashed URIs. The zero value is ready for use. A Hasher is safe for
@@ -32,16 +33,13 @@ type Hasher struct {
 	// Literal keeps escapes of letters, digits and other unreserved characters, as the steps of
 	// the draft do. The default is to decode them in N and P, as the draft's example does.
 	Literal bool
-	// Base is the absolute URI that relative references are resolved against. The
-	// default is none, so that they are refused.
-	Base string
 	// Algorithms are private algorithms. The default is none.
 	Algorithms Algorithms
 }
 
 // Sum hashes a URI (draft, section 4). The flags show what the hash covers: a query or
 // fragment that was to be kept, and is there. It fails with [ErrRelative] for a relative
-// reference without base, and with [ErrUnknownAlgorithm].
+// reference, which canon.Base makes absolute, and with [ErrUnknownAlgorithm].
 func (h *Hasher) Sum(uri string) (URI, error) {
 	algorithm := h.Algorithm
 	if algorithm == "" {
@@ -81,18 +79,14 @@ func (h *Hasher) AppendForm(dst []byte, uri string) ([]byte, error) {
 	return dst, err
 }
 
-func (h *Hasher) appendForm(dst []byte, uri string, query, fragment bool) ([]byte, canon.HashedParts, error) {
-	o := canon.HashedOptions{Variant: h.Variant, KeepQuery: query, KeepFragment: fragment, Literal: h.Literal}
-	dst, parts, err := canon.AppendHashed(dst, bytesOf(uri), o)
-	if err == nil {
-		return dst, parts, nil
-	}
-	if h.Base == "" {
-		return dst, parts, fault.As(ErrRelative, "cannot hash URI; got %q and no base; want a scheme and a colon at its start", uri[:min(len(uri), 200)])
-	}
-	absolute, err := resolve(h.Base, uri)
+func (h *Hasher) appendForm(dst []byte, uri string, query, fragment bool) ([]byte, hashedform.Parts, error) {
+	o := hashedform.Options{Variant: h.Variant, KeepQuery: query, KeepFragment: fragment, Literal: h.Literal}
+	dst, parts, err := hashedform.Append(dst, bytesOf(uri), o)
 	if err != nil {
-		return dst, parts, err
+		err = fault.As(ErrRelative, "cannot hash URI; got %q and no base; want a scheme and a colon at its start", uri[:min(len(uri), 200)])
 	}
-	return canon.AppendHashed(dst, bytesOf(absolute), o)
+	return dst, parts, err
 }
+
+// bytesOf views a string as bytes without a copy. What gets them only reads.
+func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }

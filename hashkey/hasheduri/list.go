@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/firstseen/firstseen/internal/whatwg"
 )
 
 // List is a set of hashed URIs: an exclusion list that does not reveal its URLs. Its Excluded
@@ -30,12 +32,11 @@ type group struct {
 
 // ReadList reads a text file with a hashed URI a line. Empty lines and lines that begin with
 // "#" do not count, nor does space around a URI. The hasher has the variant that the entries
-// were made with, and knows their private algorithms; its Base, Algorithm and Keep
+// were made with, and knows their private algorithms; its Algorithm and Keep
 // fields do not matter. The error names the line.
 //
 // While it reads, it needs about twice the memory that the list will have.
 func ReadList(r io.Reader, h Hasher) (*List, error) {
-	h.Base = ""
 	b := listBuilder{hasher: h, groups: map[group0][]byte{}}
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
@@ -171,10 +172,13 @@ func (l *List) Excluded(url string) bool {
 
 // withoutRoot drops a path that is "/" alone; ok reports whether there was one.
 func withoutRoot(url string) (bare string, ok bool) {
-	r := cut(url)
-	if r.authority == "" || r.path != "/" {
+	scheme, rest, ok := strings.Cut(url, "://")
+	if !ok || strings.ContainsAny(scheme, "/?#") {
 		return "", false
 	}
-	r.path = ""
-	return r.join(), true
+	authority, path := whatwg.CutBefore(rest, "/?#")
+	if path, ok = strings.CutPrefix(path, "/"); !ok || authority == "" || path != "" && path[0] != '?' && path[0] != '#' {
+		return "", false
+	}
+	return scheme + "://" + authority + path, true
 }

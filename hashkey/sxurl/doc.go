@@ -35,8 +35,8 @@
 // [Release11] is that of release 1.1, with other widths and labels. The layouts of release 1.0
 // and of the document SXURL-SPEC.md, which no release computed, are not supported.
 //
-// Each method documents where it corrects an error of the crate. To reproduce the crate
-// exactly, set the field Crate of [Codec].
+// Keys are those of the crate, bit for bit. Around them, each method documents where it corrects an error of the
+// crate; the tests name the classes of these differences, and hold that there are no others.
 //
 // # Concurrency and memory
 //

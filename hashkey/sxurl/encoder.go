@@ -1,7 +1,6 @@
 package sxurl
 
 import (
-	"encoding/hex"
 	"hash/maphash"
 	"unsafe"
 
@@ -44,25 +43,12 @@ func (e *Encoder) Encode(url string) (Key, error) {
 	if err != nil {
 		return Key{}, err
 	}
-	t := e.codec.Layout.table()
-	p := plainRest(url, u)
-	b.put(t.head, header(e.codec.Layout, p.Scheme))
-	return e.codec.finish(t, b, p), nil
+	return e.codec.Layout.key(b, plainRest(url, u)), nil
 }
 
 // EncodeBytes is [Encoder.Encode] of bytes. url is neither kept nor changed.
 func (e *Encoder) EncodeBytes(url []byte) (Key, error) {
 	return e.Encode(unsafe.String(unsafe.SliceData(url), len(url)))
-}
-
-// AppendEncode appends the 64 hexadecimal digits of a URL's key to dst. On error dst is
-// returned unchanged.
-func (e *Encoder) AppendEncode(dst, url []byte) ([]byte, error) {
-	k, err := e.EncodeBytes(url)
-	if err != nil {
-		return dst, err
-	}
-	return hex.AppendEncode(dst, k[:]), nil
 }
 
 // host returns the bits of a host, from memory if it is there.
@@ -78,7 +64,7 @@ func (e *Encoder) host(name string) (bits, error) {
 	if err != nil {
 		return bits{}, err
 	}
-	h.bits = hostBits(e.codec.Layout, e.codec.Layout.table(), Parts{TLD: tld, Domain: domain, Subdomain: subdomain})
+	h.bits = e.codec.Layout.hostBits(Parts{TLD: tld, Domain: domain, Subdomain: subdomain})
 	h.buf = append(h.buf[:0], name...)
 	h.name = unsafe.String(unsafe.SliceData(h.buf), len(h.buf))
 	return h.bits, nil

@@ -1,9 +1,9 @@
 package sxurl
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
-
-	"github.com/firstseen/firstseen/internal/fault"
 )
 
 // Match reports whether a key can be that of a URL with this value of this component.
@@ -12,7 +12,7 @@ import (
 // absent. Host asks about TLD, domain and subdomain together.
 //
 // It fails as [Codec.Decode] does, and with [ErrComponent] for a component that is not in a key.
-// With Crate, Host is such a component. To ask many keys the same, make a [Probe].
+// To ask many keys the same, make a [Probe].
 func (c Codec) Match(k Key, component Component, value string) (bool, error) {
 	p, err := c.Probe(component, value)
 	if err != nil {
@@ -30,26 +30,107 @@ func (c Codec) MatchHex(key string, component Component, value string) (bool, er
 	return p.MatchHex(key)
 }
 
-// MatchName is [Codec.Match] by the component's name, as [ParseComponent] reads it. With
-// Crate it knows tld, domain, sub, path, params and frag, and nothing else.
+// MatchName is [Codec.Match] by the component's name, as [ParseComponent] reads it.
 func (c Codec) MatchName(k Key, name, value string) (bool, error) {
 	component, err := ParseComponent(name)
-	if c.Crate && err == nil {
-		_, _, err = c.Layout.Slice(component)
-		if name == string(Port) || name != Release02.table().label(component) {
-			err = fault.As(ErrComponent, "cannot match; got component %q; want tld, domain, sub, path, params or frag", name)
-		}
-	}
 	if err != nil {
 		return false, err
 	}
 	return c.Match(k, component, value)
 }
 
-// label is also the name by which the crate knows a component, in every release.
-func (t *layout) label(c Component) string {
-	f, _ := t.field(c)
-	return f.label
+// Probe is a question to keys: a component and a value, hashed once. It does not change,
+// and any number of goroutines may ask with it at once.
+type Probe struct {
+	codec  Codec
+	header [3]bool // the schemes that match; all of them, except for a probe of Scheme
+	never  bool    // no key matches
+	want   bits    // what the slices must be
+	mask   bits    // where they are
+}
+
+// Probe makes the question of [Codec.Match]. It fails with [ErrComponent] for a component that is
+// not in a key.
+func (c Codec) Probe(component Component, value string) (Probe, error) {
+	p := Probe{codec: c, header: [3]bool{true, true, true}}
+	if c.Loose {
+		value = normalizeProbe(component, value)
+	}
+	t := c.Layout.table()
+	switch component {
+	case Scheme:
+		p.header = [3]bool{value == "https", value == "http", value == "ftp"}
+		return p, nil
+	case Port:
+		n, err := strconv.ParseUint(strings.TrimPrefix(value, "+"), 10, 16)
+		p.never = err != nil
+		p.put(t.port, n)
+		return p, nil
+	case Host:
+		return p, p.putHost(t, value)
+	}
+	want, err := c.Layout.Hash(component, value)
+	if err != nil {
+		return Probe{}, fmt.Errorf("cannot match: %w", err)
+	}
+	f, _ := t.field(component)
+	p.put(f, want)
+	return p, nil
+}
+
+func (p *Probe) put(f field, v uint64) {
+	p.want.put(f, v)
+	p.mask.put(f, 1<<f.width-1)
+}
+
+func (p *Probe) putHost(t *layout, host string) error {
+	tld, domain, subdomain, err := SplitHost(host)
+	if err != nil {
+		p.never = true
+		return nil
+	}
+	for _, part := range [...]struct {
+		c     Component
+		value string
+	}{{TLD, tld}, {Domain, domain}, {Subdomain, subdomain}} {
+		want, err := p.codec.Layout.Hash(part.c, part.value)
+		if err != nil {
+			return err
+		}
+		f, _ := t.field(part.c)
+		p.put(f, want)
+	}
+	return nil
+}
+
+// Match reports whether a key can be that of a URL with the probe's value. It fails as
+// [Codec.Decode] does.
+func (p *Probe) Match(k Key) (bool, error) {
+	b := k.bits()
+	return p.match(&b)
+}
+
+func (p *Probe) match(b *bits) (bool, error) {
+	if p.codec.Strict {
+		if err := p.codec.decode(new(Fields), b); err != nil {
+			return false, err
+		}
+	}
+	code, err := p.codec.Layout.scheme(b.get(p.codec.Layout.table().head))
+	if err != nil {
+		return false, err
+	}
+	differ := (b[0]^p.want[0])&p.mask[0] | (b[1]^p.want[1])&p.mask[1] | (b[2]^p.want[2])&p.mask[2] | (b[3]^p.want[3])&p.mask[3]
+	return differ == 0 && !p.never && p.header[code], nil
+}
+
+// MatchHex is [ParseKey] and [Probe.Match] in one.
+func (p *Probe) MatchHex(key string) (bool, error) {
+	var b bits
+	if err := b.parse(key); err != nil {
+		return false, err
+	}
+	return p.match(&b)
 }
 
 // normalizeProbe writes a value as encoding does. What it cannot read it leaves.
@@ -72,13 +153,9 @@ func normalizeProbe(c Component, value string) string {
 	default:
 		return value
 	}
-	canonical, err := whatwg.Canonicalize("http://h" + value)
-	if err != nil {
-		return value
+	u, err := parse("http://h" + value)
+	if err != nil || (u.Query != "") != (c == Query) || (u.Fragment != "") != (c == Fragment) {
+		return value // no part of a URL, or it has a delimiter in it that would have ended it
 	}
-	s := split(canonical)
-	if s.hasQuery != (c == Query) || s.hasFragment != (c == Fragment) {
-		return value // it has a delimiter in it that would have ended it
-	}
-	return map[Component]string{Path: s.path, Query: s.query, Fragment: s.fragment}[c]
+	return map[Component]string{Path: u.Path, Query: strings.TrimPrefix(u.Query, "?"), Fragment: strings.TrimPrefix(u.Fragment, "#")}[c]
 }

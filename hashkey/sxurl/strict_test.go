@@ -26,10 +26,11 @@ func TestStrict(t *testing.T) {
 		{"flag without port", Release11, "https://a.com/", 32, '4', ErrPortFlag},
 		{"port without flag", Release11, "https://a.com/", 37, 'c', ErrPortFlag},
 	} {
-		key, err := Codec{Layout: c.layout}.AppendEncode(nil, c.url)
+		k, err := Codec{Layout: c.layout}.Encode(c.url)
 		if err != nil {
 			t.Fatal(err)
 		}
+		key := []byte(k.Hex())
 		key[c.at] = c.digit
 		if _, err := (Codec{Layout: c.layout}).DecodeHex(string(key)); err != nil {
 			t.Errorf("%s: got %v; want no error unless strict", c.name, err)
@@ -62,7 +63,11 @@ func TestHeaderErrorsOfBothKinds(t *testing.T) {
 		if _, err := codec.MatchHex(key, TLD, "com"); !errors.Is(err, c.want) {
 			t.Errorf("%s: match got %v; want %q", c.head, err, c.want)
 		}
-		if _, err := codec.HostKeyHex(key); !errors.Is(err, c.want) {
+		k, err := ParseKey(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := codec.HostKey(k); !errors.Is(err, c.want) {
 			t.Errorf("%s: host got %v; want %q", c.head, err, c.want)
 		}
 	}

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/firstseen/firstseen/hashkey/internal/vectors"
@@ -60,16 +62,53 @@ func exception(u *URL, err error, r utilsRow) string {
 		return "a host with an xn-- label that encodes nothing, which the URL Standard takes since June 2026"
 	case r.ID == "hand:466" || r.ID == "hand:467":
 		return "^ in a path, which the URL Standard escapes since March 2025"
-	case err == nil && u.pieces.scheme == "file" && u.WithoutFragment() != r.StripAnchor.Text:
+	case err == nil && u.parts.Scheme == "file" && text1(u.Without(Fragment)) != r.StripAnchor.Text:
 		return "a file URL whose slashes or drive letter the crate reads otherwise than the URL Standard"
 	}
 	return ""
 }
 
+// corrected names the class of an answer of the crate that we correct; "" means that we must agree with it.
+// TestCorrected has an example of each class, with our answer.
+func corrected(u *URL, check string, r utilsRow) string {
+	_, _, _, hostErr := u.SplitHost()
+	var ofHost bool
+	for _, c := range []Component{TLD, Domain, Subdomain} {
+		ofHost = ofHost || strings.HasSuffix(check, " "+string(c))
+	}
+	what, name, _ := strings.Cut(check, " ")
+	switch {
+	case (ofHost || check == "split") && isAddress(u.parts.Host):
+		return "an address has no domain; the crate splits it at its dots"
+	case what == "get" && !ofHost && hostErr != nil:
+		return "a URL without a domain has its other parts"
+	case check == "is https" && !strings.HasPrefix(u.raw, "https://"):
+		return "the scheme counts in any case"
+	case check == "has query" && u.parts.Query == "" && strings.Contains(u.raw, "?"):
+		return "a question mark in a fragment begins no query"
+	case name == "port" && u.parts.Port == "" && u.parts.Host != "":
+		return "a default port counts as written where it is, and there alone"
+	case name == "port" && what == "without" && u.parts.Host == "":
+		return "no port without a host"
+	case (check == "file name" || name == "filename") && strings.HasSuffix(u.parts.Path, "/"):
+		return "a folder is no file"
+	case check == "without filename" && strings.Contains(u.parts.Path, "//"):
+		return "empty segments stay"
+	case u.opaque() && (what == "join" || check == "without path" || check == "without path_segments"):
+		return "a path without structure gets no slash"
+	}
+	return ""
+}
+
+func isAddress(host string) bool {
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil
+}
+
 func TestUtilsVectors(t *testing.T) {
-	judged := 0
+	judged, classes := 0, map[string]int{}
 	vectors.Each(t, "sxurl_utils", func(t *testing.T, r utilsRow) {
-		u, err := Codec{Crate: true}.ParseURL(r.Input)
+		u, err := ParseURL(r.Input)
 		if why := exception(u, err, r); why != "" {
 			t.Logf("excepted: %s: %q: %s", r.ID, r.Input, why)
 			return
@@ -83,12 +122,17 @@ func TestUtilsVectors(t *testing.T) {
 			return
 		}
 		for name, c := range utilsChecks(u, r) {
-			if c[0] != c[1] {
+			if c[0] == c[1] {
+				continue
+			}
+			if why := corrected(u, name, r); why != "" {
+				classes[why]++
+			} else {
 				t.Errorf("%s: %q: %s: got %s; want %s", r.ID, r.Input, name, c[0], c[1])
 			}
 		}
 	})
-	t.Logf("sxurl_utils: %d rows judged", judged)
+	t.Logf("sxurl_utils: %d rows judged; answers that we correct: %v", judged, classes)
 }
 
 // utilsChecks are pairs of what we have and what the crate has, as texts.
@@ -98,12 +142,15 @@ func utilsChecks(u *URL, r utilsRow) map[string][2]string {
 		checks[name] = [2]string{fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want)}
 	}
 
-	fragment, ok := u.get(Fragment)
+	fragment, ok, _ := u.Get(Fragment)
 	add("fragment", text{Text: fragment, OK: ok}, r.Anchor)
+	add("has fragment", ok, r.HasAnchor)
 	name, ok := u.Filename()
 	add("file name", text{Text: name, OK: ok}, r.Filename)
-	add("flags", []bool{u.HasQuery(), u.IsHTTPS()}, []bool{r.HasQuery, r.IsHTTPS})
-	add("without fragment", u.WithoutFragment(), r.StripAnchor.Text)
+	_, ok, _ = u.Get(Query)
+	add("has query", ok, r.HasQuery)
+	add("is https", u.parts.Scheme == "https", r.IsHTTPS)
+	add("without fragment", text1(u.Without(Fragment)), r.StripAnchor.Text)
 	add("params", asJSON(maps.Collect(u.Params())), string(reJSON(r.Query)))
 	add("segments", asJSON(append([]string{}, u.Segments()...)), string(reJSON(r.Segments)))
 	for ref, want := range r.Join {
@@ -139,6 +186,8 @@ func addSplit(add func(string, any, any), u *URL, r utilsRow) {
 		add("split "+name, fmt.Sprint(text{got, ok, ""}, err, err2), fmt.Sprint(r.SplitURL[name], nil, nil))
 	}
 }
+
+func text1(s string, _ error) string { return s }
 
 func asJSON(v any) string {
 	b, _ := json.Marshal(v)

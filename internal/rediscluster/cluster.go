@@ -34,6 +34,9 @@ type Options struct {
 	NodeTimeout time.Duration
 	// Password is asked of clients and nodes. The default is none.
 	Password string
+	// TLS are PEM files: the certificate of an authority, and one of it for the servers, with its key. With these, servers serve clients at
+	// Node.TLSAddr as well, and speak TLS to each other. The default is none.
+	TLS struct{ CA, Cert, Key string }
 	// Partitions puts a network between the nodes that Isolate can cut. The
 	// default is that they speak to each other directly.
 	Partitions bool
@@ -130,7 +133,7 @@ func (c *Cluster) Addrs() []string {
 // Add starts further nodes at once, and appends them to Nodes. They have lines of configuration of their own, which win over
 // those of the others, and are not yet in the cluster.
 func (c *Cluster) Add(ctx context.Context, count int, config ...string) error {
-	addrs, release, err := freeport.Take(ctx, 2*count)
+	addrs, release, err := freeport.Take(ctx, 3*count)
 	if err != nil {
 		return err
 	}
@@ -139,7 +142,7 @@ func (c *Cluster) Add(ctx context.Context, count int, config ...string) error {
 	errs := make([]error, count)
 	var wg sync.WaitGroup
 	for i := range count {
-		n, err := c.newNode(len(c.Nodes), addrs[2*i], addrs[2*i+1], config)
+		n, err := c.newNode(len(c.Nodes), addrs[3*i], addrs[3*i+1], addrs[3*i+2], config)
 		if err != nil {
 			return errors.Join(fmt.Errorf("cannot prepare a node: %w", err), wgWait(&wg))
 		}
@@ -155,8 +158,8 @@ func wgWait(wg *sync.WaitGroup) error {
 	return nil
 }
 
-// newNode writes the configuration of node i: addr is for its clients, bus for the other nodes.
-func (c *Cluster) newNode(i int, addr, bus string, config []string) (*Node, error) {
+// newNode writes the configuration of node i: addr is for its clients, secure for those with TLS, bus for the other nodes.
+func (c *Cluster) newNode(i int, addr, bus, secure string, config []string) (*Node, error) {
 	n := &Node{Addr: addr, dir: filepath.Join(c.dir, strconv.Itoa(i)), password: c.opt.Password}
 	if err := os.Mkdir(n.dir, 0o700); err != nil {
 		return nil, err
@@ -170,6 +173,15 @@ func (c *Cluster) newNode(i int, addr, bus string, config []string) (*Node, erro
 		return nil, err
 	}
 	lines := c.conf(n.dir, port, n.bus)
+	if tls := c.opt.TLS; tls.Cert != "" {
+		port, err := portOf(secure)
+		if err != nil {
+			return nil, err
+		}
+		n.TLSAddr = secure
+		lines = append(lines, "tls-port "+strconv.Itoa(port), "tls-ca-cert-file "+tls.CA, "tls-cert-file "+tls.Cert, "tls-key-file "+tls.Key,
+			"tls-auth-clients no", "tls-cluster yes", "tls-replication yes")
+	}
 	if c.net != nil {
 		if n.bus, err = c.net.door(i, n.bus); err != nil {
 			return nil, err

@@ -19,8 +19,9 @@ import (
 
 // Node is one server. Its methods are safe for concurrent use.
 type Node struct {
-	Addr string // host:port of its clients
-	ID   string // its name in the cluster; "" of a server alone
+	Addr    string // host:port of its clients
+	TLSAddr string // of those with TLS; "" without Options.TLS
+	ID      string // its name in the cluster; "" of a server alone
 
 	dir, password string
 	bus           int // the port that the other nodes use

@@ -70,8 +70,15 @@ func (c *Cluster) OccupiedSlots(ctx context.Context, node int) ([]int, error) {
 	}
 	defer conn.Close()
 	var occupied []int
+	var commands []byte // one by one, they take seconds on a busy machine
 	for slot := range Slots {
-		n, err := conn.do("CLUSTER", "COUNTKEYSINSLOT", strconv.Itoa(slot))
+		commands = appendCommand(commands, "CLUSTER", "COUNTKEYSINSLOT", strconv.Itoa(slot))
+	}
+	if _, err := conn.Write(commands); err != nil {
+		return nil, fmt.Errorf("cannot count keys: %w", err)
+	}
+	for slot := range Slots {
+		n, err := conn.reply()
 		if err != nil {
 			return nil, fmt.Errorf("cannot count keys: %w", err)
 		}

@@ -51,15 +51,18 @@ func dial(ctx context.Context, addr, password string) (*conn, error) {
 // do sends a command and reads its reply: a string, an int64, nil or a []any of
 // these.
 func (c *conn) do(args ...string) (any, error) {
-	var b strings.Builder
-	fmt.Fprintf(&b, "*%d\r\n", len(args))
-	for _, a := range args {
-		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(a), a)
-	}
-	if _, err := io.WriteString(c, b.String()); err != nil {
+	if _, err := c.Write(appendCommand(nil, args...)); err != nil {
 		return nil, err
 	}
 	return c.reply()
+}
+
+func appendCommand(dst []byte, args ...string) []byte {
+	dst = fmt.Appendf(dst, "*%d\r\n", len(args))
+	for _, a := range args {
+		dst = fmt.Appendf(dst, "$%d\r\n%s\r\n", len(a), a)
+	}
+	return dst
 }
 
 func (c *conn) reply() (any, error) {

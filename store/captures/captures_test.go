@@ -290,7 +290,6 @@ func FuzzParseLine(f *testing.F) {
 	})
 }
 
-// TestVersionBefore reads a file of version 1, and makes one of version 2 of it.
 // TestQuotes: the short way to quote a text writes what strconv writes.
 func TestQuotes(t *testing.T) {
 	texts := []string{"", "http://a.example/p?x=1", `a"b`, `a\b`, "tab\t", "日本", "\xff"}
@@ -304,6 +303,7 @@ func TestQuotes(t *testing.T) {
 	}
 }
 
+// TestVersionBefore reads a file of version 1, and makes one of version 2 of it.
 func TestVersionBefore(t *testing.T) {
 	dir := t.TempDir()
 	want := Capture{URL: "http://a.example/", Time: time.Unix(7, 0).UTC(), Status: 200, Digest: "D"}
@@ -317,7 +317,7 @@ func TestVersionBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(name, []byte(before+strings.TrimPrefix(string(text), header)), 0o600); err != nil {
+	if err := os.WriteFile(name, []byte(headerStart+"1"+strings.TrimPrefix(string(text), header)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, opt := range []Options{{readOnly: true}, {}} {

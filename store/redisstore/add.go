@@ -2,12 +2,21 @@ package redisstore
 
 import (
 	"context"
+	"encoding/binary"
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
+
+// An add goes through in waves, each of as many URLs as can be judged together. The keys of a wave are offered to
+// their homes, which record the new ones with a step for each that has a queue; then the steps are delivered. A
+// key that has a step of another daemon is offered again when that step is finished. Keys that the cache knows are not sent.
+//
+// A URL to force goes another way: its key is known, so what its queue has of it decides.
 
 // waveSize bounds the URLs that a daemon has in flight for one call.
 const waveSize = 8192
@@ -15,9 +24,16 @@ const waveSize = 8192
 // Add implements store.Store. A batch is atomic URL by URL. MaxPerQueue is exact. MaxHeld is exact
 // for one daemon: concurrent adds of other daemons can exceed it, each by at most 8,192 URLs.
 func (s *Store) Add(ctx context.Context, crawl string, items []store.Item, opt store.AddOptions) ([]store.Verdict, error) {
-	a := &adding{s: s, crawl: crawl, opt: opt}
+	if err := sched.CheckItems(items); err != nil {
+		return nil, err
+	}
+	crawl, err := s.enterCrawl(ctx, crawl)
+	if err != nil {
+		return nil, err
+	}
+	defer s.leave()
 	verdicts := make([]store.Verdict, len(items))
-	if err := a.add(ctx, items, verdicts); err != nil {
+	if err := s.add(accepted(ctx), crawl, items, verdicts, opt); err != nil {
 		return nil, err
 	}
 	return verdicts, nil
@@ -29,182 +45,386 @@ func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh [
 	if len(keys) != len(fresh) {
 		return fault.As(store.ErrInvalid, "cannot see keys; got %d answers; want %d", len(fresh), len(keys))
 	}
-	a := &adding{s: s, crawl: crawl}
+	crawl, err := s.enterCrawl(ctx, crawl)
+	if err != nil {
+		return err
+	}
+	defer s.leave()
 	items, verdicts := make([]store.Item, min(len(keys), waveSize)), make([]store.Verdict, min(len(keys), waveSize))
-	for from := 0; from == 0 || from < len(keys); from += waveSize {
+	for from := 0; from < len(keys); from += waveSize {
 		n := min(len(keys)-from, waveSize)
 		for i, k := range keys[from : from+n] {
 			items[i] = store.Item{Key: k, UnicodeHost: opt.UnicodeHosts}
 		}
-		if err := a.add(ctx, items[:n], verdicts[:n]); err != nil {
+		if err := s.add(accepted(ctx), crawl, items[:n], verdicts[:n], store.AddOptions{}); err != nil {
 			return err
 		}
 		for i, v := range verdicts[:n] {
 			fresh[from+i] = v.Status == store.New
 		}
-		ctx = accepted(ctx)
 	}
 	return nil
 }
 
-type adding struct {
-	s     *Store
-	crawl string
-	opt   store.AddOptions
+func (s *Store) add(ctx context.Context, crawl string, items []store.Item, verdicts []store.Verdict, opt store.AddOptions) error {
+	unicode := slices.ContainsFunc(items, func(it store.Item) bool { return it.UnicodeHost })
+	if err := s.noteUnicodeHosts(ctx, unicode); err != nil {
+		return err
+	}
+	defer s.idle.changes.Add(1)
+	for len(items) > 0 {
+		w := &wave{s: s, crawl: crawl, opt: opt, items: items, verdicts: verdicts, room: waveSize}
+		if err := w.add(ctx); err != nil {
+			return err
+		}
+		items, verdicts = items[len(w.items):], verdicts[len(w.items):]
+	}
+	return nil
 }
 
-func (a *adding) add(ctx context.Context, items []store.Item, verdicts []store.Verdict) (err error) {
-	if err := sched.CheckItems(items); err != nil {
-		return err
-	}
-	if a.crawl, err = a.s.enterCrawl(ctx, a.crawl); err != nil {
-		return err
-	}
-	defer a.s.leave()
-	unicode := slices.ContainsFunc(items, func(it store.Item) bool { return it.UnicodeHost })
-	if err := a.s.noteUnicodeHosts(ctx, unicode); err != nil {
-		return err
-	}
-	defer a.s.idle.changes.Add(1)
-	for len(items) > 0 {
-		n, err := a.wave(ctx, items, verdicts)
+// wave is a part of a batch that is judged together. The lists of its methods are numbers of items.
+type wave struct {
+	s        *Store
+	crawl    string
+	opt      store.AddOptions
+	items    []store.Item
+	verdicts []store.Verdict
+	room     int64 // how many more URLs the crawl may hold, if that is bounded
+}
+
+// add cuts the wave where the next one begins, and adds it.
+func (w *wave) add(ctx context.Context) (err error) {
+	if w.opt.MaxHeld > 0 {
+		w.s.heldMu.Lock()
+		defer w.s.heldMu.Unlock()
+		by, err := w.s.statsBy(ctx, w.crawl)
 		if err != nil {
 			return err
 		}
-		items, verdicts = items[n:], verdicts[n:]
-		ctx = accepted(ctx)
+		w.room = max(0, w.opt.MaxHeld-by[w.crawl].Held)
 	}
-	return nil
-}
-
-// wave adds as many of the items as can be judged together, and returns their
-// number. With a cap, or a URL to force, later items depend on the
-// verdict of earlier ones, so they wait for the next wave.
-func (a *adding) wave(ctx context.Context, items []store.Item, verdicts []store.Verdict) (n int, err error) {
-	room := int64(waveSize)
-	if a.opt.MaxHeld > 0 {
-		a.s.heldMu.Lock()
-		defer a.s.heldMu.Unlock()
-		by, err := a.s.statsBy(ctx, a.crawl)
-		if err != nil {
-			return 0, err
-		}
-		room = max(0, a.opt.MaxHeld-by[a.crawl].Held)
-	}
-	n = a.length(items, room)
-	items, verdicts = items[:n], verdicts[:n]
+	n := w.length()
+	w.items, w.verdicts = w.items[:n], w.verdicts[:n]
 	switch {
-	case forced(&items[0]):
-		return n, a.force(ctx, items, verdicts, room)
-	case room == 0:
-		err = a.closed(ctx, items, verdicts)
+	case forced(&w.items[0]):
+		return w.force(ctx)
+	case w.room == 0:
+		err = w.closed(ctx)
 	default:
-		err = a.open(ctx, items, verdicts, numbers(n))
+		err = w.open(ctx, upTo(n))
 	}
-	if err == nil && a.opt.WantFirst {
-		err = a.first(ctx, items, verdicts)
+	if err == nil && w.opt.WantFirst {
+		err = w.first(ctx)
 	}
-	return n, err
+	return err
 }
 
 // forced reports whether a URL is to be queued although it was seen.
 func forced(it *store.Item) bool { return it.Force && it.Queue != "" }
 
-func (a *adding) capped() bool { return a.opt.MaxPerQueue > 0 || a.opt.MaxHeld > 0 }
+func (w *wave) capped() bool { return w.opt.MaxPerQueue > 0 || w.opt.MaxHeld > 0 }
 
-func (a *adding) cap() uint64 { return uint64(max(0, a.opt.MaxPerQueue)) }
+func (w *wave) cap() uint64 { return uint64(max(0, w.opt.MaxPerQueue)) }
 
-// length is the number of items of the next wave: all of them are to be forced, or none.
-func (a *adding) length(items []store.Item, room int64) int {
-	most := min(len(items), waveSize)
-	if a.opt.MaxHeld > 0 && room > 0 {
-		most = int(min(int64(most), room))
+// length is the number of items of the wave: all of them are to be forced, or none. With a cap, or URLs to force, later items depend on
+// the verdict of earlier ones: a key comes once.
+func (w *wave) length() int {
+	most := min(len(w.items), waveSize)
+	if w.room > 0 {
+		most = int(min(int64(most), w.room))
 	}
-	distinct, seen := a.capped() || forced(&items[0]), map[store.Key]bool{}
-	for i := range items[:most] {
-		if forced(&items[i]) != forced(&items[0]) || distinct && seen[items[i].Key] {
+	force := forced(&w.items[0])
+	distinct, seen := w.capped() || force, map[store.Key]bool{}
+	for i := range w.items[:most] {
+		it := &w.items[i]
+		if forced(it) != force || distinct && seen[it.Key] {
 			return i
 		}
 		if distinct {
-			seen[items[i].Key] = true
+			seen[it.Key] = true
 		}
 	}
 	return most
 }
 
-// closed adds to a crawl that holds as much as it may: only URLs without a queue.
-func (a *adding) closed(ctx context.Context, items []store.Item, verdicts []store.Verdict) error {
-	found, err := a.s.resolve(ctx, scriptJudge, a.crawl, keysOf(items), numbers(len(items)))
-	if err != nil {
-		return err
-	}
-	var bare []int
-	for i := range items {
-		switch {
-		case found[i].was != unknown:
-			verdicts[i].Status = store.Duplicate
-		case items[i].Queue != "":
-			verdicts[i].Status = store.Full
-		default:
-			bare = append(bare, i)
-		}
-	}
-	return a.open(ctx, items, verdicts, bare)
-}
-
-func keysOf(items []store.Item) []store.Key {
-	keys := make([]store.Key, len(items))
-	for i := range items {
-		keys[i] = items[i].Key
+// keys returns the keys of some of the items.
+func (w *wave) keys(of []int) []store.Key {
+	keys := make([]store.Key, len(of))
+	for j, i := range of {
+		keys[j] = w.items[i].Key
 	}
 	return keys
 }
 
+// closed adds to a crawl that holds as much as it may: only URLs without a queue.
+func (w *wave) closed(ctx context.Context) error {
+	found, err := w.s.resolve(ctx, scriptJudge, w.crawl, w.keys(upTo(len(w.items))))
+	if err != nil {
+		return err
+	}
+	var bare []int
+	for i := range w.items {
+		switch {
+		case found[i].was != unknown:
+			w.verdicts[i].Status = store.Duplicate
+		case w.items[i].Queue != "":
+			w.verdicts[i].Status = store.Full
+		default:
+			bare = append(bare, i)
+		}
+	}
+	return w.open(ctx, bare)
+}
+
 // open adds some of the items to a crawl that may hold all of them.
-func (a *adding) open(ctx context.Context, items []store.Item, verdicts []store.Verdict, left []int) error {
-	cached, left := a.recall(items, left)
-	return a.s.untilSettled(ctx, func(ctx context.Context) (bool, error) {
-		o := &offering{adding: a, items: items, verdicts: verdicts, id: a.s.requests.id(), cached: cached}
+func (w *wave) open(ctx context.Context, left []int) error {
+	hits, epochs, left := w.recall(left)
+	return w.s.untilClear(ctx, func() (bool, error) {
+		o := &offering{wave: w, hits: hits, epochs: epochs}
 		if err := o.record(ctx, left); err != nil {
 			return false, err
 		}
-		if err := o.queue(accepted(ctx)); err != nil {
+		if err := o.queue(ctx); err != nil {
 			return false, err
 		}
 		o.remember()
-		if left, cached = o.pending, (recall{}); len(left) == 0 {
+		if left, hits = o.pending, nil; len(left) == 0 {
 			return true, nil
 		}
 		slices.Sort(left)
-		_, err := a.s.resolve(accepted(ctx), scriptResolve, a.crawl, keysOf(items), left) // finishes their steps
+		_, err := w.s.resolve(ctx, scriptResolve, w.crawl, w.keys(left)) // finishes their steps
 		return false, err
 	})
 }
 
-// first fills in the first-seen URL of duplicates, while it is kept.
-func (a *adding) first(ctx context.Context, items []store.Item, verdicts []store.Verdict) error {
-	var of []int
-	for i := range items {
-		if verdicts[i].Status == store.Duplicate {
-			of = append(of, i)
+// recall divides some of the items into those that the cache knows, by epochs of their shards, and the rest.
+func (w *wave) recall(of []int) (hits []int, epochs []string, rest []int) {
+	if w.s.cache == nil {
+		return nil, nil, of
+	}
+	if epochs = w.s.cache.of(w.crawl); epochs == nil {
+		return nil, nil, of
+	}
+	for _, i := range of {
+		key := &w.items[i].Key
+		shard, _ := w.s.layout.ofKey(key)
+		if e := epochs[shard]; e != "" && w.s.cache.has(w.crawl, e, key) {
+			hits = append(hits, i)
+		} else {
+			rest = append(rest, i)
 		}
 	}
-	keys := keysOf(items)
-	found, err := a.s.resolve(ctx, scriptResolve, a.crawl, keys, of)
-	if err != nil {
+	return hits, epochs, rest
+}
+
+// offering is one try of a wave.
+type offering struct {
+	*wave
+	hits   []int    // items that are duplicates if their shards still report these epochs
+	epochs []string // by shard
+
+	fresh    []*step        // of items that are new, and to be queued
+	decided  []int          // but for queues that may be full
+	pending  []int          // to be offered again; another step may have to be finished first
+	reported map[int]string // epochs, by shard
+}
+
+// epochLen is the length of an epoch; see lua/offer.lua.
+const epochLen = 10
+
+func (o *offering) kind() byte {
+	if o.capped() {
+		return stepCapped
+	}
+	return stepAdd
+}
+
+func (o *offering) head() []byte { return appendUint(append(o.s.shardsHead(), o.kind()), 6, o.cap()) }
+
+// offer is what was sent of an item, and what its key's home answered.
+type offer struct {
+	call   *call
+	entry  []byte // of a URL with a queue
+	answer byte
+}
+
+// record records keys, and begins the steps of those that are new.
+func (o *offering) record(ctx context.Context, of []int) error {
+	since, offers := time.Now(), make([]offer, len(o.items))
+	b := o.s.batch(scriptOffer, o.crawl, o.head()).expect(len(of), entryRoom)
+	for _, i := range of {
+		it, c := &o.items[i], b.addKey(i, &o.items[i].Key)
+		blob := append(appendUint(c.blob, 2, uint64(i)), 0, 0, 0, 0) // the length follows
+		at := len(blob)
+		var entry []byte
+		if it.Queue == "" {
+			blob = append(append(blob, it.Key[:]...), make([]byte, len(queueHash{}))...)
+		} else {
+			_, queue := o.s.layout.ofQueue(it.Queue)
+			blob = appendItem(blob, it, queue)
+			entry = blob[at:len(blob):len(blob)]
+		}
+		binary.BigEndian.PutUint32(blob[at-4:], uint32(len(blob)-at))
+		c.blob, offers[i] = blob, offer{call: c, entry: entry}
+	}
+	for _, i := range o.hits {
+		shard, _ := o.s.layout.ofKey(&o.items[i].Key)
+		b.call(shard) // asks for the epoch, if for nothing else
+	}
+	if err := b.run(ctx); err != nil {
 		return err
 	}
-	entries, err := a.s.entriesOf(ctx, a.crawl, keys, found)
-	for _, i := range of {
-		verdicts[i].First = entries[i].URL
+	o.reported = map[int]string{}
+	for _, c := range b.calls {
+		if len(c.reply) != len(c.of)+epochLen {
+			return fmt.Errorf("got %d bytes from offer; want %d: %w", len(c.reply), len(c.of)+epochLen, store.ErrCorrupt)
+		}
+		for j, i := range c.of {
+			offers[i].answer = c.reply[j]
+		}
+		if o.reported[c.shard] == "" { // a later call of the shard may report a later epoch
+			o.reported[c.shard] = c.reply[len(c.of):]
+		}
+	}
+	for _, i := range of { // in this order URLs come to their queues
+		o.judge(i, &offers[i], since)
+	}
+	for _, i := range o.hits {
+		if shard, _ := o.s.layout.ofKey(&o.items[i].Key); o.reported[shard] == o.epochs[shard] {
+			o.verdicts[i].Status = store.Duplicate
+		} else {
+			o.pending = append(o.pending, i) // keys were forgotten since
+		}
+	}
+	return nil
+}
+
+// judge turns the answer about an item into a verdict, and a step if it is new and has a queue.
+func (o *offering) judge(i int, a *offer, since time.Time) {
+	if a.answer == 'P' {
+		o.pending = append(o.pending, i)
+		return
+	}
+	o.decided = append(o.decided, i)
+	o.verdicts[i].Status = store.New
+	switch {
+	case a.answer == 'D':
+		o.verdicts[i].Status = store.Duplicate
+	case a.entry != nil:
+		o.fresh = append(o.fresh, &step{kind: o.kind(), key: o.items[i].Key, ticket: a.call.id, number: uint16(i),
+			cap: o.cap(), entry: a.entry, since: since, with: &a.call.group, item: i})
+		a.call.group.begun++
+	}
+}
+
+// queue delivers the steps.
+func (o *offering) queue(ctx context.Context) error {
+	err := o.s.deliver(ctx, o.crawl, o.fresh)
+	for _, st := range o.fresh {
+		if st.answer == 'F' {
+			o.verdicts[st.item].Status = store.Full
+		}
 	}
 	return err
 }
 
-func numbers(n int) []int {
-	list := make([]int, n)
-	for i := range list {
-		list[i] = i
+// remember puts the keys that are known from now on into the cache.
+func (o *offering) remember() {
+	if o.s.cache == nil {
+		return
 	}
-	return list
+	o.s.cache.learn(o.crawl, o.s.opt.Shards, o.reported)
+	for _, i := range o.decided {
+		if o.verdicts[i].Status != store.Full {
+			shard, _ := o.s.layout.ofKey(&o.items[i].Key)
+			o.s.cache.put(o.crawl, o.reported[shard], &o.items[i].Key)
+		}
+	}
+}
+
+// first fills in the first-seen URL of duplicates, while it is kept.
+func (w *wave) first(ctx context.Context) error {
+	var of []int
+	for i := range w.verdicts {
+		if w.verdicts[i].Status == store.Duplicate {
+			of = append(of, i)
+		}
+	}
+	keys := w.keys(of)
+	found, err := w.s.resolve(ctx, scriptResolve, w.crawl, keys)
+	if err != nil {
+		return err
+	}
+	entries, err := w.s.entriesOf(ctx, w.crawl, keys, found)
+	for j, i := range of {
+		w.verdicts[i].First = entries[j].URL
+	}
+	return err
+}
+
+// force adds a wave of URLs that are to be queued although they were seen.
+func (w *wave) force(ctx context.Context) error {
+	left := upTo(len(w.items))
+	return w.s.untilClear(ctx, func() (bool, error) {
+		list, err := w.toForce(ctx, left)
+		if err == nil {
+			err = w.s.carryOut(ctx, w.crawl, stepMove, list)
+		}
+		left = nil
+		for _, st := range list {
+			v := &w.verdicts[st.item]
+			switch {
+			case st.changed(): // is it held now?
+				left = append(left, st.item)
+			case st.answer == 'F':
+				v.Status = store.Full
+			case st.old.was == unknown:
+				v.Status = store.New
+			default:
+				v.Requeued = true
+			}
+		}
+		return len(left) == 0, err
+	})
+}
+
+// toForce returns the steps of those items that are to be queued and aren't held. It decides the others.
+func (w *wave) toForce(ctx context.Context, of []int) (list []*step, err error) {
+	keys := w.keys(of)
+	found, err := w.s.resolve(ctx, scriptJudge, w.crawl, keys)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := w.s.entriesOf(ctx, w.crawl, keys, found)
+	if err != nil {
+		return nil, err
+	}
+	for j, i := range of {
+		v, it, e := &w.verdicts[i], &w.items[i], &entries[j]
+		*v = store.Verdict{Status: store.Duplicate}
+		if w.opt.WantFirst {
+			v.First = e.URL
+		}
+		switch full, err := w.full(ctx, it, found[j]); {
+		case err != nil:
+			return nil, err
+		case e.State == store.Queued || e.State == store.Leased:
+		case w.room == 0 || full:
+			v.Status = store.Full
+		default:
+			_, to := w.s.layout.ofQueue(it.Queue)
+			list = append(list, &step{item: i, key: it.Key, old: found[j], mode: 'f', cap: w.cap(), entry: appendItem(nil, it, to)})
+		}
+	}
+	return list, nil
+}
+
+// full reports whether the queue that a URL is to move to holds as much as it may. The queue decides in the end, but the
+// other one has released the URL by then.
+func (w *wave) full(ctx context.Context, it *store.Item, from known) (bool, error) {
+	if _, to := w.s.layout.ofQueue(it.Queue); w.opt.MaxPerQueue <= 0 || from.was != queuedIn || from.queue == to {
+		return false, nil
+	}
+	info, _, err := w.s.queueInfo(ctx, w.crawl, it.Queue)
+	return info.Held >= w.opt.MaxPerQueue, err
 }

@@ -93,30 +93,3 @@ func (c *cache) put(crawl, epoch string, key *store.Key) {
 		}
 	}
 }
-
-// recall is what a wave has from the cache: items that are duplicates if their shards still report these epochs.
-type recall struct {
-	epochs []string
-	hits   map[int][]int // numbers of items, by shard
-}
-
-// recall divides some of the items of a wave into those that the cache knows and the rest.
-func (a *adding) recall(items []store.Item, of []int) (r recall, rest []int) {
-	if a.s.cache == nil {
-		return r, of
-	}
-	if r.epochs = a.s.cache.of(a.crawl); r.epochs == nil {
-		return r, of
-	}
-	r.hits = map[int][]int{}
-	for _, i := range of {
-		key := &items[i].Key
-		shard, _ := a.s.layout.ofKey(key)
-		if e := r.epochs[shard]; e != "" && a.s.cache.has(a.crawl, e, key) {
-			r.hits[shard] = append(r.hits[shard], i)
-		} else {
-			rest = append(rest, i)
-		}
-	}
-	return r, rest
-}

@@ -38,7 +38,7 @@ func cached(s *Store, keys []store.Key) int {
 	for i := range items {
 		items[i].Key = keys[i]
 	}
-	_, rest := (&adding{s: s, crawl: "c"}).recall(items, numbers(len(items)))
+	_, _, rest := (&wave{s: s, crawl: "c", items: items}).recall(upTo(len(items)))
 	return len(keys) - len(rest)
 }
 
@@ -76,7 +76,7 @@ func TestCacheSavesTheWay(t *testing.T) {
 // TestForgetReachesEveryCache forgets by one daemon what another's cache knows. After it the
 // caches fill again.
 func TestForgetReachesEveryCache(t *testing.T) {
-	addr := rediscluster.Single(t)
+	addr := sharedServer(t)
 	items, keys := some(0, 100)
 	for name, sel := range map[string]store.Selection{
 		"keys":       {Crawl: "c", Keys: keys[:40]},
@@ -110,13 +110,13 @@ func TestForgetReachesEveryCache(t *testing.T) {
 // TestAForgetterDies leaves a Forget half way: another daemon's cache knows the keys that are forgotten, and not the epochs
 // of their shards.
 func TestAForgetterDies(t *testing.T) {
-	o := testOptions(rediscluster.Single(t), 8)
+	o := testOptions(sharedServer(t), 8)
 	a, b := open(t, o), open(t, o)
 	defer closeAll(t, a, b)
 	items, keys := some(0, 100)
 	news(t, a, items)
 	warm(t, b, items, keys)
-	found := must(a.resolve(t.Context(), scriptResolve, "c", keys[:40], numbers(40)))(t)
+	found := must(a.resolve(t.Context(), scriptResolve, "c", keys[:40]))(t)
 	var list []*step
 	for i := range found {
 		list = append(list, &step{key: keys[i], old: found[i], mode: 'h'})
@@ -133,7 +133,7 @@ func TestAForgetterDies(t *testing.T) {
 
 // TestAFullQueueKeepsTheCache adds to a full queue: keys that were never reported as known come and go, and the cache stays valid.
 func TestAFullQueueKeepsTheCache(t *testing.T) {
-	s := open(t, testOptions(rediscluster.Single(t), 2))
+	s := open(t, testOptions(sharedServer(t), 2))
 	defer s.Close()
 	items, keys := some(0, 100)
 	news(t, s, items)
@@ -151,7 +151,7 @@ func TestAFullQueueKeepsTheCache(t *testing.T) {
 
 // TestCachesAgreeWithOne compares three daemons whose caches are too small with a set in memory.
 func TestCachesAgreeWithOne(t *testing.T) {
-	addr := rediscluster.Single(t)
+	addr := sharedServer(t)
 	o := testOptions(addr, 4)
 	var daemons []*Store
 	for _, bytes := range []int64{64, 1024, -1} {

@@ -1,6 +1,9 @@
 package redisstore_test
 
 import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"os"
 	"os/exec"
@@ -11,6 +14,7 @@ import (
 
 	"github.com/firstseen/firstseen/internal/rediscluster"
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/redisstore"
 )
 
 // refusal bounds the time in which writes are refused, on a cluster whose nodes
@@ -155,25 +159,26 @@ func TestClusterFaults(t *testing.T) {
 }
 
 // addNode adds a master and its replica as REDIS.md says, under load. While the master has no replica, a check of the servers
-// refuses it.
-func addNode(t *torture) {
+// refuses it. The environment is that of redis-cli.
+func addNode(t *torture, env ...string) {
 	page, err := os.ReadFile("REDIS.md")
 	t.check(err)
 	_, block, _ := strings.Cut(string(page), "NEW=")
 	_, block, _ = strings.Cut(block, "\n")
 	block, _, _ = strings.Cut(block, "```")
-	first, second, found := strings.Cut(block, "redis-cli -u redis://$NEW config set")
+	const configure, last = "$CLI -u redis://$NEW config set", "$CLI --cluster rebalance"
+	first, second, found := strings.Cut(block, configure)
 	if _, err := exec.LookPath("redis-cli"); err != nil || !found {
 		t.Skipf("got %v, found %v; want redis-cli, and the commands of REDIS.md", err, found)
 	}
 	c := t.cluster
-	any, n := c.Nodes[t.master(0)].Addr, len(c.Nodes)
+	any, n := t.addr(c.Nodes[t.master(0)]), len(c.Nodes)
 	t.check(errors.Join(c.Add(t.ctx, 1, "min-replicas-to-write 0"), c.Add(t.ctx, 1)))
 	master := c.Nodes[n]
 	sh := func(script string) {
 		t.Helper()
 		cmd := exec.CommandContext(t.ctx, "sh", "-euc", script)
-		cmd.Env = append(os.Environ(), "NEW="+master.Addr, "REPLICA="+c.Nodes[n+1].Addr, "ANY="+any)
+		cmd.Env = append(append(os.Environ(), "CLI=redis-cli", "NEW="+t.addr(master), "REPLICA="+t.addr(c.Nodes[n+1]), "ANY="+any), env...)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -181,22 +186,19 @@ func addNode(t *torture) {
 	t.during(func() {
 		sh(first)
 		s := t.patient()
-		want := "redis server " + master.Addr + " has min-replicas-to-write"
+		want := "redis server " + t.addr(master) + " has min-replicas-to-write"
 		t.until(func() bool { // gossip tells the node that is asked
 			err := s.CheckServers(t.ctx)
 			return errors.Is(err, store.ErrInvalid) && strings.Contains(err.Error(), want)
 		})
-		ready, rebalance, _ := strings.Cut(second, "redis-cli --cluster rebalance")
-		sh("redis-cli -u redis://$NEW config set" + ready)
+		ready, rebalance, _ := strings.Cut(second, last)
+		sh(configure + ready)
 		t.check(s.CheckServers(t.ctx))
 		if torturing() { // thousands of empty slots take minutes on a busy machine
-			sh("redis-cli --cluster rebalance" + rebalance)
-		} else {
-			from := t.master(0)
-			slots, err := c.OccupiedSlots(t.ctx, from)
-			t.check(err)
-			sh("redis-cli --cluster reshard $ANY --cluster-slots 1 --cluster-yes --cluster-from " + c.Nodes[from].ID + " --cluster-to " + master.ID)
-			t.check(c.MoveSlots(t.ctx, slots, from, n))
+			sh(last + rebalance)
+		} else { // 32 shards have a key in each run of 512 slots
+			from := c.Nodes[t.master(0)]
+			sh("$CLI --cluster reshard $ANY --cluster-slots 512 --cluster-yes --cluster-from " + from.ID + " --cluster-to " + master.ID)
 		}
 		moved, err := c.OccupiedSlots(t.ctx, n)
 		if t.check(err); len(moved) == 0 {
@@ -204,6 +206,30 @@ func addNode(t *torture) {
 		}
 	})
 	t.verdict(refusal)
+}
+
+// TestANodeIsAddedWithTLS does that on a cluster that wants TLS and a password.
+func TestANodeIsAddedWithTLS(t *testing.T) {
+	t.Parallel()
+	const password = "secret"
+	dir, o := t.TempDir(), rediscluster.Options{Masters: 1, ReplicasEach: 1, Password: password}
+	ca, cert, key := redisstore.Certificate(t)
+	for path, text := range map[*string][]byte{&o.TLS.CA: ca, &o.TLS.Cert: cert, &o.TLS.Key: key} {
+		f, err := os.CreateTemp(dir, "")
+		if err == nil {
+			_, err = f.Write(text)
+		}
+		if err = errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		*path = f.Name()
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	tt := newTorture(t, rediscluster.StartFor(t, o), 0)
+	tt.options.TLS = func(context.Context) (*tls.Config, error) { return &tls.Config{RootCAs: roots}, nil }
+	tt.options.Credentials = func(context.Context) (string, string, error) { return "", password, nil }
+	addNode(tt, "CLI=redis-cli --tls --cacert "+o.TLS.CA, "REDISCLI_AUTH="+password)
 }
 
 func (t *torture) master(slot int) int {

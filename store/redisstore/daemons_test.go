@@ -16,7 +16,7 @@ import (
 // is new once and leased once, and what one forgets is forgotten for all.
 func TestDaemonsShareACrawl(t *testing.T) {
 	t.Parallel()
-	o := testOptions(rediscluster.Single(t), 16)
+	o := testOptions(sharedServer(t), 16)
 	daemons := make([]*Store, 3)
 	for i := range daemons {
 		daemons[i] = open(t, o)
@@ -107,7 +107,7 @@ func TestScriptsAreLoadedAgain(t *testing.T) {
 
 // TestForgottenCrawlsAreSwept leaves nothing of a crawl in the server but numbers and answers.
 func TestForgottenCrawlsAreSwept(t *testing.T) {
-	o := testOptions(rediscluster.Single(t), 2)
+	o := testOptions(sharedServer(t), 2)
 	o.KeepURLs = true
 	s := open(t, o)
 	defer s.Close()
@@ -133,7 +133,7 @@ func TestForgottenCrawlsAreSwept(t *testing.T) {
 
 // TestIdentity prepares a store for another identity.
 func TestIdentity(t *testing.T) {
-	o := testOptions(rediscluster.Single(t), 2)
+	o := testOptions(sharedServer(t), 2)
 	id := store.Identity{Profile: "qiita", Version: 1, KeyKind: "url-short-hash", Unicode: "15.0.0"}
 	if err := openFor(t, o, id).Close(); err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func TestIdentity(t *testing.T) {
 
 // TestAnotherFormatIsRefused opens a store of the format before this one, and of one to come.
 func TestAnotherFormatIsRefused(t *testing.T) {
-	o := testOptions(rediscluster.Single(t), 2)
+	o := testOptions(sharedServer(t), 2)
 	s := open(t, o)
 	defer s.Close()
 	for _, format := range []string{uint16Text(formatVersion - 1), uint16Text(formatVersion + 1), ""} {

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/firstseen/firstseen/internal/rediscluster"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -27,7 +26,7 @@ func (e *ending) Err() error {
 // an error of the context alone means that nothing was stored.
 func TestAStepThatBeganIsEnded(t *testing.T) {
 	t.Parallel()
-	addr := rediscluster.Single(t)
+	addr := sharedServer(t)
 	keys := make([]store.Key, waveSize+1)
 	for i := range keys {
 		keys[i] = testItem(i, "").Key

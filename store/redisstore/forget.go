@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -23,6 +24,7 @@ func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) 
 		return 0, err
 	}
 	defer s.leave()
+	ctx = accepted(ctx)
 	if sel.Age > 0 {
 		sel.Before = s.wallTime().Add(-sel.Age)
 	}
@@ -33,34 +35,24 @@ func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) 
 			return 0, err
 		}
 	}
-	sum := int64(0)
-	for _, name := range crawls {
-		n, err := (&forgetting{Store: s, crawl: name}).selected(ctx, sel)
-		sum += n
-		if err != nil {
-			return sum, err
+	f := &forgetting{Store: s}
+	for _, f.crawl = range crawls {
+		if err := f.selected(ctx, sel); err != nil {
+			return f.sum, err
 		}
-		ctx = accepted(ctx)
 	}
-	return sum, nil
+	return f.sum, nil
 }
 
-// wallTime is the time from which an age is counted back: this machine's, since days are compared.
-func (s *Store) wallTime() time.Time {
-	if s.opt.clock != nil {
-		return s.opt.clock()
-	}
-	return time.Now()
-}
-
+// forgetting is a Forget, or what the sweeper finishes of one.
 type forgetting struct {
 	*Store
-	crawl string
+	crawl string // at present
 	sum   int64  // keys forgotten
 	page  string // of a deleted queue, whose keys are forgotten; see lua/dead.lua
 }
 
-func (f *forgetting) selected(ctx context.Context, sel store.Selection) (int64, error) {
+func (f *forgetting) selected(ctx context.Context, sel store.Selection) error {
 	switch {
 	case sel.Keys != nil:
 		return f.keys(ctx, sel.Keys)
@@ -69,124 +61,138 @@ func (f *forgetting) selected(ctx context.Context, sel store.Selection) (int64, 
 	case !sel.Before.IsZero():
 		return f.before(ctx, sel.Before)
 	}
-	return f.forgetCrawl(ctx, f.crawl)
+	return f.all(ctx)
 }
 
-func (f *forgetting) keys(ctx context.Context, keys []store.Key) (sum int64, err error) {
+func (f *forgetting) keys(ctx context.Context, keys []store.Key) error {
 	for len(keys) > 0 {
 		n := min(len(keys), waveSize)
-		found, err := f.resolve(ctx, scriptResolve, f.crawl, keys[:n], numbers(n))
-		if err != nil {
-			return sum, err
+		found, err := f.resolve(ctx, scriptResolve, f.crawl, keys[:n])
+		if err == nil {
+			err = f.drop(ctx, 'h', keys[:n], found)
 		}
-		gone, err := f.drop(ctx, 'h', keys[:n], found)
-		sum += gone
 		if err != nil {
-			return sum, err
+			return err
 		}
-		ctx, keys = accepted(ctx), keys[n:]
+		keys = keys[n:]
 	}
-	return sum, nil
+	return nil
 }
 
 // drop forgets keys that are known, each by a step. For the mode see lua/release.lua. Keys named by the caller
 // (mode h) are forgotten whatever became of them; others are left if they have changed.
-func (f *forgetting) drop(ctx context.Context, mode byte, keys []store.Key, found []known) (gone int64, err error) {
-	err = f.untilSettled(ctx, func(ctx context.Context) (bool, error) {
+func (f *forgetting) drop(ctx context.Context, mode byte, keys []store.Key, found []known) error {
+	return f.untilClear(ctx, func() (bool, error) {
 		var list []*step
 		for i := range keys {
 			if found[i].was != unknown {
 				list = append(list, &step{key: keys[i], old: found[i], mode: mode})
 			}
 		}
-		if err := f.begin(ctx, f.crawl, stepForget, list); err != nil {
+		if err := f.carryOut(ctx, f.crawl, stepForget, list); err != nil {
 			return false, err
-		}
-		ctx = accepted(ctx)
-		begun, again := begunOf(list, 'Y'), begunOf(list, 'P')
-		gone += int64(len(begunOf(list, 'R')))
-		if err := f.deliver(ctx, f.crawl, begun); err != nil {
-			return false, err
-		}
-		for _, st := range begun {
-			if !st.left {
-				gone++
-			}
-		}
-		// Those that have another step are tried again once it is finished.
-		if mode == 'h' {
-			again = append(again, begunOf(list, 'N')...)
 		}
 		keys, found = nil, nil
-		for _, st := range again {
-			keys, found = append(keys, st.key), append(found, st.old)
+		for _, st := range list {
+			switch {
+			case st.begun == 'R' || st.begun == 'Y' && !st.left:
+				f.sum++
+			case st.begun == 'P' || st.begun == 'N' && mode == 'h': // again, once its other step is finished
+				keys, found = append(keys, st.key), append(found, st.old)
+			}
 		}
-		now, err := f.resolve(ctx, scriptResolve, f.crawl, keys, numbers(len(keys)))
+		now, err := f.resolve(ctx, scriptResolve, f.crawl, keys)
 		if mode == 'h' {
 			found = now
 		}
 		return len(keys) == 0, err
 	})
-	return gone, err
 }
 
 // queue forgets a queue: immediately for every caller, and then its keys.
-func (f *forgetting) queue(ctx context.Context, queue string) (int64, error) {
+func (f *forgetting) queue(ctx context.Context, queue string) error {
 	shard, _ := f.layout.ofQueue(queue)
 	for detached := false; ; {
 		if !detached {
 			r, err := f.ask(ctx, scriptDetach, shard, f.crawl, []byte(queue))
 			if err != nil {
-				return f.sum, err
+				return err
 			}
 			detached = r.left == "Y"
-			ctx = accepted(ctx)
 		}
 		more, err := f.deadPage(ctx, shard, queue, 0)
 		if err != nil || !more && detached {
-			return f.sum, err
+			return err
 		}
 	}
+}
+
+// deadPage forgets a page of the keys that a deleted queue left in a shard, of any queue deleted that long ago with name "". It
+// returns false if there are none.
+func (f *forgetting) deadPage(ctx context.Context, shard int, name string, age time.Duration) (more bool, err error) {
+	blob := append(appendShort(appendUint(nil, 6, uint64(age.Milliseconds())), name), f.page...)
+	f.page = ""
+	r, err := f.ask(ctx, scriptDead, shard, f.crawl, blob)
+	if err != nil || !r.more() {
+		return false, err
+	}
+	page, width := r.left, 22
+	_, h := f.layout.ofQueue(r.short())
+	r.uint(1) // incarnation
+	if set := r.bytes(1); set == "d" || set == "L" {
+		width = len(store.Key{})
+	}
+	r.short() // cursor
+	var keys []store.Key
+	var found []known
+	for r.more() {
+		r.bytes(width - len(store.Key{}))
+		keys, found = append(keys, r.key()), append(found, known{queuedIn, h})
+	}
+	if err := r.err(); err != nil {
+		return false, err
+	}
+	if err := f.drop(ctx, 'd', keys, found); err != nil { // but for those that were queued again
+		return false, err
+	}
+	f.page = page
+	return true, nil
 }
 
 // before forgets keys that were recorded on days before and aren't held.
-func (f *forgetting) before(ctx context.Context, before time.Time) (sum int64, err error) {
+func (f *forgetting) before(ctx context.Context, before time.Time) error {
 	days := max(0, before.UnixMilli()/day.Milliseconds())
 	if days == 0 {
-		return 0, nil
+		return nil
 	}
 	for shard := range f.opt.Shards {
-		for from := uint64(0); from < noMore; {
-			p, err := f.keyPage(ctx, f.crawl, shard, from, uint16(min(days, allDays-1)))
-			if err != nil {
-				return sum, err
-			}
-			n, err := f.drop(ctx, 'a', p.keys, p.known)
-			sum += n
-			if err != nil {
-				return sum, err
-			}
-			ctx, from = accepted(ctx), p.next
+		var failed error
+		err := f.keyPages(ctx, f.ask, f.crawl, shard, uint16(min(days, allDays-1)), func(keys []store.Key, found []known) bool {
+			failed = f.drop(ctx, 'a', keys, found)
+			return failed == nil
+		})
+		if err = cmp.Or(failed, err); err != nil {
+			return err
 		}
 	}
-	return sum, nil
+	return nil
 }
 
-// forgetCrawl forgets a crawl in every shard, at once as others see it in each, and then sweeps its remains.
-func (s *Store) forgetCrawl(ctx context.Context, crawl string) (sum int64, err error) {
-	b := s.batch(scriptWipe, s.requests.id(), crawl, nil).everywhere()
-	if err := b.read(ctx, func(_ int, r *reader) { sum += int64(r.uint(6)) }); err != nil {
-		return 0, err
+// all forgets a crawl in every shard, at once as others see it in each, and then sweeps its remains.
+func (f *forgetting) all(ctx context.Context) error {
+	b := f.batch(scriptWipe, f.crawl, nil).everywhere()
+	if err := b.read(ctx, func(_ int, r *reader) { f.sum += int64(r.uint(6)) }); err != nil {
+		return err
 	}
-	return sum, s.sweepCrawls(accepted(ctx), numbers(s.opt.Shards))
+	return f.sweepCrawls(ctx, upTo(f.opt.Shards))
 }
 
 // sweepCrawls deletes what belongs to crawls that were forgotten, in some shards.
 func (s *Store) sweepCrawls(ctx context.Context, left []int) error {
 	for len(left) > 0 {
-		b := s.batch(scriptSweep, s.requests.id(), "", nil)
+		b := s.batch(scriptSweep, "", nil)
 		for _, shard := range left {
-			b.part(shard, shard)
+			b.add(shard, shard)
 		}
 		left = left[:0]
 		if err := b.read(ctx, func(i int, r *reader) {
@@ -194,9 +200,6 @@ func (s *Store) sweepCrawls(ctx context.Context, left []int) error {
 				left = append(left, i)
 			}
 		}); err != nil {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
 			return err
 		}
 	}

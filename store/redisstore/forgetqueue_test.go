@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/firstseen/firstseen/internal/rediscluster"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -15,7 +14,7 @@ import (
 // or its own deletion of the queue, continues: all URLs are new again.
 func TestADeletionHalfWayIsFinished(t *testing.T) {
 	t.Parallel()
-	addr := rediscluster.Single(t)
+	addr := sharedServer(t)
 	const urls = 2500
 	for stop := range 6 {
 		for _, by := range []string{"sweep", "forget"} {
@@ -64,7 +63,7 @@ func TestADeletionHalfWayIsFinished(t *testing.T) {
 // nothing remains of the deleted queue.
 func TestADeletedQueueLeavesNothing(t *testing.T) {
 	t.Parallel()
-	addr := rediscluster.Single(t)
+	addr := sharedServer(t)
 	for name, move := range map[string]func(s *Store, items []store.Item) error{
 		"forgotten": func(s *Store, items []store.Item) error {
 			var keys []store.Key
@@ -113,10 +112,8 @@ func TestADeletedQueueLeavesNothing(t *testing.T) {
 
 func detach(t *testing.T, s *Store, shard int, queue string) {
 	t.Helper()
-	c := &call{shard: shard, script: scriptDetach, id: s.requests.id(), crawl: "c", blob: []byte(queue)}
-	must(true, s.run(t.Context(), []*call{c}))(t)
-	if c.reply != "Y" {
-		t.Fatalf("got %q; want the queue deleted", c.reply)
+	if r := must(s.ask(t.Context(), scriptDetach, shard, "c", []byte(queue)))(t); r.left != "Y" {
+		t.Fatalf("got %q; want the queue deleted", r.left)
 	}
 }
 
@@ -125,7 +122,7 @@ func detach(t *testing.T, s *Store, shard int, queue string) {
 // nothing was leased twice at a time.
 func TestDeletionsAndEverythingElseAtOnce(t *testing.T) {
 	t.Parallel()
-	addr := rediscluster.Single(t)
+	addr := sharedServer(t)
 	for _, keep := range []bool{false, true} {
 		t.Run(fmt.Sprint("keep-", keep), func(t *testing.T) {
 			o := testOptions(addr, 8)

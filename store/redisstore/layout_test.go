@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/firstseen/firstseen/internal/rediscluster"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -71,7 +70,7 @@ const wantHash = "bb79262d4942"
 // every bucket is a listpack still and that the keys are all there.
 func TestBucketsStaySmall(t *testing.T) {
 	t.Parallel()
-	o := testOptions(rediscluster.Single(t), 2)
+	o := testOptions(sharedServer(t), 2)
 	s := open(t, o)
 	defer s.Close()
 	ctx := t.Context()

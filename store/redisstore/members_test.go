@@ -7,13 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/firstseen/firstseen/internal/rediscluster"
 	"github.com/firstseen/firstseen/store"
 )
 
 func TestNodesThatBeatAreListed(t *testing.T) {
 	at := clockAt(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	o := testOptions(rediscluster.Single(t), 8)
+	o := testOptions(sharedServer(t), 8)
 	o.clock = at.now
 	a, b := open(t, o), open(t, o)
 	defer closeAll(t, a, b)

@@ -1,131 +1,169 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/crawlnames"
 )
+
+// What a store was made with: its format, the number of its shards, the secret by which queues are spread, and the identity of its
+// keys. {meta}M has these; of daemons that set a field at the same time, one wins and the others read its value.
+//
+// A daemon must notice a node that comes back empty, or known URLs would be new again. So each shard has a mark, number of shards and
+// secret, which every script compares first. The marks, and copies of the identity, serve for a second purpose: if {meta}M is lost, it is
+// written again from them. The field made says how far a daemon came that died while it did one or the other.
 
 // formatVersion is the version of the keys that this package writes. It refuses any other.
 const formatVersion = 8
 
-type field struct {
-	name, value string
-	force       bool // set whatever is there
-}
-
-// stamp sets the fields that aren't set, and returns their values.
-func (s *Store) stamp(ctx context.Context, fields ...field) ([]string, error) {
-	blob := []byte{byte(len(fields))}
-	for _, f := range fields {
-		blob = append(append(blob, byte(len(f.name))), f.name...)
-		blob = appendLong(blob, f.value)
-		blob = append(blob, flag(f.force))
-	}
-	r, err := s.ask(ctx, scriptMeta, storeShard, "", blob)
-	if err != nil {
-		return nil, err
-	}
-	values := make([]string, len(fields))
-	for i := range values {
-		values[i] = r.long()
-	}
-	return values, r.err()
-}
-
-// Values of the field "made" of the meta key. A daemon that finds one of the first two continues where another one stopped.
+// Values of the field made. A daemon that finds one of the first two continues where another one stopped.
 const (
 	beingMade   = "0" // the shards get their marks
 	beingRemade = "2" // the key was lost: its own shard gets its mark again
 	isMade      = "1"
 )
 
-// loadMeta reads what the store was made with, or stamps a new one.
+// stamp sets fields of {meta}M, given as names and values, that aren't set, or all of them with force. It returns the values that hold.
+func (s *Store) stamp(ctx context.Context, force bool, pairs ...string) ([]string, error) {
+	blob, values := []byte{flag(force)}, make([]string, len(pairs)/2)
+	for i := range values {
+		blob = appendLong(appendShort(blob, pairs[2*i]), pairs[2*i+1])
+	}
+	r, err := s.ask(ctx, scriptMeta, storeShard, "", blob)
+	if err != nil {
+		return nil, err
+	}
+	for i := range values {
+		values[i] = r.long()
+	}
+	return values, r.err()
+}
+
+// loadMeta reads what the store was made with, or makes a new one. If nothing has to be made, nothing is written: a store opens while a
+// shard has no replica.
 func (s *Store) loadMeta(ctx context.Context) error {
 	s.layout = newLayout(s.opt.Prefix, 1)
-	there, err := s.get(ctx, s.layout.meta+"M", "format")
+	meta, err := s.get(ctx, "hmget", s.layout.meta+"M", "format", "shards", "secret", "unicode", "made")
+	if err == nil && meta[0] == "" {
+		meta, err = s.makeMeta(ctx)
+	}
 	if err != nil {
 		return err
 	}
-	fields := []field{{name: "format", value: uint16Text(formatVersion)}, {name: "shards", value: uint16Text(s.opt.Shards)},
-		{name: "secret", value: rand.Text()}, {name: "unicode", value: "0"}, {name: "made", value: beingMade}, {name: "identity"}}
-	if there == "" {
-		mark, identity, err := s.findSurvivor(ctx)
-		switch {
-		case err != nil:
-			return err
-		case mark != "":
-			s.opt.Logger.Warn("the key {meta}M of the store was lost; writing it again from the shards", "prefix", s.opt.Prefix)
-			shards, err := hex.DecodeString(mark[:min(4, len(mark))])
-			if err != nil || len(mark) < 5 {
-				return fmt.Errorf("got mark %q of a shard; want 4 hex digits and a secret: %w", mark, store.ErrCorrupt)
-			}
-			for i, value := range []string{string(shards), mark[4:], "1", beingRemade, identity} {
-				fields[i+1].value = value
-			}
-		case s.opt.MustExist:
-			return fault.As(store.ErrNotFound, "there is no store with prefix %q; check the prefix and the address", s.opt.Prefix)
-		}
-	}
-	got, err := s.stamp(ctx, fields...)
-	if err != nil {
-		return err
-	}
-	if got[0] != uint16Text(formatVersion) {
+	format, shards, secret, unicode, made := meta[0], meta[1], meta[2], meta[3], meta[4]
+	if format != uint16Text(formatVersion) {
 		return fault.As(store.ErrFormat, "got format %x; want %04x: to move the store, copy it to a file with the program that made it, and from there with this one",
-			got[0], formatVersion)
+			format, formatVersion)
 	}
-	if len(got[1]) != 2 {
-		return fmt.Errorf("got number of shards %x; want 2 bytes: %w", got[1], store.ErrCorrupt)
+	if len(shards) != 2 {
+		return fmt.Errorf("got number of shards %x; want 2 bytes: %w", shards, store.ErrCorrupt)
 	}
-	s.opt.Shards = int(binary.BigEndian.Uint16([]byte(got[1])))
+	s.opt.Shards = int(binary.BigEndian.Uint16([]byte(shards)))
 	s.layout = newLayout(s.opt.Prefix, s.opt.Shards)
-	s.layout.secret, s.layout.mark = []byte(got[2]), hex.EncodeToString([]byte(got[1]))+got[2]
-	if err := s.markShards(ctx, got[4]); err != nil {
+	s.layout.secret, s.layout.mark = []byte(secret), hex.EncodeToString([]byte(shards))+secret
+	if err := s.markShards(ctx, made); err != nil {
 		return err
 	}
-	s.unicodeHosts.Store(got[3] == "1")
+	s.unicodeHosts.Store(unicode == "1")
 	return s.adopt(ctx, store.Identity{})
+}
+
+// makeMeta writes what a new store is made with, or what the shards of a store know whose own key is missing.
+func (s *Store) makeMeta(ctx context.Context) ([]string, error) {
+	shards, secret, unicode, made := uint16Text(s.opt.Shards), rand.Text(), "0", beingMade
+	mark, identity, err := s.findSurvivor(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case mark != "":
+		s.opt.Logger.Warn("the key {meta}M of the store was lost; writing it again from the shards", "prefix", s.opt.Prefix)
+		number, err := hex.DecodeString(mark[:min(4, len(mark))])
+		if err != nil || len(mark) < 5 {
+			return nil, fmt.Errorf("got mark %q of a shard; want 4 hex digits and a secret: %w", mark, store.ErrCorrupt)
+		}
+		shards, secret, unicode, made = string(number), mark[4:], "1", beingRemade
+	case s.opt.MustExist:
+		return nil, fault.As(store.ErrNotFound, "there is no store with prefix %q; check the prefix and the address", s.opt.Prefix)
+	}
+	return s.stamp(ctx, false, "format", uint16Text(formatVersion), "shards", shards, "secret", secret, "unicode", unicode, "made", made, "identity", identity)
 }
 
 // findSurvivor looks for shards of the store, where the store's own key is missing, and returns their mark and the copy of the
 // identity that one of them has. It tries the first tags: one of any number of shards has each of a few.
 func (s *Store) findSurvivor(ctx context.Context) (mark, identity string, err error) {
-	for n := 0; n < 64 && err == nil && (mark == "" || identity == ""); n++ {
+	for n := 0; n < 64 && (mark == "" || identity == ""); n++ {
 		base := fmt.Sprintf("%s{%d}", s.opt.Prefix, n)
-		if mark == "" {
-			mark, err = s.get(ctx, base+"b", "")
+		got, err := s.get(ctx, "mget", base+"b", base+"i")
+		if err != nil {
+			return "", "", err
 		}
-		if err == nil && mark != "" {
-			identity, err = s.get(ctx, base+"i", "")
+		if got[0] != "" {
+			mark, identity = got[0], cmp.Or(identity, got[1])
 		}
 	}
-	return mark, identity, err
+	return mark, identity, nil
 }
 
-// get returns a key, or a field of it, "" for none.
-func (s *Store) get(ctx context.Context, key, field string) (string, error) {
+// markShards marks the shards as the store's: all of them while the store is made, and only that of the store's own key when
+// that is made again.
+func (s *Store) markShards(ctx context.Context, made string) error {
+	if made == isMade {
+		return nil
+	}
+	b := s.batch(scriptBirth, "", []byte(s.layout.mark))
+	b.add(storeShard, 0)
+	if made == beingMade {
+		b.everywhere()
+	}
+	if err := b.run(ctx); err != nil {
+		return err
+	}
+	for _, c := range b.calls {
+		if c.reply == "N" {
+			return s.emptied(c.shard)
+		}
+	}
+	_, err := s.stamp(ctx, true, "made", isMade)
+	return err
+}
+
+// emptied is the error for a shard without the mark of its store.
+func (s *Store) emptied(shard int) error {
+	name := func(shard int) string { return s.layout.name(shard) + "b" }
+	other := 0
+	if shard == other && s.opt.Shards > 1 {
+		other = 1
+	}
+	return fmt.Errorf("the shard of %s has lost its data: a node came back empty or was emptied; see \"A node lost its data\" in REDIS.md "+
+		"(to go on without: redis-cli -c SET '%s' \"$(redis-cli -c GET '%s')\"): %w", name(shard), name(shard), name(other), store.ErrCorrupt)
+}
+
+// get asks for fields of a key, or for keys in one slot, and returns "" for each that isn't there.
+func (s *Store) get(ctx context.Context, command, key string, more ...string) ([]string, error) {
 	node, err := s.nodes.MasterForKey(ctx, key)
 	if err != nil {
-		return "", fault.As(store.ErrUnavailable, "cannot find the node of %s: %w", key, err)
+		return nil, fault.As(store.ErrUnavailable, "cannot find the node of %s: %w", key, err)
 	}
-	args := []any{"get", key}
-	if field != "" {
-		args = []any{"hget", key, field}
+	args := []any{command, key}
+	for _, m := range more {
+		args = append(args, m)
 	}
-	value, err := node.Do(ctx, args...).Text()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return "", fault.As(store.ErrUnavailable, "cannot read %s: %w", key, err)
+	got, err := node.Do(ctx, args...).Slice()
+	if err != nil {
+		return nil, fault.As(store.ErrUnavailable, "cannot read %s: %w", key, err)
 	}
-	return value, nil
+	values := make([]string, len(got))
+	for i := range got {
+		values[i], _ = got[i].(string) // nil for none
+	}
+	return values, nil
 }
 
 // Identity implements store.Store.
@@ -166,7 +204,7 @@ func (s *Store) adopt(ctx context.Context, want store.Identity) error {
 		return err
 	}
 	if id != have {
-		if _, err := s.stamp(ctx, field{"identity", string(appendIdentity(nil, id)), have != (store.Identity{})}); err != nil {
+		if _, err := s.stamp(ctx, have != (store.Identity{}), "identity", string(appendIdentity(nil, id))); err != nil {
 			return err
 		}
 		return s.adopt(ctx, want) // it may be another daemon's
@@ -185,18 +223,18 @@ func (s *Store) keep(ctx context.Context, id store.Identity) error {
 	if id != (store.Identity{}) {
 		row = appendIdentity(nil, id)
 	}
-	b := s.batch(scriptKeep, requestID{}, "", row).everywhere()
-	b.part(storeShard, 0)
+	b := s.batch(scriptKeep, "", row).everywhere()
+	b.add(storeShard, 0)
 	return b.run(ctx)
 }
 
 // loadIdentity returns the identity that the store was stamped with; it is zero if there is none.
 func (s *Store) loadIdentity(ctx context.Context) (id store.Identity, err error) {
-	row, err := s.get(ctx, s.layout.meta+"M", "identity")
-	if err != nil || row == "" {
+	row, err := s.get(ctx, "hmget", s.layout.meta+"M", "identity")
+	if err != nil || row[0] == "" {
 		return id, err
 	}
-	return parseIdentity(row)
+	return parseIdentity(row[0])
 }
 
 // noteUnicodeHosts records, before the first key of an internationalised host, that there are such.
@@ -204,7 +242,7 @@ func (s *Store) noteUnicodeHosts(ctx context.Context, any bool) error {
 	if !any || s.unicodeHosts.Load() {
 		return nil
 	}
-	if _, err := s.stamp(ctx, field{"unicode", "1", true}); err != nil {
+	if _, err := s.stamp(ctx, true, "unicode", "1"); err != nil {
 		return err
 	}
 	s.unicodeHosts.Store(true)
@@ -230,36 +268,31 @@ func parseIdentity(row string) (id store.Identity, err error) {
 	return id, r.err()
 }
 
-// markShards marks the shards as the store's: all of them while the store is made, and only that of the store's own key when
-// that is made again.
-func (s *Store) markShards(ctx context.Context, made string) error {
-	if made == isMade {
-		return nil
-	}
-	b := s.batch(scriptBirth, s.requests.id(), "", []byte(s.layout.mark))
-	b.part(storeShard, 0)
-	if made == beingMade {
-		b.everywhere()
-	}
-	if err := b.run(ctx); err != nil {
+// namesAtOnce bounds the crawls that one script names.
+const namesAtOnce = 200
+
+// NameCrawls implements store.Store. The names that hold are fields of {meta}M (FORMAT.md).
+func (s *Store) NameCrawls(ctx context.Context, names, stored []string) error {
+	if err := crawlnames.Check(names, stored); err != nil {
 		return err
 	}
-	for _, c := range b.calls {
-		if c.reply == "N" {
-			return s.emptied(c.shard)
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	ctx = accepted(ctx)
+	for len(names) > 0 {
+		n := min(len(names), namesAtOnce)
+		var pairs []string
+		for i := range n {
+			pairs = append(pairs, "crawl "+names[i], stored[i])
 		}
+		hold, err := s.stamp(ctx, false, pairs...)
+		if err != nil {
+			return fmt.Errorf("cannot name %d crawls: %w", n, err)
+		}
+		copy(stored, hold)
+		names, stored = names[n:], stored[n:]
 	}
-	_, err := s.stamp(ctx, field{"made", isMade, true})
-	return err
-}
-
-// emptied is the error for a shard without the mark of its store.
-func (s *Store) emptied(shard int) error {
-	name := func(shard int) string { return s.layout.name(shard) + "b" }
-	other := 0
-	if shard == other && s.opt.Shards > 1 {
-		other = 1
-	}
-	return fmt.Errorf("the shard of %s has lost its data: a node came back empty or was emptied; see \"A node lost its data\" in REDIS.md "+
-		"(to go on without: redis-cli -c SET '%s' \"$(redis-cli -c GET '%s')\"): %w", name(shard), name(shard), name(other), store.ErrCorrupt)
+	return nil
 }

@@ -3,7 +3,6 @@ package redisstore
 import (
 	"testing"
 
-	"github.com/firstseen/firstseen/internal/rediscluster"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -40,7 +39,7 @@ func once(t *testing.T, s *Store) {
 
 // TestTwoForceAtOnce has two daemons queue a completed URL again, step by step at the same time.
 func TestTwoForceAtOnce(t *testing.T) {
-	addr := rediscluster.Single(t)
+	addr := sharedServer(t)
 	for _, keep := range []bool{false, true} {
 		o := testOptions(addr, 8)
 		o.KeepURLs = keep
@@ -49,7 +48,7 @@ func TestTwoForceAtOnce(t *testing.T) {
 		it := testItem(1, "a")
 		must(s.Add(t.Context(), "c", []store.Item{it}, store.AddOptions{}))(t)
 		once(t, s)
-		found := must(s.resolve(t.Context(), scriptResolve, "c", []store.Key{it.Key}, []int{0}))(t)
+		found := must(s.resolve(t.Context(), scriptResolve, "c", []store.Key{it.Key}))(t)
 		_, home := s.layout.ofQueue(it.Queue)
 		first := &step{key: it.Key, old: found[0], mode: 'f', entry: appendItem(nil, &it, home)}
 		if must(true, s.begin(t.Context(), "c", stepMove, []*step{first}))(t); first.begun != 'Y' {
@@ -70,11 +69,10 @@ func TestTwoForceAtOnce(t *testing.T) {
 // TestACrawlIsForgottenDuringAnAdd leaves a URL in its queue that the seen side doesn't know; it is
 // found again.
 func TestACrawlIsForgottenDuringAnAdd(t *testing.T) {
-	s := open(t, testOptions(rediscluster.Single(t), 8))
+	s := open(t, testOptions(sharedServer(t), 8))
 	defer s.Close()
 	items := []store.Item{testItem(1, "a")}
-	o := &offering{adding: &adding{s: s, crawl: "c"}, items: items, verdicts: make([]store.Verdict, 1), id: s.requests.id()}
-	must(true, o.record(t.Context(), numbers(1)))(t)
+	o := begin(t, s, store.AddOptions{}, items...)
 	must(s.Forget(t.Context(), store.Selection{Crawl: "c"}))(t)
 	must(true, o.queue(t.Context()))(t)
 	must(s.Add(t.Context(), "c", items, store.AddOptions{}))(t)
@@ -83,7 +81,7 @@ func TestACrawlIsForgottenDuringAnAdd(t *testing.T) {
 
 // TestAKeyIsLost loses a key at its home, as a failover may, while its queue has the URL.
 func TestAKeyIsLost(t *testing.T) {
-	addr := rediscluster.Single(t)
+	addr := sharedServer(t)
 	for _, keep := range []bool{false, true} {
 		o := testOptions(addr, 8)
 		o.KeepURLs, o.CacheBytes = keep, -1
@@ -108,7 +106,7 @@ func TestAKeyIsLost(t *testing.T) {
 
 // TestAURLWithoutARecordIsPassedOver has a queue name a URL whose record is gone.
 func TestAURLWithoutARecordIsPassedOver(t *testing.T) {
-	s := open(t, testOptions(rediscluster.Single(t), 1))
+	s := open(t, testOptions(sharedServer(t), 1))
 	defer s.Close()
 	items := []store.Item{testItem(1, "a"), testItem(2, "a"), testItem(3, "b")}
 	must(s.Add(t.Context(), "c", items, store.AddOptions{}))(t)
@@ -131,12 +129,10 @@ func TestAURLWithoutARecordIsPassedOver(t *testing.T) {
 // TestAQueueIsForgottenDuringACappedAdd forgets a URL that is in its queue, and whose key is yet to be
 // confirmed.
 func TestAQueueIsForgottenDuringACappedAdd(t *testing.T) {
-	s := open(t, testOptions(rediscluster.Single(t), 8))
+	s := open(t, testOptions(sharedServer(t), 8))
 	defer s.Close()
 	items := []store.Item{testItem(1, "a")}
-	o := &offering{adding: &adding{s: s, crawl: "c", opt: store.AddOptions{MaxPerQueue: 5}}, items: items,
-		verdicts: make([]store.Verdict, 1), id: s.requests.id()}
-	must(true, o.record(t.Context(), numbers(1)))(t)
+	o := begin(t, s, store.AddOptions{MaxPerQueue: 5}, items...)
 	must(true, (&delivery{s: s, crawl: "c", steps: o.fresh}).queue(t.Context()))(t)
 	if n := must(s.Forget(t.Context(), store.Selection{Crawl: "c", Queue: "a"}))(t); n != 1 {
 		t.Fatalf("got %d forgotten; want one", n)

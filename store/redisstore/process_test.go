@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/firstseen/firstseen/internal/rediscluster"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -123,7 +122,7 @@ var operations = map[string]func(t *testing.T, s *Store) error{
 // daemon finishes the steps that it left: counters are right, and every known URL is in a queue or completed, once.
 func TestADaemonIsKilledAtEachStep(t *testing.T) {
 	t.Parallel()
-	addr := rediscluster.Single(t)
+	addr := sharedServer(t)
 	for name := range operations {
 		if os.Getenv("FIRSTSEEN_TORTURE") != "1" && name != "add with a cap" && name != "delete a queue" {
 			continue
@@ -206,7 +205,7 @@ func TestADaemonIsStopped(t *testing.T) {
 	if os.Getenv("FIRSTSEEN_TORTURE") == "1" {
 		stopped = time.Minute
 	}
-	o := testOptions(rediscluster.Single(t), 4)
+	o := testOptions(sharedServer(t), 4)
 	o.KeepURLs, o.RetryFor = true, time.Second
 	s := open(t, o)
 	defer s.Close()

@@ -8,7 +8,6 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/frontier"
-	"github.com/firstseen/firstseen/internal/rediscluster"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/redisstore"
 )
@@ -16,7 +15,7 @@ import (
 // TestDaemonsAgreeOnACrawlsProfile sets the profile of crawls on one daemon while another
 // adds their first URL, and asks a third, begun before, and a fourth, begun after.
 func TestDaemonsAgreeOnACrawlsProfile(t *testing.T) {
-	addr := rediscluster.Single(t)
+	addr := redisstore.SharedServer(t)
 	daemon := func() *frontier.Frontier {
 		s, err := redisstore.Open(t.Context(), redisstore.Options{Addrs: []string{addr}, Prefix: "profiles:", Shards: 8, Replicas: -1})
 		if err != nil {

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"testing"
 
-	"github.com/firstseen/firstseen/internal/rediscluster"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -13,7 +12,7 @@ import (
 // in small pieces. They are found, leased and completed, and all keys are gone when the crawl is.
 func TestEachTextHasAKey(t *testing.T) {
 	t.Parallel()
-	s := open(t, testOptions(rediscluster.Single(t), 1))
+	s := open(t, testOptions(sharedServer(t), 1))
 	defer s.Close()
 	ctx, redis, urls := t.Context(), only(t, s), 20_000
 	var items []store.Item
@@ -53,7 +52,7 @@ func TestEachTextHasAKey(t *testing.T) {
 // TestTheStoresOwnKeyIsMadeAgain loses the key of the store, with the secret by which queues are spread and the number of
 // shards: the shards have both.
 func TestTheStoresOwnKeyIsMadeAgain(t *testing.T) {
-	o := testOptions(rediscluster.Single(t), 8)
+	o := testOptions(sharedServer(t), 8)
 	s := open(t, o)
 	ctx := t.Context()
 	id := store.Identity{Profile: "qiita", Version: 1, KeyKind: "k", Unicode: "15.0.0"}
@@ -83,7 +82,7 @@ func TestTheStoresOwnKeyIsMadeAgain(t *testing.T) {
 // store's own key again. The next Open continues, and then the key can be made again as well.
 func TestOpenIsRepeatable(t *testing.T) {
 	t.Parallel()
-	addr := rediscluster.Single(t)
+	addr := sharedServer(t)
 	id := store.Identity{Profile: "qiita", Version: 1, KeyKind: "k", Unicode: "15.0.0"}
 	for n, complete := int64(0), false; !complete; n++ {
 		o := testOptions(addr, 2)

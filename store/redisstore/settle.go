@@ -2,11 +2,15 @@ package redisstore
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
+
+// A settlement with a token goes straight to the shard that gave the token. One without asks the key's home first which queue has the URL. A
+// URL that a settlement creates has no queue yet: it becomes a step (outbox.go), after the settlements of the same wave.
 
 // Settle implements store.Store. A call is atomic in each shard that it touches.
 func (s *Store) Settle(ctx context.Context, crawl string, list []store.Settlement) ([]store.SettleStatus, error) {
@@ -18,6 +22,7 @@ func (s *Store) Settle(ctx context.Context, crawl string, list []store.Settlemen
 		return nil, err
 	}
 	defer s.leave()
+	ctx = accepted(ctx)
 	unicode := slices.ContainsFunc(list, func(st store.Settlement) bool { return st.Create && st.UnicodeHost })
 	if err := s.noteUnicodeHosts(ctx, unicode); err != nil {
 		return nil, err
@@ -26,12 +31,11 @@ func (s *Store) Settle(ctx context.Context, crawl string, list []store.Settlemen
 	out := make([]store.SettleStatus, len(list))
 	for from := 0; from < len(list); {
 		n := together(list[from:])
-		w := &settling{s: s, crawl: crawl, list: list[from : from+n], out: out[from : from+n], elsewhere: make([]bool, n), left: numbers(n)}
-		if err := s.untilSettled(ctx, w.try); err != nil {
+		w := &settling{s: s, crawl: crawl, list: list[from : from+n], out: out[from : from+n], elsewhere: make([]bool, n), left: upTo(n)}
+		if err := s.untilClear(ctx, func() (bool, error) { return w.try(ctx) }); err != nil {
 			return nil, err
 		}
 		from += n
-		ctx = accepted(ctx)
 	}
 	return out, nil
 }
@@ -64,20 +68,25 @@ type settling struct {
 // try settles the rest. A queue settles the URLs that it has; a URL that a settlement makes is a step. It returns false if
 // something changed at the same time.
 func (w *settling) try(ctx context.Context) (bool, error) {
-	keys, of := make([]store.Key, len(w.list)), []int(nil) // those whose lease is not named
+	var keys []store.Key // those whose lease is not named
+	var of []int
 	for _, i := range w.left {
-		if keys[i] = w.list[i].Key; w.list[i].Token == 0 {
-			of = append(of, i)
+		if w.list[i].Token == 0 {
+			keys, of = append(keys, w.list[i].Key), append(of, i)
 		}
 	}
-	found, err := w.s.resolve(ctx, scriptResolve, w.crawl, keys, of)
+	resolved, err := w.s.resolve(ctx, scriptResolve, w.crawl, keys)
 	if err != nil {
 		return false, err
+	}
+	found := make([]known, len(w.list))
+	for j, i := range of {
+		found[i] = resolved[j]
 	}
 	if err := w.send(ctx, found); err != nil {
 		return false, err
 	}
-	w.left, err = w.make(accepted(ctx), found)
+	w.left, err = w.make(ctx, found)
 	return len(w.left) == 0, err
 }
 
@@ -90,7 +99,7 @@ func (w *settling) makes(i int, k known) bool {
 
 // send sends settlements to the queues that have the URLs, and notes which steps must make.
 func (w *settling) send(ctx context.Context, found []known) error {
-	b := w.s.batch(scriptSettle, w.s.requests.id().phase(phaseSettle), w.crawl, []byte{"-k"[flag(w.s.opt.KeepURLs)]})
+	b := w.s.batch(scriptSettle, w.crawl, []byte{"-k"[flag(w.s.opt.KeepURLs)]})
 	for _, i := range w.left {
 		st, k := &w.list[i], found[i]
 		shard := int(st.Token >> tokenBits)
@@ -110,8 +119,8 @@ func (w *settling) send(ctx context.Context, found []known) error {
 			}
 			continue
 		}
-		p := b.part(shard, i)
-		p.blob = appendLong(p.blob, appendSettlement(nil, st))
+		c := b.add(shard, i)
+		c.blob = appendLong(c.blob, appendSettlement(nil, st))
 	}
 	return b.read(ctx, func(i int, r *reader) {
 		switch r.bytes(1) {
@@ -143,10 +152,121 @@ func (w *settling) make(ctx context.Context, found []known) (again []int, err er
 		if st.old.was == unknown {
 			w.out[st.item] = store.Created
 		}
-		if st.begun != 'Y' || st.left || st.answer == 'H' {
+		if st.changed() {
 			w.elsewhere[st.item] = false
 			again = append(again, st.item)
 		}
 	}
 	return again, nil
+}
+
+// entryOf returns the entry of a URL that a settlement makes.
+func (s *Store) entryOf(st *store.Settlement) []byte {
+	_, h := s.layout.ofQueue(st.Queue)
+	due, after := dueOf(st)
+	how := map[store.Outcome]byte{store.Requeue: 0, store.Complete: 1, store.Drop: 2}[st.Outcome] |
+		howAfter*after | howKept*flag(s.opt.KeepURLs) | howChange*flag(st.QueueChange != nil)
+	dst := appendEntry(nil, &store.Item{Key: st.Key, Queue: st.Queue, Priority: priorityOf(st), Meta: st.Meta, URL: st.URL}, h, due, how)
+	if st.QueueChange != nil {
+		dst = appendChange(dst, st.QueueChange)
+	}
+	return dst
+}
+
+// dueOf returns when a settled URL is due, and 1 if that counts from the step on.
+func dueOf(st *store.Settlement) (ms int64, after byte) {
+	if st.After > 0 {
+		return sched.DurMs(st.After), 1
+	}
+	return sched.MsOr(st.Due, 0), 0
+}
+
+func priorityOf(st *store.Settlement) uint8 {
+	if st.Priority == nil {
+		return 0
+	}
+	return *st.Priority
+}
+
+func appendSettlement(dst []byte, st *store.Settlement) []byte {
+	due, after := dueOf(st)
+	flags := uint64(0)
+	for i, set := range []bool{st.Create, st.ResetAttempts, st.URL != "", st.Meta != nil, st.Priority != nil, st.QueueChange != nil, after == 1} {
+		flags |= uint64(flag(set)) << i
+	}
+	dst = appendUint(append(dst, st.Key[:]...), 6, st.Token&tokenMask)
+	dst = append(appendUint(dst, 2, flags), byte(st.Outcome))
+	dst = append(appendUint(dst, 6, uint64(due)), priorityOf(st))
+	if st.QueueChange != nil {
+		dst = appendChange(dst, st.QueueChange)
+	}
+	return append(appendLong(dst, st.Meta), st.URL...)
+}
+
+// maxInt is the largest number that scripts keep exactly.
+const maxInt = 1<<53 - 1
+
+// appendChange appends a change of a queue: mask 1 | delay 8 | in flight 8 |
+// blocked until 6 | limit 8 | weight 1 | paused 1 | not before 6. Bit 7 of the mask is
+// Later.
+func appendChange(dst []byte, c *store.QueueChange) []byte {
+	mask := len(dst)
+	dst = append(dst, flag(c.Later)<<7)
+	put := func(bit, width int, set bool, v func() int64) {
+		n := uint64(0)
+		if set {
+			dst[mask] |= 1 << bit
+			n = uint64(v())
+		}
+		dst = appendUint(dst, width, n)
+	}
+	put(0, 8, c.Delay != nil, func() int64 { return sched.DurMs(*c.Delay) })
+	put(1, 8, c.MaxInFlight != nil, func() int64 { return int64(*c.MaxInFlight) })
+	put(2, 6, c.BlockedUntil != nil, func() int64 { return sched.Ms(*c.BlockedUntil) })
+	put(3, 8, c.Limit != nil, func() int64 { return min(*c.Limit, maxInt) })
+	put(4, 1, c.Weight != nil, func() int64 { return int64(*c.Weight) })
+	put(5, 1, c.Paused != nil, func() int64 { return int64(flag(*c.Paused)) })
+	put(6, 6, c.NotBefore != nil, func() int64 { return sched.Ms(*c.NotBefore) })
+	return dst
+}
+
+// Configure implements store.Store. Settings of a crawl and of the store are kept in every shard.
+// Each Take applies new settings to a bounded number of queues. A queue is always checked against
+// them before it is served.
+func (s *Store) Configure(ctx context.Context, crawl, queue string, ch store.QueueChange) error {
+	crawl, err := sched.CheckConfigure(crawl, queue, &ch)
+	if err != nil {
+		return err
+	}
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	ctx = accepted(ctx)
+	defer s.idle.changes.Add(1)
+	notFound := fmt.Errorf("cannot configure queue %q of crawl %q: %w", queue, crawl, store.ErrNotFound)
+	must := ch.MustExist && crawl != sched.AnyCrawl
+	if must && queue == "" {
+		names, err := s.crawlNames(ctx)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(names, crawl) {
+			return notFound
+		}
+	}
+	shard, _ := s.layout.ofQueue(queue)
+	head := append(appendChange([]byte{flag(must)}, &ch), queue...)
+	b := s.batch(scriptConfigure, crawl, head)
+	if queue == "" {
+		b.everywhere()
+	} else {
+		b.add(shard, 0)
+	}
+	found := true
+	err = b.read(ctx, func(_ int, r *reader) { found = r.bytes(1) == "Y" && found })
+	if err == nil && !found {
+		return notFound
+	}
+	return err
 }

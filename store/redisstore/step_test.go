@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/internal/rediscluster"
 	"github.com/firstseen/firstseen/store"
 )
@@ -38,18 +39,17 @@ func only(t testing.TB, s *Store) *redis.Client {
 // TestRetriesAnswerAlike sends every call of an add and of a settlement twice, as after a
 // lost answer.
 func TestRetriesAnswerAlike(t *testing.T) {
-	s := open(t, testOptions(rediscluster.Single(t), 8))
+	s := open(t, testOptions(sharedServer(t), 8))
 	defer s.Close()
 	ctx := t.Context()
 	items := []store.Item{testItem(1, "a"), testItem(2, "b")}
 	for _, cap := range []int64{0, 1} {
-		o := &offering{adding: &adding{s: s, crawl: fmt.Sprint("cap", cap), opt: store.AddOptions{MaxPerQueue: cap}},
-			items: items[:2], verdicts: make([]store.Verdict, 3), id: s.requests.id()}
+		o := unsent(s, fmt.Sprint("cap", cap), store.AddOptions{MaxPerQueue: cap}, items...)
+		ids := s.batches.Load()
 		for range 2 {
 			o.fresh = nil
-			if err := o.record(ctx, numbers(len(o.items))); err != nil {
-				t.Fatal(err)
-			}
+			s.batches.Store(ids) // the calls have the ids that they had
+			must(true, o.record(ctx, upTo(len(o.items))))(t)
 			if len(o.fresh) != 2 {
 				t.Fatalf("got %d new; want 2", len(o.fresh))
 			}
@@ -66,10 +66,10 @@ func TestRetriesAnswerAlike(t *testing.T) {
 		taken := must(s.Take(ctx, store.TakeRequest{Crawl: o.crawl}))(t)
 		l := taken.Leases[0]
 		blob := appendLong([]byte("-"), appendSettlement(nil, &store.Settlement{Key: l.Key, Token: l.Token}))
-		id := s.requests.id().phase(phaseSettle)
+		id := fmt.Sprintf("settlement %5d", cap)
 		for range 2 {
 			c := &call{shard: int(l.Token >> tokenBits), script: scriptSettle, id: id, crawl: o.crawl, blob: blob}
-			must(true, s.run(ctx, []*call{c}))(t)
+			must(true, s.run(ctx, []*call{c}, false))(t)
 			if c.reply != "S" {
 				t.Fatalf("got answer %q; want settled", c.reply)
 			}
@@ -79,17 +79,13 @@ func TestRetriesAnswerAlike(t *testing.T) {
 
 // TestADeadDaemonsStepIsFinished leaves an add between its two steps.
 func TestADeadDaemonsStepIsFinished(t *testing.T) {
-	addr := rediscluster.Single(t)
+	addr := sharedServer(t)
 	for _, cap := range []int64{0, 5} {
 		s := open(t, testOptions(addr, 8))
 		defer s.Close()
 		ctx := t.Context()
 		items := []store.Item{testItem(1, "a"), testItem(2, "b"), testItem(3, "")}
-		dead := &offering{adding: &adding{s: s, crawl: "c", opt: store.AddOptions{MaxPerQueue: cap}},
-			items: items, verdicts: make([]store.Verdict, 3), id: s.requests.id()}
-		if err := dead.record(ctx, numbers(3)); err != nil {
-			t.Fatal(err)
-		}
+		dead := begin(t, s, store.AddOptions{MaxPerQueue: cap}, items...)
 		if st := must(s.Stats(ctx, "c"))(t); st.Seen != 3 || st.Held != 2 {
 			t.Fatalf("got %+v; want 3 seen and 2 held: their steps are under way", st)
 		}
@@ -117,10 +113,28 @@ func TestADeadDaemonsStepIsFinished(t *testing.T) {
 	}
 }
 
+// TestTheSweeperFinishesSteps leaves adds between their two steps. A daemon finishes them in the background when they are old enough.
+func TestTheSweeperFinishesSteps(t *testing.T) {
+	t.Parallel()
+	o := testOptions(sharedServer(t), 1)
+	o.RetryFor, o.recoverAfter = 100*time.Millisecond, 300*time.Millisecond
+	s := open(t, o)
+	defer s.Close()
+	begin(t, s, store.AddOptions{}, testItems(0, 3)...)
+	begin(t, s, store.AddOptions{MaxPerQueue: 5}, testItems(3, 2)...)
+	for together, others := outboxes(t, s); together+others > 0; together, others = outboxes(t, s) {
+		must(true, async.Sleep(t.Context(), 20*time.Millisecond))(t)
+	}
+	wantHeld(t, s, 5)
+	if n := len(takeAll(t, s)); n != 5 {
+		t.Fatalf("got %d leases; want 5", n)
+	}
+}
+
 // TestAFinishedStepIsntDoneAgain loses only the last word of an add: that its outbox can
 // be emptied.
 func TestAFinishedStepIsntDoneAgain(t *testing.T) {
-	s := open(t, testOptions(rediscluster.Single(t), 8))
+	s := open(t, testOptions(sharedServer(t), 8))
 	defer s.Close()
 	ctx := t.Context()
 	o := begin(t, s, store.AddOptions{}, testItem(1, "a"))
@@ -141,7 +155,7 @@ func TestAFinishedStepIsntDoneAgain(t *testing.T) {
 // TestAFinishedStepIsKnownForLong lets the time pass for which answers are kept, before what a step
 // left in its outbox is found.
 func TestAFinishedStepIsKnownForLong(t *testing.T) {
-	addr := rediscluster.Single(t)
+	addr := sharedServer(t)
 	for name, add := range map[string]func(t *testing.T, s *Store, it store.Item) []*step{
 		"add": func(t *testing.T, s *Store, it store.Item) []*step {
 			o := begin(t, s, store.AddOptions{}, it)
@@ -177,8 +191,14 @@ func TestAFinishedStepIsKnownForLong(t *testing.T) {
 func onlyLeftover(t *testing.T, s *Store, key store.Key) []*step {
 	t.Helper()
 	shard, _ := s.layout.ofKey(&key)
-	steps, _, err := s.leftovers(t.Context(), "c", shard, 0, "")
-	if must(true, err)(t); len(steps) == 0 {
+	var steps []*step
+	must(true, pages(t.Context(), s.ask, scriptLeftovers, shard, "c", appendUint(nil, 6, 0), func(r *reader) bool {
+		for r.more() {
+			steps = append(steps, readStep(r.key(), r))
+		}
+		return true
+	}))(t)
+	if len(steps) == 0 {
 		t.Fatal("got no step; want one")
 	}
 	return steps
@@ -249,18 +269,13 @@ func TestAnswersOutliveRecovery(t *testing.T) {
 // TestPendingIsNeitherNewNorDuplicate offers a key that a capped add has yet to
 // decide.
 func TestPendingIsNeitherNewNorDuplicate(t *testing.T) {
-	o := testOptions(rediscluster.Single(t), 8)
+	o := testOptions(sharedServer(t), 8)
 	s := open(t, o)
 	defer s.Close()
 	ctx := t.Context()
-	first := &offering{adding: &adding{s: s, crawl: "c", opt: store.AddOptions{MaxPerQueue: 1}},
-		items: []store.Item{testItem(1, "a")}, verdicts: make([]store.Verdict, 1), id: s.requests.id()}
-	if err := first.record(ctx, numbers(1)); err != nil {
-		t.Fatal(err)
-	}
-	second := &offering{adding: &adding{s: s, crawl: "c"}, items: first.items, verdicts: make([]store.Verdict, 1), id: s.requests.id()}
-	if err := second.record(ctx, numbers(1)); err != nil || len(second.pending) != 1 {
-		t.Fatalf("got pending %v, %v; want one", second.pending, err)
+	first := begin(t, s, store.AddOptions{MaxPerQueue: 1}, testItem(1, "a"))
+	if second := begin(t, s, store.AddOptions{}, first.items...); len(second.pending) != 1 {
+		t.Fatalf("got pending %v; want one", second.pending)
 	}
 	v := must(s.Add(ctx, "c", first.items, store.AddOptions{}))(t)
 	if v[0].Status != store.Duplicate {
@@ -274,7 +289,7 @@ func TestPendingIsNeitherNewNorDuplicate(t *testing.T) {
 // TestNoAnswerWithoutReplica asks for a replica where there is none, for new keys and known
 // ones.
 func TestNoAnswerWithoutReplica(t *testing.T) {
-	o := testOptions(rediscluster.Single(t), 8)
+	o := testOptions(sharedServer(t), 8)
 	s := open(t, o)
 	must(s.Add(t.Context(), "c", []store.Item{testItem(1, "a")}, store.AddOptions{}))(t)
 	if err := s.Close(); err != nil {
@@ -284,7 +299,7 @@ func TestNoAnswerWithoutReplica(t *testing.T) {
 	if _, err := Open(t.Context(), o); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "min-replicas-to-write") {
 		t.Fatalf("got error %v at open; want %v, and what to set", err, store.ErrInvalid)
 	}
-	o.Replicas = -1
+	o.Replicas, o.RetryFor = -1, 50*time.Millisecond
 	s = open(t, o)
 	defer s.Close()
 	s.opt.Replicas = 1
@@ -309,7 +324,7 @@ func TestNoAnswerWithoutReplica(t *testing.T) {
 // TestATakeSentAgain sends a take twice, as after a lost answer: the leases are given back, and the URLs leased once more by
 // the same call of Take. It counts one lease, and a lease that was given to another in the meantime stays.
 func TestATakeSentAgain(t *testing.T) {
-	s := open(t, testOptions(rediscluster.Single(t), 1))
+	s := open(t, testOptions(sharedServer(t), 1))
 	defer s.Close()
 	ctx := t.Context()
 	for _, crawl := range []string{"c", "d"} {
@@ -318,11 +333,11 @@ func TestATakeSentAgain(t *testing.T) {
 		must(s.Add(ctx, crawl, items, store.AddOptions{}))(t)
 	}
 	tk := &taking{s: s, shards: make([]shardTaking, 1), crawl: "*", req: store.TakeRequest{MaxURLs: 10, MaxPerQueue: 2, Lease: time.Hour}}
-	c := &call{script: scriptTake, id: s.requests.id(), crawl: "*", blob: tk.appendRequest(nil, share{urls: 10})}
-	must(true, s.run(ctx, []*call{c}))(t)
+	c := &call{script: scriptTake, id: "take of 16 bytes", crawl: "*", blob: tk.appendRequest(nil, &shardTaking{urls: 10})}
+	must(true, s.run(ctx, []*call{c}, false))(t)
 	again := *c
 	again.done = false
-	must(true, s.run(ctx, []*call{&again}))(t)
+	must(true, s.run(ctx, []*call{&again}, false))(t)
 	if !lost(&again) || lost(c) {
 		t.Fatalf("got %.1q and again %.1q; want leases, and that they were given before", c.reply, again.reply)
 	}
@@ -350,7 +365,7 @@ func TestATakeSentAgain(t *testing.T) {
 // TestATakeOfSlowServersEnds holds that a take does not ask further shards while its first leases run out: it returns what it
 // has, and that there is more.
 func TestATakeOfSlowServersEnds(t *testing.T) {
-	o := testOptions(rediscluster.Single(t), 8)
+	o := testOptions(sharedServer(t), 8)
 	o.waitTimeout = 1 // any server is slow
 	s := open(t, o)
 	defer s.Close()
@@ -371,23 +386,20 @@ func TestATakeOfSlowServersEnds(t *testing.T) {
 // TestALateEndChangesNothing has a daemon end a capped add so late that the key was forgotten and is being added
 // again, by a step of its own: that step stays, and only one of the two says "new" of the second.
 func TestALateEndChangesNothing(t *testing.T) {
-	s := open(t, testOptions(rediscluster.Single(t), 8))
+	s := open(t, testOptions(sharedServer(t), 8))
 	defer s.Close()
 	ctx := t.Context()
-	adding := &adding{s: s, crawl: "c", opt: store.AddOptions{MaxPerQueue: 1}}
-	offer := func() *offering {
-		o := &offering{adding: adding, items: []store.Item{testItem(1, "a")}, verdicts: make([]store.Verdict, 1), id: s.requests.id()}
-		must(true, o.record(ctx, numbers(1)))(t)
-		return o
-	}
-	late := offer()
-	must(s.resolve(ctx, scriptResolve, "c", keysOf(late.items), numbers(len(late.items))))(t)
+	capped := store.AddOptions{MaxPerQueue: 1}
+	late := begin(t, s, capped, testItem(1, "a"))
+	must(s.resolve(ctx, scriptResolve, "c", keysOf(late.items)))(t)
 	must(s.Forget(ctx, store.Selection{Crawl: "c", Keys: keysOf(late.items)}))(t)
-	second := offer()
+	second := begin(t, s, capped, testItem(1, "a"))
+	left := onlyLeftover(t, s, second.items[0].Key)[0]
 	for _, answer := range []byte("FQ") {
 		late.fresh[0].answer = answer
 		d := &delivery{s: s, crawl: "c", steps: late.fresh}
-		if must(true, d.end(ctx))(t); late.fresh[0].ended {
+		must(true, d.end(ctx))(t)
+		if now := onlyLeftover(t, s, second.items[0].Key)[0]; now.ticket != left.ticket {
 			t.Fatalf("got the step of another ended, with answer %c", answer)
 		}
 	}
@@ -403,7 +415,7 @@ func TestALateEndChangesNothing(t *testing.T) {
 // TestACompletedURLKeepsItsKey loses the last message of a capped add, whose URL is fetched and completed before
 // anybody meets the step: the key stays known (it was taken back, and the URL fetched again).
 func TestACompletedURLKeepsItsKey(t *testing.T) {
-	s := open(t, testOptions(rediscluster.Single(t), 8))
+	s := open(t, testOptions(sharedServer(t), 8))
 	defer s.Close()
 	ctx := t.Context()
 	o := begin(t, s, store.AddOptions{MaxPerQueue: 1}, testItem(1, "a"))
@@ -420,7 +432,7 @@ func TestACompletedURLKeepsItsKey(t *testing.T) {
 
 // TestWhatIsOnItsWayIsHeld stops an add between its scripts: the crawl isn't finished.
 func TestWhatIsOnItsWayIsHeld(t *testing.T) {
-	s := open(t, testOptions(rediscluster.Single(t), 8))
+	s := open(t, testOptions(sharedServer(t), 8))
 	defer s.Close()
 	o := begin(t, s, store.AddOptions{}, testItem(1, "a"))
 	for range 2 {
@@ -434,7 +446,7 @@ func TestWhatIsOnItsWayIsHeld(t *testing.T) {
 // TestQueuesThatShareAHash makes two queues with the same hash, as chance may: both take URLs, and a deletion of one leaves the
 // other.
 func TestQueuesThatShareAHash(t *testing.T) {
-	s := open(t, testOptions(rediscluster.Single(t), 8))
+	s := open(t, testOptions(sharedServer(t), 8))
 	defer s.Close()
 	ctx := t.Context()
 	_, h := s.layout.ofQueue("a")

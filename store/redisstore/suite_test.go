@@ -1,7 +1,11 @@
 package redisstore
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"os"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -10,6 +14,39 @@ import (
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/storetest"
 )
+
+// shared is a server for all tests that neither change, break nor count anything of it: each store has a prefix of its own.
+var shared struct {
+	once sync.Once
+	*rediscluster.Cluster
+	err error
+}
+
+func sharedServer(t testing.TB) (addr string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs a Redis server")
+	}
+	shared.once.Do(func() {
+		shared.Cluster, shared.err = rediscluster.Start(context.Background(), rediscluster.Options{Config: []string{"appendonly no"}})
+	})
+	if errors.Is(shared.err, rediscluster.ErrUnavailable) {
+		t.Skip(shared.err)
+	}
+	must(true, shared.err)(t)
+	return shared.Nodes[0].Addr
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if shared.Cluster != nil {
+		if err := shared.Close(); err != nil {
+			fmt.Println(err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
 
 var prefixes atomic.Int64
 
@@ -50,7 +87,7 @@ func clockAt(t time.Time) *clock {
 func openWithClock(t *testing.T, shards int) (*Store, *clock) {
 	t.Helper()
 	at := clockAt(time.UnixMilli(1_700_000_000_000))
-	o := testOptions(rediscluster.Single(t), shards)
+	o := testOptions(sharedServer(t), shards)
 	o.clock = at.now
 	return open(t, o), at
 }
@@ -61,9 +98,10 @@ func (c *clock) step(d time.Duration) { c.ms.Add(d.Milliseconds()) }
 
 func TestSuite(t *testing.T) {
 	t.Parallel()
-	addr := rediscluster.Single(t)
+	addr := sharedServer(t)
 	for _, shards := range []int{1, 8} {
 		t.Run(fmt.Sprintf("shards-%d", shards), func(t *testing.T) {
+			t.Parallel()
 			storetest.Run(t, storetest.Backend{
 				MaxBytes: true,
 				Open: func(t testing.TB, env storetest.Env) store.Store {

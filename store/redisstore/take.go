@@ -4,12 +4,22 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
+
+// Whose turn it is, is decided in each shard, by its scripts, among its own queues (lua/rotate.lua). A take asks all shards how many
+// queues they have ready, divides what it wants among those, takes leases from all of them at once, and divides again what is
+// still missing. To ask the shards one after the other would be fair over all queues, but slow: a shard that is
+// asked alone costs a round trip and a WAIT.
+//
+// A lease runs from the script that gave it. If its answer is lost, or no replica got it, the shard is told to end it (giveBack).
 
 // A token is the number of its shard and a number given out there.
 const (
@@ -48,7 +58,7 @@ func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, e
 		return store.Taken{Next: next}, nil
 	}
 	t := &taking{s: s, crawl: crawl, req: req, shards: make([]shardTaking, s.opt.Shards)}
-	if err = t.rotate(ctx); err == nil && !t.answered {
+	if err = t.run(ctx); err == nil && !t.answered {
 		err = t.failed
 	}
 	if err != nil {
@@ -78,8 +88,14 @@ type taking struct {
 	failed   error // why the first of the others did not
 }
 
-// shardTaking is what a shard has answered.
+// shardTaking is what a shard may give, what it is asked for, and what it has answered.
 type shardTaking struct {
+	queues int    // that may be worth asking
+	turn   uint64 // of the first of them
+
+	urls  int   // asked for; 0: only when it may have some
+	bytes int64 // at most; 0: no bound
+
 	served     []byte // the queues that gave something; see lua/serve.lua
 	last       store.Lease
 	unfinished int   // URLs that the queue of the last lease may still give: the script was full
@@ -87,79 +103,143 @@ type shardTaking struct {
 	next       int64 // when it may have more, as it answered last; 0: never
 }
 
+// stopped stands for the time when a shard may have more that left a queue for later.
+const stopped = 1
+
+// run takes from all shards, or that of the queue that is meant, beginning where the last call ended. Where servers are slow, it
+// stops with what it has: those leases already run.
+func (t *taking) run(ctx context.Context) error {
+	began := time.Now()
+	ready, err := t.ready(ctx)
+	ctx = accepted(ctx) // from here on, leases run
+	for err == nil && len(ready) > 0 && !t.filled() && (len(t.leases) == 0 || time.Since(began) < t.s.opt.waitTimeout) {
+		asked := t.deal(ready)
+		err = t.lease(ctx, asked)
+		if t.req.Queue == "" {
+			t.s.turn.Store(uint64(asked[len(asked)-1]) + 1)
+		}
+		ready = slices.DeleteFunc(ready, func(shard int) bool { return t.shards[shard].spent })
+	}
+	return err
+}
+
 // filled reports whether the request has all that it asks for.
 func (t *taking) filled() bool {
 	return len(t.leases) >= t.req.MaxURLs || t.req.MaxBytes > 0 && t.bytes >= t.req.MaxBytes
 }
 
-// whenNext is when any shard may have more.
-func (t *taking) whenNext() time.Time {
-	next := int64(sched.Never)
-	for i := range t.shards {
-		switch at := t.shards[i].next; at {
-		case 0:
-		case stopped:
-			next = min(next, sched.Now(t.s.wallTime()))
-		default:
-			next = min(next, at)
-		}
-	}
-	return sched.Time(next)
-}
-
 // left is how many URLs the request still wants.
 func (t *taking) left() int { return t.req.MaxURLs - len(t.leases) }
 
-type share struct {
-	shard int
-	urls  int   // 0: only when it may have some
-	bytes int64 // 0: no bound
+// ready returns the shards worth asking, in turn.
+func (t *taking) ready(ctx context.Context) (list []int, err error) {
+	n := t.s.opt.Shards
+	if home, _ := t.s.layout.ofQueue(t.req.Queue); n == 1 || t.req.Queue != "" {
+		t.shards[home].queues = 1
+		return []int{home}, nil
+	}
+	b := t.s.batch(scriptReady, t.crawl, nil).everywhere()
+	if err := t.s.run(ctx, b.calls, true); err != nil {
+		return nil, err
+	}
+	first := int(t.s.turn.Load())
+	for i := range n {
+		shard := (first + i) % n
+		if !b.calls[shard].done {
+			t.passOver(shard)
+			continue
+		}
+		sh, r := &t.shards[shard], reader{b.calls[shard].reply}
+		if sh.queues, sh.turn = int(r.uint(4)), r.uint(7); sh.queues > 0 {
+			list = append(list, shard)
+		}
+		t.turn = max(t.turn, r.uint(7))
+		sh.next = int64(r.uint(6))
+	}
+	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(max(t.shards[a].turn, t.turn), max(t.shards[b].turn, t.turn)) })
+	return list, nil
 }
 
-func (t *taking) from(ctx context.Context, shares []share) error {
+// leastShare is how many bytes a shard is asked for at least, where shards share a bound.
+const leastShare = 16 << 10
+
+// deal divides what the request still wants among the first of the shards, by how much they have ready, and returns these. A queue has
+// to wait after it was served, whatever it gave: so a share is of as many URLs as a queue may give, or a multiple. What is left over
+// is for the next deal.
+func (t *taking) deal(ready []int) (asked []int) {
+	left, bytes, each := t.left(), int64(0), min(maxPart, t.req.MaxPerQueue)
+	n := min(len(ready), max(1, left/each))
+	if t.req.MaxBytes > 0 {
+		bytes = t.req.MaxBytes - t.bytes
+		n = min(n, max(1, int(bytes/leastShare)))
+	}
+	if t.req.MaxQueues > 0 {
+		n = 1
+		if t.queues >= t.req.MaxQueues && t.shards[ready[0]].unfinished == 0 { // when may they have something for the request?
+			for _, shard := range ready {
+				t.shards[shard].urls, t.shards[shard].bytes = 0, 0
+			}
+			return ready
+		}
+	}
+	sum := 0
+	for _, shard := range ready[:n] {
+		sum += t.shards[shard].queues
+	}
+	for i, shard := range ready[:n] {
+		sh := &t.shards[shard]
+		urls := min(maxPart, maxQueues*each, left*sh.queues/sum)
+		if t.req.Queue == "" {
+			urls = max(each, urls-urls%each)
+		}
+		sh.urls, sh.bytes = min(left, urls), bytes/int64(n)
+		left, sum = left-sh.urls, sum-sh.queues
+		if left < each {
+			return ready[:i+1]
+		}
+	}
+	return ready[:n]
+}
+
+// lease asks shards for their shares. What they answer but too late, or without a replica, is given back.
+func (t *taking) lease(ctx context.Context, asked []int) error {
 	sc := scriptTake
 	if t.req.Queue != "" {
 		sc = scriptTakeFrom
 	}
-	b := t.s.batch(sc, t.s.requests.id(), t.crawl, nil)
-	for i, sh := range shares {
-		p := b.part(sh.shard, i)
-		p.blob = t.appendRequest(p.blob, sh)
+	b := t.s.batch(sc, t.crawl, nil)
+	for i, shard := range asked {
+		c := b.add(shard, i)
+		c.blob = t.appendRequest(c.blob, &t.shards[shard])
 	}
-	err := t.s.repeat(ctx, b.calls, true)
+	err := t.s.run(ctx, b.calls, true)
 	t.s.giveBack(ctx, b.calls)
-	if err != nil && ctx.Err() != nil {
-		return err
-	}
 	t.failed, t.answered = cmp.Or(t.failed, err), t.answered || err == nil
-	for i, sh := range shares {
-		c, had, shard := b.calls[i], len(t.leases), &t.shards[sh.shard]
+	for _, c := range b.calls {
+		had, sh := len(t.leases), &t.shards[c.shard]
 		switch {
 		case !c.done:
-			t.passOver(sh.shard)
+			t.passOver(c.shard)
 			continue
 		case lost(c): // and given back: they are leased again
 			continue
 		}
-		if err := t.read(sh.shard, c.reply); err != nil {
+		if err := t.read(c.shard, c.reply); err != nil {
 			return err
 		}
 		got := len(t.leases) - had
-		shard.spent = shard.next != stopped && (got < sh.urls || sh.urls == 0) || t.req.Queue != "" && got > 0 && shard.unfinished == 0
+		sh.spent = sh.next != stopped && (got < sh.urls || sh.urls == 0) || t.req.Queue != "" && got > 0 && sh.unfinished == 0
 	}
 	return nil
 }
 
-// lost reports whether a shard leased something for a call whose first answer was lost.
-func lost(c *call) bool { return c.done && c.reply[:1] == "S" }
-
 // appendRequest appends what a shard is asked for; see lua/serve.lua.
-func (t *taking) appendRequest(dst []byte, sh share) []byte {
-	shard, queues := &t.shards[sh.shard], maxQueues
+func (t *taking) appendRequest(dst []byte, sh *shardTaking) []byte {
+	queues := maxQueues
 	if t.req.MaxQueues > 0 {
 		queues = min(queues, t.req.MaxQueues-t.queues)
 	}
-	for _, n := range []int{sh.urls, queues, t.req.MaxPerQueue, max(0, t.req.MaxInFlight), shard.unfinished} {
+	for _, n := range []int{sh.urls, queues, t.req.MaxPerQueue, max(0, t.req.MaxInFlight), sh.unfinished} {
 		dst = appendUint(dst, 4, uint64(min(n, 1<<31)))
 	}
 	dst = appendUint(dst, 6, uint64(sched.DurMs(t.req.Lease)))
@@ -169,11 +249,8 @@ func (t *taking) appendRequest(dst []byte, sh share) []byte {
 	if t.req.Queue != "" {
 		return append(dst, t.req.Queue...)
 	}
-	return append(dst, shard.served...)
+	return append(dst, sh.served...)
 }
-
-// stopped stands for the time when a shard may have more that left a queue for later.
-const stopped = 1
 
 // read reads the answer of a shard (see lua/take.lua), and notes the queues that gave leases.
 func (t *taking) read(home int, reply string) error {
@@ -198,12 +275,28 @@ func (t *taking) read(home int, reply string) error {
 	return r.err()
 }
 
-// again is when a caller should ask again of which some shards gave no answer.
-const again = time.Second
-
-func (t *taking) passOver(shard int) {
-	t.shards[shard].spent, t.shards[shard].next = true, t.s.wallTime().Add(again).UnixMilli()
+// whenNext is when any shard may have more.
+func (t *taking) whenNext() time.Time {
+	next := int64(sched.Never)
+	for i := range t.shards {
+		switch at := t.shards[i].next; at {
+		case 0:
+		case stopped:
+			next = min(next, sched.Now(t.s.wallTime()))
+		default:
+			next = min(next, at)
+		}
+	}
+	return sched.Time(next)
 }
+
+// passOver has the caller ask again in a second, since a shard gave no answer.
+func (t *taking) passOver(shard int) {
+	t.shards[shard].spent, t.shards[shard].next = true, t.s.wallTime().Add(time.Second).UnixMilli()
+}
+
+// lost reports whether a shard leased something for a call whose first answer was lost.
+func lost(c *call) bool { return c.done && c.reply[:1] == "S" }
 
 // giveBack ends the leases of takes that were not answered: WAIT fell short, or the answer was lost. The
 // shard finds them by the request. One that can't be reached now is asked again in the background, for as long as it
@@ -212,7 +305,7 @@ func (s *Store) giveBack(ctx context.Context, takes []*call) {
 	var calls []*call
 	for _, c := range takes {
 		if !c.done && !errors.Is(c.err, errSilent) || lost(c) {
-			calls = append(calls, &call{shard: c.shard, script: scriptGiveBack, blob: c.id[:]})
+			calls = append(calls, &call{shard: c.shard, script: scriptGiveBack, blob: []byte(c.id)})
 		}
 	}
 	if len(calls) == 0 {
@@ -226,11 +319,50 @@ func (s *Store) giveBack(ctx context.Context, takes []*call) {
 	}
 	s.background.Go(func() {
 		for until := time.Now().Add(s.opt.answersFor()); time.Now().Before(until) && worstOf(calls) != nil; {
-			_ = async.Sleep(s.life, 500*time.Millisecond)
-			if s.life.Err() != nil {
+			if async.Sleep(s.life, 500*time.Millisecond) != nil {
 				return
 			}
 			s.attempt(s.life, calls, false)
 		}
 	})
+}
+
+// idleFor is how long the answer "nothing is ready" holds for other callers that ask the same. What this daemon
+// changes ends it; what other daemons change is found that much later. So an idle daemon asks each shard twice a second,
+// however many callers wait.
+const idleFor = 500 * time.Millisecond
+
+// idle remembers that a request found nothing, so that many waiting callers cost the servers as much as one.
+type idle struct {
+	changes atomic.Uint64 // made by this daemon: each call that writes adds 1 when it ends
+
+	mu    sync.Mutex
+	known map[store.TakeRequest]nothing
+}
+
+type nothing struct {
+	changes     uint64
+	until, next time.Time
+}
+
+// ask returns the empty answer that a request had a moment ago.
+func (d *idle) ask(req store.TakeRequest) (next time.Time, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n, ok := d.known[req]
+	return n.next, ok && n.changes == d.changes.Load() && time.Now().Before(n.until)
+}
+
+// note remembers that a request found nothing, which was asked when so many changes were made.
+func (d *idle) note(req store.TakeRequest, changes uint64, next time.Time) {
+	until := time.Now().Add(idleFor)
+	if !next.IsZero() && next.Before(until) {
+		until = next
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.known == nil || len(d.known) >= 1000 {
+		d.known = map[store.TakeRequest]nothing{}
+	}
+	d.known[req] = nothing{changes, until, next}
 }

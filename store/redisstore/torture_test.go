@@ -89,7 +89,10 @@ func (t *torture) openShards(n int) *redisstore.Store {
 func (t *torture) openWaiting(n int, wait time.Duration) *redisstore.Store {
 	t.Helper()
 	o := t.options
-	o.Addrs, o.Prefix, o.Shards = t.cluster.Addrs(), t.prefix, n
+	for _, node := range t.cluster.Nodes {
+		o.Addrs = append(o.Addrs, t.addr(node))
+	}
+	o.Prefix, o.Shards = t.prefix, n
 	o.RetryFor = 5 * time.Second
 	var s *redisstore.Store
 	t.until(func() (opened bool) { // a starved replica may be late even for this
@@ -106,6 +109,14 @@ func (t *torture) openWaiting(n int, wait time.Duration) *redisstore.Store {
 	})
 	t.Cleanup(func() { _ = s.Close() }) // its promises were checked before
 	return s
+}
+
+// addr is where daemons reach a node.
+func (t *torture) addr(n *rediscluster.Node) string {
+	if t.options.TLS != nil {
+		return n.TLSAddr
+	}
+	return n.Addr
 }
 
 func (t *torture) check(err error) {
@@ -325,10 +336,18 @@ func (t *torture) again(s *redisstore.Store, from, to int64, acked map[int64]boo
 	return lost
 }
 
-// queued checks that every URL waits in its queue, once. What a refused step left
-// half done, a daemon ends after RecoverAfter.
+// finish finishes what refused calls left half done. Daemons do so by themselves when it is older than twice RetryFor: the torture
+// waits for that, and TestTheSweeperFinishesSteps holds it otherwise.
+func (t *torture) finish(s *redisstore.Store) {
+	if !torturing() {
+		t.until(func() bool { return s.Sweep(t.ctx) == nil })
+	}
+}
+
+// queued checks that every URL waits in its queue, once.
 func (t *torture) queued(s *redisstore.Store) {
 	t.Helper()
+	t.finish(s)
 	t.until(func() bool {
 		st, err := s.Stats(t.ctx, "c")
 		t.check(err)

@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/firstseen/firstseen/cmd/internal/durable"
 	"github.com/firstseen/firstseen/cmd/internal/logs"
-	"github.com/firstseen/firstseen/cmd/internal/sealed"
 )
 
 // Journal is a file that records the progress of each import. It is written after the keys are
@@ -70,7 +70,7 @@ func (j *Journal) read(r io.Reader) error {
 	for {
 		line, tooLong, err := logs.ReadLine(in, maxEntry)
 		var e entry
-		if tooLong == 0 && sealed.Unmarshal(line, &e) == nil {
+		if tooLong == 0 && durable.Unmarshal(line, &e) == nil {
 			j.done[e.key()] = e
 		}
 		if errors.Is(err, io.EOF) {
@@ -187,7 +187,7 @@ func (p *Part) write() error {
 	if !p.known {
 		return nil
 	}
-	line, err := sealed.Marshal(p.e)
+	line, err := durable.Marshal(p.e)
 	if err == nil {
 		_, err = p.j.file.Write(append(line, '\n'))
 	}

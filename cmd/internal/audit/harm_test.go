@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 
@@ -31,18 +32,22 @@ var traps = []trap{
 // stripping www and dropping "ref" are right.
 const harmHost, goodHost = "harm.example", "good.example"
 
-// TestTrapsTeachNothing plants each trap 20 times and learns from it: no rule for its site
+// TestTrapsTeachNothing plants each trap 5 times, 20 in torture, and learns from it: no rule for its site
 // may be proposed, and the two good rules of the other site must be. The audit must not
 // call a rule right whose pairs on the site are nearly all one page's.
 func TestTrapsTeachNothing(t *testing.T) {
+	seeds := uint64(5)
+	if os.Getenv("FIRSTSEEN_TORTURE") != "" {
+		seeds = 20
+	}
 	for _, trap := range traps {
 		t.Run(trap.name, func(t *testing.T) {
 			harmful := 0
-			for seed := range uint64(20) {
+			for seed := range seeds {
 				harmful += learnTrap(t, trap, seed)
 				auditTrap(t, trap, seed)
 			}
-			t.Logf("%d harmful proposals in 20 webs", harmful)
+			t.Logf("%d harmful proposals in %d webs", harmful, seeds)
 		})
 	}
 }

@@ -18,25 +18,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/firstseen/firstseen/cmd/internal/sealed"
+	"github.com/firstseen/firstseen/cmd/internal/durable"
+	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
 // Info describes a backup.
-type Info struct {
-	Name    string    `json:"name"`
-	Created time.Time `json:"created"` // when it began: all that was acknowledged before is in it
-	Seconds float64   `json:"seconds"` // that it took
-	Keys    int64     `json:"keys"`
-	Bytes   int64     `json:"bytes"`
-	Copied  int64     `json:"copied_bytes"` // that it shares with no other directory
-	// Removed are the older backups that it replaced. They are not in the note.
-	Removed []string `json:"removed,omitempty"`
-	// Damaged says why the note cannot be read; the other fields are not set then. Such a backup is neither used nor
-	// removed.
-	Damaged string `json:"damaged,omitempty"`
-}
+type Info = wire.Backup
 
 // The errors of Make that the caller causes.
 var (
@@ -140,20 +129,14 @@ func (d *Dir) make(ctx context.Context, info *Info) (err error) {
 	}
 	info.Keys, info.Bytes, info.Copied = size.Keys, size.Bytes+besides, size.Copied+besides
 	info.Seconds = time.Since(info.Created).Seconds()
-	note, err := sealed.Marshal(info)
+	note, err := durable.Marshal(info)
 	if err != nil {
 		return err
 	}
-	if err := writeFile(filepath.Join(tmp, noteName), note); err != nil {
+	if err := durable.WriteFile(filepath.Join(tmp, noteName), append(note, '\n')); err != nil {
 		return err
 	}
-	if err := syncDir(tmp); err != nil {
-		return err
-	}
-	if err := os.Rename(tmp, filepath.Join(d.path, info.Name)); err != nil {
-		return err
-	}
-	return syncDir(d.path)
+	return durable.Rename(tmp, filepath.Join(d.path, info.Name))
 }
 
 // paths returns the directories of backups, the latest first.
@@ -226,9 +209,33 @@ func readNote(dir string) (Info, error) {
 		return Info{}, err
 	}
 	var info Info
-	if err := sealed.Unmarshal(text, &info); err != nil {
+	if err := durable.Unmarshal(text, &info); err != nil {
 		return Info{}, fmt.Errorf("cannot read %s: %w", filepath.Join(dir, noteName), err)
 	}
 	info.Name = filepath.Base(dir)
 	return info, nil
+}
+
+// besides are the files in the directory of a store that are not the store's own. The
+// fetches are lines with checksums, so that a copy may end within one. declared.json is replaced
+// by a rename, so that a copy is whole.
+var besides = []string{"imports.jsonl", "declared.json", filepath.Join("captures", "captures.log")}
+
+// copyBesides copies these files, and returns their size.
+func copyBesides(from, to string) (n int64, err error) {
+	for _, name := range besides {
+		source, target := filepath.Join(from, name), filepath.Join(to, name)
+		if _, err := os.Stat(source); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return n, err
+		}
+		some, err := durable.CopyFile(source, target)
+		if err = errors.Join(err, durable.SyncDir(filepath.Dir(target))); err != nil {
+			return n, err
+		}
+		n += some
+	}
+	return n, nil
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/firstseen/firstseen/cmd/internal/durable"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
@@ -46,13 +47,7 @@ func Restore(ctx context.Context, from, to string) (info Info, err error) {
 	if err := s.Close(); err != nil {
 		return info, err
 	}
-	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return info, err
-	}
-	if err := os.Rename(tmp, to); err != nil {
-		return info, err
-	}
-	return info, syncDir(filepath.Dir(filepath.Clean(to)))
+	return info, durable.Publish(tmp, to)
 }
 
 func wantEmpty(dir string) error {
@@ -92,12 +87,12 @@ func copyTree(ctx context.Context, from, to string) error {
 		case neverChanges(rel) && os.Link(path, target) == nil:
 			return nil
 		}
-		_, err = copyFile(path, target)
+		_, err = durable.CopyFile(path, target)
 		return err
 	})
 	for _, dir := range dirs {
 		if err == nil {
-			err = syncDir(dir)
+			err = durable.SyncDir(dir)
 		}
 	}
 	return err

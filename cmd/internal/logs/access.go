@@ -26,6 +26,7 @@ type accessParser struct {
 	rival  int    // another one that can be; -1: none
 	syslog bool   // lines have what syslog and others put before them
 	own    *regexp.Regexp
+	cells  accessLine // of the line that is read
 }
 
 // ownFormats have the method, the target and the status as the groups m, t and s:
@@ -46,11 +47,12 @@ const accessTime = "02/Jan/2006:15:04:05 -0700"
 // carried is what syslog and container engines put before a line.
 var carried = regexp.MustCompile(`^(?:(?:<\d+>)?[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ [\w./-]+(?:\[\d+\])?: |<\d+>1 \S+ \S+ \S+ \S+ \S+ \S+ |\d{4}-\d\d-\d\dT\S+ std(?:out|err) [FP] |[\w.-]+ +\| )`)
 
-// accessLine is a line, taken apart.
+// accessLine is a line, taken apart. The next one uses its memory.
 type accessLine struct {
 	leading, between, behind []string
 	request                  string
 	at                       time.Time
+	stamp                    string // of at
 }
 
 func newAccessParser(base string, lines []string) *accessParser {
@@ -59,44 +61,55 @@ func newAccessParser(base string, lines []string) *accessParser {
 	return p
 }
 
-// cutAccess takes a line apart.
-func cutAccess(text string) (l accessLine, err error) {
-	head, rest, ok := "", text, strings.HasPrefix(text, "[")
-	for i := 0; !ok || l.at.IsZero(); { // a host in brackets may stand before the time
-		at := strings.Index(text[i:], "[")
+// cut takes a line apart.
+func (l *accessLine) cut(text string) error {
+	head, rest := "", ""
+	for i, found := 0, false; !found; { // a host in brackets may stand before the time
+		at := strings.IndexByte(text[i:], '[')
 		if at < 0 {
-			return l, bad("got no [time] and request; want an access log line")
+			return bad("got no [time] and request; want an access log line")
 		}
 		i += at + 1
 		stamp, behind, closed := strings.Cut(text[i:], "]")
-		for _, layout := range accessTimes {
-			if l.at = layoutTime(layout, stamp); closed && !l.at.IsZero() {
-				head, rest, ok = text[:i-1], behind, true
-				break
-			}
+		if found = closed && l.time(stamp); found {
+			head, rest = text[:i-1], behind
 		}
 	}
 	between, quoted, ok := strings.Cut(rest, ` "`)
 	if !ok {
-		return l, bad("got no request behind the time")
+		return bad("got no request behind the time")
 	}
 	l.request, rest, ok = cutQuoted(quoted)
 	if !ok {
-		return l, bad("got a request without its end")
+		return bad("got a request without its end")
 	}
-	list := false
-	for _, cell := range columns(head) { // a list with commas, as of X-Forwarded-For, is one cell
-		if list {
-			l.leading[len(l.leading)-1] += " " + cell
-		} else {
-			l.leading = append(l.leading, cell)
+	l.leading = columns(l.leading[:0], head)
+	for i := 0; i+1 < len(l.leading); { // a list with commas, as of X-Forwarded-For, is one cell
+		if !strings.HasSuffix(l.leading[i], ",") {
+			i++
+			continue
 		}
-		list = strings.HasSuffix(cell, ",")
+		l.leading[i] += " " + l.leading[i+1]
+		l.leading = slices.Delete(l.leading, i+1, i+2)
 	}
-	if l.between, l.behind = columns(between), columns(rest); len(l.between) > 1 && len(l.behind) > 0 {
-		return l, bad("got %q between time and request", between)
+	if l.between, l.behind = columns(l.between[:0], between), columns(l.behind[:0], rest); len(l.between) > 1 && len(l.behind) > 0 {
+		return bad("got %q between time and request", between)
 	}
-	return l, nil
+	return nil
+}
+
+// time reads a time, and reports whether it is one. Many lines of a log are of the same second.
+func (l *accessLine) time(stamp string) bool {
+	if stamp == l.stamp {
+		return true
+	}
+	for _, layout := range accessTimes {
+		if at := layoutTime(layout, stamp); !at.IsZero() {
+			l.at, l.stamp = at, strings.Clone(stamp)
+			return true
+		}
+	}
+	return false
 }
 
 // learn finds the place of the virtual host: where lines leave no doubt, or where it is that repeats.
@@ -112,8 +125,8 @@ func (p *accessParser) learn(lines []string) {
 	for _, line := range lines {
 		before := carried.FindString(line)
 		p.syslog = p.syslog || before != ""
-		l, err := cutAccess(line[len(before):])
-		if err != nil {
+		l := &p.cells
+		if l.cut(line[len(before):]) != nil {
 			continue
 		}
 		n++
@@ -156,8 +169,8 @@ func (p *accessParser) line(text string, emit func(Record)) error {
 	if p.own != nil {
 		return p.ownLine(text, emit)
 	}
-	l, err := cutAccess(text)
-	if err != nil {
+	l := &p.cells
+	if err := l.cut(text); err != nil {
 		return err
 	}
 	status, behind := "", l.behind
@@ -180,7 +193,7 @@ func (p *accessParser) line(text string, emit func(Record)) error {
 	if len(behind) > 1 {
 		r.Via = given(unescape(behind[1]))
 	}
-	base, err := p.site(&l)
+	base, err := p.site(l)
 	r.URL, r.Kind = requestURL(base, l.request)
 	if err != nil && r.Kind == Fetch && !strings.Contains(r.URL, "://") {
 		return err

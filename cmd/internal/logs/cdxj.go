@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/url"
 	"strings"
@@ -70,6 +71,9 @@ func (o fields) text(names ...string) string {
 		switch raw := o.raw(name); {
 		case len(raw) == 0 || raw[0] == '{' || raw[0] == '[' || string(raw) == "null":
 		case raw[0] == '"':
+			if plain := raw[1 : len(raw)-1]; len(plain) > 0 && bytes.IndexByte(plain, '\\') < 0 {
+				return string(plain)
+			}
 			var s string
 			if json.Unmarshal(raw, &s) == nil && s != "" {
 				return s

@@ -12,7 +12,7 @@ import (
 //	owner bucket [time] ip requester id operation key "request" status error sent size
 //	total turnaround "referer" "agent" version host-id signature cipher auth host tls …
 func parseS3(text string, emit func(Record)) error {
-	f := columns(text)
+	f := columns(nil, text)
 	if len(f) == 0 {
 		return isBlankLine
 	}
@@ -40,7 +40,7 @@ func parseS3(text string, emit func(Record)) error {
 //
 //	[type ]time balancer client target 3×seconds status target-status received sent "request" "agent" …
 func parseELB(text string, emit func(Record)) error {
-	f := columns(text)
+	f := columns(nil, text)
 	if len(f) == 0 {
 		return isBlankLine
 	}
@@ -63,8 +63,9 @@ func parseELB(text string, emit func(Record)) error {
 	return nil
 }
 
-// columns cuts a line at blanks, but for those between quotes or brackets, which it takes off. An address in brackets keeps them.
-func columns(line string) (cells []string) {
+// columns cuts a line at blanks, but for those between quotes or brackets, which it takes off, and appends the cells. An address in
+// brackets keeps them.
+func columns(cells []string, line string) []string {
 	for {
 		line = strings.TrimLeft(line, " ")
 		if line == "" {

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/firstseen/firstseen/internal/fault"
 )
@@ -207,12 +208,20 @@ type Batch struct {
 // mostRefusals is how many refusals a batch keeps.
 const mostRefusals = 20
 
-// Release frees the memory of Text, which is not valid afterwards.
+// recordRoom has the memory of released records: that of a batch is half a megabyte, and would take longer to get than to fill.
+var recordRoom = sync.Pool{New: func() any { return new([]Record) }}
+
+// Release frees the memory of Text and Records, which are not valid afterwards.
 func (b *Batch) Release() {
 	if b.block != nil {
 		b.block.release()
 		b.block, b.Text = nil, nil
 	}
+	if records := b.Records; cap(records) > 0 && cap(records) <= 2*batchRecords {
+		clear(records) // of texts
+		recordRoom.Put(&records)
+	}
+	b.Records = nil
 }
 
 // First is the number of the first line of Text.
@@ -378,7 +387,7 @@ func (s *sink) nothing(name string) error {
 		name, s.format, s.total.Units, s.total.Refused, s.total.Skipped(), strings.Join(reasons[:min(3, len(reasons))], "; "))
 }
 
-func (s *sink) begin() { s.b = &Batch{Format: s.format} }
+func (s *sink) begin() { s.b = &Batch{Format: s.format, Records: (*recordRoom.Get().(*[]Record))[:0]} }
 
 // flush hands the batch on, and reports whether the caller still reads.
 func (s *sink) flush() bool {

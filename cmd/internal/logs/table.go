@@ -24,7 +24,7 @@ type tableParser struct {
 	column    [meanings]int // -1 for none
 	failed    []failing     // columns that say that there was no answer
 	names     []string      // of the columns, as plainName writes them; nil without a header
-	header    string        // its cells
+	header    []string      // its cells
 	titled    bool          // the header is still to come
 	zeek      bool
 	width     int // cells that most rows have
@@ -174,7 +174,7 @@ func (t *tableParser) findHeader(rows [][]string, hash []string) [][]string {
 	names := hash
 	switch {
 	case header >= 0:
-		names, t.header = rows[header], strings.Join(rows[header], "\x00")
+		names, t.header = rows[header], rows[header]
 	case len(hash) < t.width || !slices.ContainsFunc(hash, func(s string) bool { return isURLName(plainName(s)) }):
 		return rows
 	}
@@ -506,25 +506,26 @@ func (t *tableParser) split(text string) []string {
 
 // isOpen reports whether a cell begins with a quote that the text does not close.
 func (t *tableParser) isOpen(text string) bool {
-	for sep := string(t.sep); text != ""; {
-		if t.sep != '\t' {
+	for sep := byte(t.sep); text != ""; {
+		if sep != '\t' {
 			text = strings.TrimLeft(text, " ")
 		}
 		if !strings.HasPrefix(text, `"`) {
-			_, text, _ = strings.Cut(text, sep)
+			_, text, _ = strings.Cut(text, string(sep))
 			continue
 		}
-		rest := strings.ReplaceAll(text[1:], `""`, "..")
-		for {
-			i := strings.IndexByte(rest, '"')
+		for text = text[1:]; ; {
+			i := strings.IndexByte(text, '"')
 			if i < 0 {
 				return true
 			}
-			if rest = rest[i+1:]; rest == "" || strings.HasPrefix(rest, sep) {
+			if text = text[i+1:]; strings.HasPrefix(text, `"`) { // two stand for one
+				text = text[1:]
+			} else if text == "" || text[0] == sep {
 				break
 			}
 		}
-		text = strings.TrimPrefix(rest, sep)
+		text = text[min(1, len(text)):]
 	}
 	return false
 }
@@ -542,7 +543,7 @@ func (t *tableParser) line(text string, emit func(Record)) error {
 		}
 		t.name(nil)
 		return isHeader
-	case text[0] == '#' && !strings.HasPrefix(t.header, "#"):
+	case text[0] == '#' && (t.header == nil || !strings.HasPrefix(t.header[0], "#")):
 		return isComment
 	case isRule(text):
 		return isComment
@@ -562,11 +563,11 @@ func (t *tableParser) line(text string, emit func(Record)) error {
 
 // rowOf reads the cells of a row.
 func (t *tableParser) rowOf(cells []string, emit func(Record)) error {
-	if same := t.header != "" && strings.Join(cells, "\x00") == t.header; same || t.titled && t.header != "" {
+	if same := t.header != nil && slices.Equal(cells, t.header); same || t.titled && t.header != nil {
 		t.titled = t.titled && !same
 		return isHeader // comes again where files were joined
 	}
-	if strings.TrimSpace(strings.Join(cells, "")) == "" {
+	if !slices.ContainsFunc(cells, func(s string) bool { return strings.TrimSpace(s) != "" }) {
 		return other("a row of empty cells")
 	}
 	r, err := t.record(cells)

@@ -35,7 +35,7 @@ func (p *w3cParser) line(text string, emit func(Record)) error {
 	case strings.Contains(text, "\t"):
 		p.cells = strings.Split(text, "\t")
 	default:
-		p.cells = columns(text)
+		p.cells = columns(p.cells[:0], text)
 	}
 	if len(p.cells) != len(p.names) {
 		return bad("got %d columns; want the %d of #Fields", len(p.cells), len(p.names))

@@ -82,7 +82,7 @@ func TestOversizedMetadataOfAResult(t *testing.T) {
 		}
 	}
 	for url, date := range map[string]bool{"http://a.com/1": false, "http://b.com/2": true, "http://c.com/3": false} {
-		item, err := r.GetURLStatus(t.Context(), &pb.URLStatusRequest{Url: url})
+		item, err := r.rpc.GetURLStatus(t.Context(), &pb.URLStatusRequest{Url: url})
 		if err != nil || item.GetKnown().GetRefetchableFromDate() > 0 != date || len(item.GetKnown().GetInfo().GetMetadata()) > 0 || item.GetKnown().GetInfo().GetUrl() != url {
 			t.Errorf("%s: got %v, %v; want its result, without metadata", url, item, err)
 		}

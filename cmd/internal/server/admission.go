@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"crypto/sha256"
+	"log/slog"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/firstseen/firstseen/cmd/internal/admit"
+	"github.com/firstseen/firstseen/internal/async"
 )
 
 // Each call goes through the same steps, over gRPC and HTTP:
@@ -47,6 +50,35 @@ const (
 	// strangeFailures is how many calls of such a connection may fail for their token.
 	strangeFailures = 16
 )
+
+// gate is what each call passes: who calls, what that client may do and how much.
+type gate struct {
+	log       *slog.Logger
+	tokens    *tokens
+	count     *counters
+	admission *admission
+	failures  failureLog
+	// patience and hurry are how long a client may leave the answers of a call untaken:
+	// hurry while another waits for memory.
+	patience, hurry time.Duration
+	draining        chan struct{} // closed when the server begins to end
+}
+
+func newGate(cfg Config) *gate {
+	return &gate{log: cfg.Logger, admission: newAdmission(cfg), patience: defaultPatience, hurry: defaultHurry, draining: make(chan struct{})}
+}
+
+// isDraining reports whether the server is ending.
+func (s *gate) isDraining() bool { return async.Closed(s.draining) }
+
+// recovered turns a panic of one call into an error of that call and a log
+// entry: a daemon that leases for many must outlive a bug in a listing.
+func (s *gate) recovered(method string, err *error) {
+	if v := recover(); v != nil {
+		s.log.Error("call panicked", "call", method, "panic", v, "stack", string(debug.Stack()))
+		*err = status.Error(codes.Internal, "internal error, see the server's log")
+	}
+}
 
 // admission is what all calls share.
 type admission struct {
@@ -241,7 +273,7 @@ var errRevoked = status.Error(codes.Unauthenticated, "the token of the call is n
 const sweepEvery = 500 * time.Millisecond
 
 // endStalled ends calls whose clients don't take their answers, until ctx ends.
-func (s *Server) endStalled(ctx context.Context) {
+func (s *gate) endStalled(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
@@ -270,7 +302,7 @@ func (s *Server) endStalled(ctx context.Context) {
 }
 
 // endRevoked ends the calls whose tokens don't allow them any more.
-func (s *Server) endRevoked() {
+func (s *gate) endRevoked() {
 	if s.tokens == nil {
 		return
 	}

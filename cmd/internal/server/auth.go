@@ -15,7 +15,7 @@ import (
 
 // identify sets the client of a call by its Authorization header, or by its address where
 // no token is asked for. The error refuses the call.
-func (s *Server) identify(c *call, header string, address admit.Client) error {
+func (s *gate) identify(c *call, header string, address admit.Client) error {
 	c.client, c.from = address, address
 	if s.tokens == nil || c.need == Open {
 		return nil
@@ -43,7 +43,7 @@ func (s *Server) identify(c *call, header string, address admit.Client) error {
 }
 
 // allows reports whether the token of a call allows what needs a scope.
-func (s *Server) allows(ctx context.Context, need Scope) bool {
+func (s *service) allows(ctx context.Context, need Scope) bool {
 	have, err := s.f.grant(ctx)
 	return err == nil && have.scope >= need
 }

@@ -16,13 +16,13 @@ type budget struct {
 }
 
 // inHand returns the budget for what a call has decoded, holds for a commit, or answers.
-func (s *Server) inHand(ctx context.Context) budget {
+func (s *gate) inHand(ctx context.Context) budget {
 	return budget{pool: s.admission.inHand, client: clientOf(ctx)}
 }
 
 // received returns the budget for what a call has received and not decoded. Calls that have
 // received half of something may wait for each other, so that a wait has a bound.
-func (s *Server) received(ctx context.Context) budget {
+func (s *gate) received(ctx context.Context) budget {
 	return budget{pool: s.admission.received, client: clientOf(ctx), patience: s.patience}
 }
 

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/frontier/frontierpb"
 	pb "github.com/firstseen/firstseen/frontier/frontierpb"
 )
 
@@ -34,7 +35,7 @@ func (r *running) put(t testing.TB, items ...*pb.URLItem) []*pb.AckMessage {
 	return acks
 }
 
-var codecServer = &Server{cfg: Config{MaxURL: 100, MaxMetadata: 100}}
+var codecServer = newService(Config{MaxURL: 100, MaxMetadata: 100}, guard{})
 
 // cut is a message in pieces, as the transport may hand it over.
 func cut(b []byte) mem.BufferSlice {
@@ -49,10 +50,11 @@ func plainItem(it putItem) putItem {
 	return it
 }
 
-// sortedMeta is stored metadata in the order of the generated code.
+// sortedMeta is stored metadata in the order of the generated code. Fields of a later protocol are not stored: what has
+// some is not handed out.
 func sortedMeta(meta []byte) []byte {
 	var m pb.URLInfo
-	if err := proto.Unmarshal(meta, &m); err != nil {
+	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(meta, &m); err != nil {
 		return []byte(err.Error())
 	}
 	b, _ := codecServer.packMeta(m.Metadata) // larger metadata is compared by ok
@@ -60,64 +62,55 @@ func sortedMeta(meta []byte) []byte {
 }
 
 // checkItem reads b by hand and by the generated code and compares.
-func checkItem(t *testing.T, b []byte) (fast bool) {
+func checkItem(t *testing.T, b []byte) {
 	t.Helper()
 	var got putItem
 	reader := &messageReader{s: codecServer}
 	reader.item(cut(b), &got)
-	fast, err := reader.openItem(&got)
-	if !fast && err == nil {
-		_, err = reader.openItem(&got)
-	}
+	err := reader.openItem(&got)
 	var m pb.URLItem
 	wantErr := proto.Unmarshal(b, &m)
 	if (err == nil) != (wantErr == nil) {
 		t.Fatalf("%x: got %v; the generated code %v", b, err, wantErr)
 	}
 	if err != nil {
-		return false
+		return
 	}
 	want := codecServer.itemOf(&m)
 	if got.ok != want.ok || got.ok && !reflect.DeepEqual(plainItem(got), plainItem(*want)) || got.id != want.id {
 		t.Fatalf("%x: got %+v; want %+v", b, got, want)
 	}
-	return fast
 }
 
-// items are messages as clients write them; fast means that the generated code is not needed.
-var items = []struct {
-	fast bool
-	text string
-}{
-	{true, ``},
-	{true, `ID: "x"`},
-	{true, `discovered {}`},
-	{true, `discovered { info {} } creation_date: 300`},
-	{true, `discovered { info { url: "http://a.com/" } }`},
-	{true, `discovered { info { url: "http://a.com/" key: "a.com" crawlID: "c" } } ID: "1"`},
-	{true, `discovered { info { url: "http://a.com/é" key: "" crawlID: "  " } }`},
-	{true, `known { info { url: "http://a.com/" key: "k" } refetchable_from_date: 1700000000 }`},
-	{true, `known { info { url: "u" metadata { key: "a" value { values: "1" values: "" } } metadata { key: "b" value {} } } }`},
-	{true, `discovered { info { url: "u" metadata { key: "" } key: "k" } }`},
+// items are messages as clients write them.
+var items = []string{
+	``,
+	`ID: "x"`,
+	`discovered {}`,
+	`discovered { info {} } creation_date: 300`,
+	`discovered { info { url: "http://a.com/" } }`,
+	`discovered { info { url: "http://a.com/" key: "a.com" crawlID: "c" } } ID: "1"`,
+	`discovered { info { url: "http://a.com/é" key: "" crawlID: "  " } }`,
+	`known { info { url: "http://a.com/" key: "k" } refetchable_from_date: 1700000000 }`,
+	`known { info { url: "u" metadata { key: "a" value { values: "1" values: "" } } metadata { key: "b" value {} } } }`,
+	`discovered { info { url: "u" metadata { key: "" } key: "k" } }`,
 }
 
 func TestItemsByHand(t *testing.T) {
 	for _, c := range items {
 		var m pb.URLItem
-		if err := prototext.Unmarshal([]byte(c.text), &m); err != nil {
+		if err := prototext.Unmarshal([]byte(c), &m); err != nil {
 			t.Fatal(err)
 		}
 		b, err := proto.Marshal(&m)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := checkItem(t, b); got != c.fast {
-			t.Errorf("%s: read by hand: %t; want %t", c.text, got, c.fast)
-		}
+		checkItem(t, b)
 	}
 }
 
-// TestItemsUnusual reads what the fast path leaves to the generated code.
+// TestItemsUnusual reads messages as no client writes them.
 func TestItemsUnusual(t *testing.T) {
 	info := []byte("\x0a\x01u")
 	item := func(number protowire.Number, info []byte) []byte {
@@ -147,11 +140,7 @@ func TestItemsUnusual(t *testing.T) {
 		"a list of a number":  item(1, append(info, entry("\x0a\x01a\x12\x02\x08\x01")...)),
 		"a field in an entry": item(1, append(info, entry("\x0a\x01a\x1a\x01a")...)),
 	} {
-		t.Run(name, func(t *testing.T) {
-			if checkItem(t, b) {
-				t.Errorf("%x was read by hand", b)
-			}
-		})
+		t.Run(name, func(t *testing.T) { checkItem(t, b) })
 	}
 }
 
@@ -160,10 +149,7 @@ func checkBatch(t *testing.T, b []byte) {
 	var got putBatch
 	reader := &messageReader{s: codecServer}
 	reader.batch(cut(b), &got)
-	opened, err := reader.openBatch(&got)
-	if !opened && err == nil {
-		_, err = reader.openBatch(&got)
-	}
+	err := reader.openBatch(&got)
 	var m pb.DiscoveredBatch
 	wantErr := proto.Unmarshal(b, &m)
 	if (err == nil) != (wantErr == nil) {
@@ -184,36 +170,23 @@ func checkBatch(t *testing.T, b []byte) {
 	}
 }
 
-// TestBatchCost checks that the cost of a batch is known before it is decoded,
-// however it is read.
+// TestBatchCost checks that the cost of a batch is known before it is decoded, also of one with fields of a later protocol.
 func TestBatchCost(t *testing.T) {
 	const n = 1000
-	empty := strings.Repeat("\x12\x00", n)
-	for name, c := range map[string]struct {
-		message string
-		each    uintptr
-	}{
-		"by hand":               {empty, unsafe.Sizeof(offered{})},
-		"by the generated code": {empty + "\x7a\x00", unsafe.Sizeof(offered{}) + unsafe.Sizeof(pb.URLInfo{}) + unsafe.Sizeof(&pb.URLInfo{})},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var b putBatch
-			reader := &messageReader{s: codecServer}
-			reader.batch(cut([]byte(c.message)), &b)
-			for opened := false; !opened; {
-				if b.urls != nil {
-					t.Fatal("decoded before its cost was told")
-				}
-				told := b.size
-				var err error
-				if opened, err = reader.openBatch(&b); err != nil {
-					t.Fatal(err)
-				}
-				if opened && (told < n*int(c.each) || len(b.urls) != n) {
-					t.Errorf("told %d bytes, got %d items; want at least %d bytes, %d items", told, len(b.urls), n*c.each, n)
-				}
-			}
-		})
+	for _, message := range []string{strings.Repeat("\x12\x00", n), strings.Repeat("\x12\x00", n) + "\x7a\x00"} {
+		var b putBatch
+		reader := &messageReader{s: codecServer}
+		reader.batch(cut([]byte(message)), &b)
+		if b.urls != nil {
+			t.Fatal("decoded before its cost was told")
+		}
+		told := b.size
+		if err := reader.openBatch(&b); err != nil {
+			t.Fatal(err)
+		}
+		if told < n*int(unsafe.Sizeof(offered{})) || len(b.urls) != n {
+			t.Errorf("told %d bytes, got %d items; want at least %d bytes, %d items", told, len(b.urls), n*unsafe.Sizeof(offered{}), n)
+		}
 	}
 }
 
@@ -228,8 +201,8 @@ func TestTooManyFields(t *testing.T) {
 		if b.size > len(raw)+perURL || reader.raw != nil {
 			t.Errorf("%s: got a cost of %d bytes and %d bytes copied; want that of %d bytes alone, and none", name, b.size, len(reader.raw), len(raw))
 		}
-		if opened, err := reader.openBatch(&b); opened || status.Code(err) != codes.InvalidArgument {
-			t.Errorf("%s: got %t, %v; want InvalidArgument", name, opened, err)
+		if err := reader.openBatch(&b); status.Code(err) != codes.InvalidArgument {
+			t.Errorf("%s: got %v; want InvalidArgument", name, err)
 		}
 	}
 }
@@ -244,14 +217,11 @@ func TestTooManyCrawls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, raw := range map[string][]byte{"by hand": raw, "by the generated code": append(raw, "\x7a\x00"...)} {
+	for name, raw := range map[string][]byte{"plain": raw, "with a field of a later protocol": append(raw, "\x7a\x00"...)} {
 		var b putBatch
 		reader := &messageReader{s: codecServer}
 		reader.batch(cut(raw), &b)
-		opened, err := reader.openBatch(&b)
-		if !opened && err == nil {
-			_, err = reader.openBatch(&b)
-		}
+		err := reader.openBatch(&b)
 		if status.Code(err) != codes.InvalidArgument || len(b.urls) != maxCrawls+1 {
 			t.Errorf("%s: got %v after %d items; want InvalidArgument after %d", name, err, len(b.urls), maxCrawls+1)
 		}
@@ -263,7 +233,7 @@ func TestTooManyCrawls(t *testing.T) {
 func FuzzCodec(f *testing.F) {
 	for _, c := range items {
 		var m pb.URLItem
-		if err := prototext.Unmarshal([]byte(c.text), &m); err != nil {
+		if err := prototext.Unmarshal([]byte(c), &m); err != nil {
 			f.Fatal(err)
 		}
 		b, _ := proto.Marshal(&m) // it came from text
@@ -336,8 +306,41 @@ func TestEncodeAllCopiesOnce(t *testing.T) {
 	}
 }
 
+// itemOf is a URLItem that was decoded by the generated code.
+func (s *service) itemOf(m *frontierpb.URLItem) *putItem {
+	it := &putItem{id: m.GetID()}
+	info := m.GetDiscovered().GetInfo()
+	if known := m.GetKnown(); known != nil {
+		it.known, it.date = true, known.RefetchableFromDate
+		info = known.GetInfo()
+	}
+	it.url, it.ok = s.urlOf(info)
+	if it.id == "" {
+		it.id = info.GetUrl()
+	}
+	return it
+}
+
+// urlOf returns the link of a message. ok is false if the server refuses it before it
+// reaches the frontier.
+func (s *service) urlOf(info *frontierpb.URLInfo) (u frontier.Link, ok bool) {
+	meta, ok := s.packMeta(info.GetMetadata())
+	u = frontier.Link{URL: info.GetUrl(), Queue: info.GetKey(), Crawl: crawlName(info.GetCrawlID()), Meta: meta}
+	return u, ok && s.takes(&u)
+}
+
+// packMeta is the wire form of a URLInfo with nothing but metadata, so that
+// unpacking is one merge into the answer.
+func (s *service) packMeta(m map[string]*frontierpb.StringList) ([]byte, bool) {
+	if len(m) == 0 {
+		return nil, true
+	}
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(&frontierpb.URLInfo{Metadata: m})
+	return b, err == nil && len(b) <= s.cfg.MaxMetadata
+}
+
 // batchOf is a DiscoveredBatch that was decoded by the generated code.
-func (s *Server) batchOf(m *pb.DiscoveredBatch) *putBatch {
+func (s *service) batchOf(m *pb.DiscoveredBatch) *putBatch {
 	n := len(m.GetItems())
 	b := &putBatch{id: m.GetID(), urls: make([]offered, n), n: n}
 	for i, info := range m.GetItems() {

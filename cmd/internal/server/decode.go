@@ -2,259 +2,226 @@ package server
 
 import (
 	"cmp"
-	"encoding/binary"
+	"slices"
 	"unicode/utf8"
+	"unsafe"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/firstseen/firstseen/frontier"
-	"github.com/firstseen/firstseen/frontier/frontierpb"
 	"github.com/firstseen/firstseen/store"
 )
 
-// messageReader decodes the messages of one stream that carries URLs: one copy
-// of a message, whose parts its URLs share, where the generated code makes four
-// allocations a URL. It reads messages as clients write them. The generated
-// code reads any other, such as one with fields of a later protocol, so that both
-// accept the same messages.
+// One decoder reads what clients offer. The generated code makes four allocations a URL and decodes metadata, of
+// which the frontier only keeps the bytes; it takes about 24 times their length for it. There was a fast way for messages as clients
+// write them beside it, with a second estimate of memory for what was left to the generated code, and a third way
+// for messages that are too long for either. This one accepts what the generated code accepts, in whatever order
+// and in whatever parts, leaves metadata as it is, and copies nothing but metadata that is not written in one piece. A
+// test and a fuzz target hold it to the generated code.
+
+// offered is a URL as a client sent it, in the frontier's terms. ok is false
+// for one that is refused before anybody looks at it.
+type offered struct {
+	url frontier.Link
+	ok  bool
+}
+
+// putItem is a URLItem.
+type putItem struct {
+	offered
+	id    string
+	known bool   // it states the result of a URL rather than offering one
+	date  uint64 // refetchable_from_date, when known
+	size  int    // about its bytes in memory
+
+	from *messageReader // reads it
+}
+
+// putBatch is a DiscoveredBatch.
+type putBatch struct {
+	id   string
+	urls []offered // until they are in an addList
+	n    int       // how many there were
+	size int
+
+	from *messageReader
+}
+
+// messageReader reads the messages of one stream. It copies each once, and its URLs share the copy.
 type messageReader struct {
-	s     *Server
+	s     *service
 	crawl string // of the URL before, if it has one
 	chunk []byte // room for small messages
-
-	raw    []byte // the message that was received, until it is decoded
-	items  int    // of raw, if it is a batch
-	costly bool   // raw is left to the generated code
+	raw   []byte // the message that was received, until it is decoded
+	items int    // fields of a batch, tooMany for more than it may have
 }
 
 const (
 	chunkBytes  = 8 << 10
 	chunkedUpTo = 1 << 10
-	// costOfGenerated is about what a byte of a message costs in memory while the
-	// generated code decodes it. It decodes one item at a time.
-	costOfGenerated = 24
-	// maxItems and maxCrawls bound a DiscoveredBatch.
-	maxItems, maxCrawls = 1 << 15, 1 << 10
+	// perURL is about what a URL costs in memory besides its texts, from its message to its commit.
+	perURL = 1 << 10
+	// maxItems and maxCrawls bound a DiscoveredBatch. tooMany stands for more fields than an ID and maxItems.
+	maxItems, maxCrawls, tooMany = 1 << 15, 1 << 10, -1
 )
 
-// own copies a message.
-func (r *messageReader) own(data mem.BufferSlice) []byte {
+// errUnreadable has the code that gRPC returns for such messages.
+var errUnreadable = status.Error(codes.Internal, "cannot read message; got bytes that aren't of its kind")
+
+// copy copies a message.
+func (r *messageReader) copy(data mem.BufferSlice) {
 	n := data.Len()
 	if n > chunkedUpTo {
-		b := make([]byte, n)
-		data.CopyTo(b)
-		return b
+		r.raw = make([]byte, n)
+	} else {
+		if len(r.chunk) < n {
+			r.chunk = make([]byte, chunkBytes)
+		}
+		r.raw, r.chunk = r.chunk[:n:n], r.chunk[n:]
 	}
-	if len(r.chunk) < n {
-		r.chunk = make([]byte, chunkBytes)
-	}
-	b := r.chunk[:n:n]
-	r.chunk = r.chunk[n:]
-	data.CopyTo(b)
-	return b
+	data.CopyTo(r.raw)
 }
 
-// item receives a URLItem, which openItem decodes.
+// item receives a URLItem, which openItem decodes once its share of memory was taken.
 func (r *messageReader) item(data mem.BufferSlice, it *putItem) {
-	r.raw, r.items, r.costly = r.own(data), 0, false
-	*it = putItem{from: r, size: r.cost()}
+	r.copy(data)
+	*it = putItem{from: r, size: len(r.raw) + perURL}
 }
 
 // batch receives a DiscoveredBatch, which openBatch decodes.
 func (r *messageReader) batch(data mem.BufferSlice, batch *putBatch) {
-	r.raw, r.items, r.costly = nil, maxItems+2, false
-	if !tooManyFields(data) {
-		r.raw = r.own(data)
-		r.items = countFields(r.raw) // the ID may be one of them
-	}
-	*batch = putBatch{from: r, size: r.cost()}
-}
-
-// cost is about what the message costs in memory once it is decoded. A batch that openBatch
-// refuses is not even copied.
-func (r *messageReader) cost() int {
-	n := len(r.raw) + perURL
-	if r.items <= maxItems+1 {
-		n += perURL * r.items
-	}
-	if r.costly {
-		n += costOfGenerated * min(len(r.raw), r.s.maxInfo())
-	}
-	return n
-}
-
-// maxInfo bounds a URLInfo in bytes. A larger one has a URL or metadata that is too long.
-func (s *Server) maxInfo() int { return s.cfg.MaxURL + s.cfg.MaxMetadata + 64<<10 }
-
-// openItem decodes the item that was received, or returns false when it costs
-// more than its estimate: then it sets the real size, and the next call decodes it.
-func (r *messageReader) openItem(it *putItem) (opened bool, err error) {
-	if !r.costly && r.fastItem(r.raw, it) {
-		r.raw = nil
-		return true, nil
-	}
-	if !r.costly {
-		r.costly = true
-		it.size = r.cost()
-		return false, nil
-	}
-	raw := r.raw
-	r.raw = nil
-	if len(raw) > r.s.maxInfo() {
-		*it, err = tooLongItem(raw)
-		return err == nil, err
-	}
-	var m frontierpb.URLItem
-	if proto.Unmarshal(raw, &m) != nil {
-		return false, errUnreadable
-	}
-	*it = *r.s.itemOf(&m)
-	return true, nil
-}
-
-// tooLongItem reads of an item that is too long to be decoded what its answer and, if it
-// states a result, the frontier need. Its metadata is longer than it may be.
-func tooLongItem(raw []byte) (it putItem, err error) {
-	it.size = perURL + len(raw)
-	it.url.Meta = raw
-	info := func(number protowire.Number, value []byte) error {
-		switch number {
-		case 1:
-			it.url.URL = string(value)
-		case 2:
-			it.url.Queue = string(value)
-		case 4:
-			it.url.Crawl = string(value)
+	r.copy(data)
+	*batch = putBatch{from: r, size: len(r.raw) + perURL}
+	r.items = 0
+	for b := r.raw; len(b) > 0; r.items++ {
+		if r.items > maxItems { // an ID and as many items
+			r.raw, r.items = nil, tooMany
+			return
 		}
-		return nil
-	}
-	err = eachField(raw, func(number protowire.Number, body []byte) error {
-		switch number {
-		case 1, 2:
-			it.known = number == 2
-			it.date = dateIn(body)
-			return eachField(body, func(number protowire.Number, value []byte) error {
-				if number != 1 {
-					return nil
-				}
-				return eachField(value, info)
-			})
-		case 3:
-			it.id = string(body)
-		}
-		return nil
-	})
-	it.id, it.url.Crawl = cmp.Or(it.id, it.url.URL), crawlName(it.url.Crawl)
-	if !utf8.ValidString(it.id + it.url.URL + it.url.Queue + it.url.Crawl) {
-		err = cmp.Or(err, errUnreadable)
-	}
-	return it, err
-}
-
-// dateIn returns the date in the body of a KnownURLItem.
-func dateIn(body []byte) (date uint64) {
-	for len(body) > 0 {
-		number, kind, n := protowire.ConsumeTag(body)
-		m := -1
-		if n >= 0 {
-			m = protowire.ConsumeFieldValue(number, kind, body[n:])
-		}
-		if m < 0 {
-			return date
-		}
-		if number == 2 && kind == protowire.VarintType {
-			date, _ = protowire.ConsumeVarint(body[n:])
-		}
-		body = body[n+m:]
-	}
-	return date
-}
-
-// openBatch is openItem for a batch.
-func (r *messageReader) openBatch(batch *putBatch) (opened bool, err error) {
-	if r.items > maxItems+1 {
-		return false, status.Errorf(codes.InvalidArgument, "cannot take batch; got more fields than an ID and %d items", maxItems)
-	}
-	if !r.costly {
-		if fast, err := r.fastBatch(r.raw, batch); fast || err != nil {
-			r.raw, batch.n = nil, len(batch.urls)
-			return fast, err
-		}
-		r.s.recycle(batch)
-		r.costly, r.items = true, 0
-		err := eachField(r.raw, func(number protowire.Number, _ []byte) error {
-			if number == 2 {
-				r.items++
-			}
-			return nil
-		})
-		batch.size = r.cost()
-		return false, err
-	}
-	raw := r.raw
-	r.raw = nil
-	err = r.slowBatch(raw, batch)
-	return err == nil, err
-}
-
-// slowBatch reads a DiscoveredBatch with the generated code, one item after the other: an
-// item may cost many times its bytes while it is decoded.
-func (r *messageReader) slowBatch(raw []byte, batch *putBatch) error {
-	urls := r.s.offerList(r.items)
-	var crawls crawlCount
-	err := eachField(raw, func(number protowire.Number, value []byte) error {
-		switch number {
-		case 1:
-			if !utf8.Valid(value) {
-				return errUnreadable
-			}
-			batch.id = string(value)
-		case 2:
-			var o offered
-			if len(value) <= r.s.maxInfo() {
-				var info frontierpb.URLInfo
-				if proto.Unmarshal(value, &info) != nil {
-					return errUnreadable
-				}
-				o.url, o.ok = r.s.urlOf(&info)
-			}
-			urls = append(urls, o)
-			return crawls.add(o.url.Crawl)
-		}
-		return nil
-	})
-	batch.urls, batch.n = urls, len(urls)
-	return err
-}
-
-// eachField calls do with the fields of a message that are bytes.
-func eachField(b []byte, do func(number protowire.Number, value []byte) error) error {
-	for len(b) > 0 {
-		number, kind, n := protowire.ConsumeTag(b)
-		if n < 0 || number > protowire.MaxValidNumber {
-			return errUnreadable
+		_, _, n := protowire.ConsumeField(b)
+		if n < 0 {
+			break // openBatch says so
 		}
 		b = b[n:]
-		if n = protowire.ConsumeFieldValue(number, kind, b); n < 0 {
+	}
+	batch.size += perURL * r.items
+}
+
+// openItem decodes the item that was received.
+func (r *messageReader) openItem(it *putItem) error {
+	raw := r.raw
+	r.raw = nil
+	var p infoParts
+	for b := raw; len(b) > 0; {
+		f, rest, ok := cutField(b)
+		if !ok {
 			return errUnreadable
 		}
-		if kind == protowire.BytesType {
-			value, _ := protowire.ConsumeBytes(b)
-			if err := do(number, value); err != nil {
+		b = rest
+		switch f.tag {
+		case bytes1, bytes2:
+			if known := f.tag == bytes2; known != it.known {
+				it.known, it.date, p = known, 0, infoParts{} // the other kind of item takes its place
+			}
+			if err := r.readBody(f.value, it, &p); err != nil {
 				return err
 			}
+		case bytes3:
+			if it.id, ok = asText(f.value); !ok {
+				return errUnreadable
+			}
 		}
-		b = b[n:]
+	}
+	r.complete(&it.offered, &p, raw)
+	it.id = cmp.Or(it.id, it.url.URL)
+	return nil
+}
+
+// readBody reads a DiscoveredURLItem or a KnownURLItem.
+func (r *messageReader) readBody(b []byte, it *putItem, p *infoParts) error {
+	for len(b) > 0 {
+		f, rest, ok := cutField(b)
+		if !ok {
+			return errUnreadable
+		}
+		b = rest
+		switch {
+		case f.tag == bytes1:
+			if err := p.read(f.value, r.s.cfg.MaxMetadata); err != nil {
+				return err
+			}
+		case f.tag == varint2 && it.known:
+			it.date, _ = protowire.ConsumeVarint(f.value)
+		}
 	}
 	return nil
 }
 
-// errUnreadable has the code that gRPC returns for such messages.
-var errUnreadable = status.Error(codes.Internal, "cannot read message; got bytes that aren't of its kind")
+// openBatch is openItem for a batch.
+func (r *messageReader) openBatch(batch *putBatch) error {
+	if r.items == tooMany {
+		return status.Errorf(codes.InvalidArgument, "cannot take batch; got more fields than an ID and %d items", maxItems)
+	}
+	raw := r.raw
+	r.raw = nil
+	batch.urls = r.s.offerList(r.items)
+	defer func() { batch.n = len(batch.urls) }()
+	var crawls crawlCount
+	for b := raw; len(b) > 0; {
+		f, rest, ok := cutField(b)
+		if !ok {
+			return errUnreadable
+		}
+		b = rest
+		switch f.tag {
+		case bytes1:
+			if batch.id, ok = asText(f.value); !ok {
+				return errUnreadable
+			}
+		case bytes2:
+			var p infoParts
+			if err := p.read(f.value, r.s.cfg.MaxMetadata); err != nil {
+				return err
+			}
+			batch.urls = append(batch.urls, offered{})
+			o := &batch.urls[len(batch.urls)-1]
+			r.complete(o, &p, f.value)
+			if err := crawls.add(o.url.Crawl); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// complete makes a URL of what was read, given the message it was in.
+func (r *messageReader) complete(o *offered, p *infoParts, whole []byte) {
+	o.url = frontier.Link{URL: p.url, Queue: p.queue, Meta: p.meta, Crawl: crawlName(r.crawlOf(p.crawl))}
+	if p.tooLong {
+		o.url.Meta = whole // which is longer than metadata may be
+	}
+	o.ok = r.s.takes(&o.url)
+}
+
+// crawlOf returns the name of a crawl, which keeps no message in memory as long as the crawl is known.
+func (r *messageReader) crawlOf(name string) string {
+	switch {
+	case len(name) > store.MaxQueueKey: // it will be refused
+		return name
+	case name != r.crawl:
+		r.crawl = string([]byte(name)) // a copy
+	}
+	return r.crawl
+}
+
+// takes reports whether a URL may go to the frontier: it has a text, is within the
+// limits, and is not of the server's own crawl.
+func (s *service) takes(u *frontier.Link) bool {
+	return u.URL != "" && u.Crawl != controlCrawl && len(u.URL) <= s.cfg.MaxURL && len(u.Meta) <= s.cfg.MaxMetadata
+}
 
 // crawlCount counts the crawls of a batch: each is written in a step of its own.
 type crawlCount struct {
@@ -276,203 +243,200 @@ func (c *crawlCount) add(name string) error {
 	return nil
 }
 
-func (r *messageReader) fastItem(b []byte, it *putItem) bool {
-	var body []byte
-	for len(b) > 0 {
-		tag, value, rest, ok := field(b)
-		if !ok {
-			return false
-		}
-		switch tag {
-		case bytes1, bytes2:
-			if body != nil {
-				return false
-			}
-			body, it.known = value, tag == bytes2
-		case bytes3:
-			it.id, ok = asText(value)
-		case varint4: // creation_date, which is ours to say
-		default:
-			ok = false
-		}
-		if !ok {
-			return false
-		}
-		b = rest
-	}
-	return r.fastBody(body, it)
+// infoParts is what was read of a URLInfo, which may come in several parts.
+type infoParts struct {
+	url, queue, crawl string
+	meta              []byte // entries of the map, as isMetadata has them
+	copied            bool   // meta is a copy, and no part of the message
+	tooLong           bool   // more of them than are wanted, and so not copied
 }
 
-// fastBody reads a DiscoveredURLItem or a KnownURLItem.
-func (r *messageReader) fastBody(b []byte, it *putItem) bool {
-	var info []byte
-	for len(b) > 0 {
-		tag, value, rest, ok := field(b)
-		switch {
-		case !ok:
-			return false
-		case tag == bytes1 && info == nil:
-			info = value
-		case tag == varint2 && it.known:
-			it.date, _ = protowire.ConsumeVarint(value)
-		default:
-			return false
+// read reads a part.
+func (p *infoParts) read(whole []byte, maxMeta int) error {
+	metaAt, metaEnd := 0, 0 // entries that follow each other
+	take := func() {
+		if run := whole[metaAt:metaEnd:metaEnd]; p.meta == nil {
+			p.meta = run
+		} else if len(run) > 0 {
+			p.addMeta(run, maxMeta)
 		}
-		b = rest
 	}
-	if !r.fastInfo(info, &it.offered) {
-		return false
-	}
-	if it.id == "" {
-		it.id = it.url.URL
-	}
-	return true
-}
-
-// fastInfo reads a URLInfo.
-func (r *messageReader) fastInfo(whole []byte, o *offered) bool {
-	u := &o.url
-	var crawl []byte
-	metaAt, metaEnd := 0, 0
-	for b := whole; len(b) > 0; {
-		tag, value, rest, ok := field(b)
+	for at := 0; at < len(whole); {
+		f, rest, ok := cutField(whole[at:])
 		if !ok {
-			return false
+			return errUnreadable
 		}
-		at, end := len(whole)-len(b), len(whole)-len(rest)
-		switch tag {
+		end := len(whole) - len(rest)
+		switch f.tag {
 		case bytes1:
-			u.URL, ok = asText(value)
+			p.url, ok = asText(f.value)
 		case bytes2:
-			u.Queue, ok = asText(value)
-		case bytes3:
-			if metaEnd == 0 {
-				metaAt = at
-			} else if metaEnd != at {
-				return false // clients write the entries of a map in sequence
-			}
-			metaEnd, ok = end, isEntry(value)
+			p.queue, ok = asText(f.value)
 		case bytes4:
-			crawl, ok = value, utf8.Valid(value)
-		default:
-			ok = false
+			p.crawl, ok = asText(f.value)
+		case bytes3:
+			switch {
+			case !isEntry(f.value):
+				take()
+				metaAt, metaEnd = end, end
+				entry, err := plainEntry(f.value)
+				if err != nil {
+					return err
+				}
+				p.addMeta(entry, maxMeta)
+			case metaEnd == at && metaEnd > 0:
+				metaEnd = end
+			default:
+				take()
+				metaAt, metaEnd = at, end
+			}
 		}
 		if !ok {
-			return false
+			return errUnreadable
 		}
-		b = rest
+		at = end
 	}
-	if metaEnd > 0 {
-		u.Meta = whole[metaAt:metaEnd:metaEnd]
+	if metaEnd > metaAt {
+		take()
 	}
-	u.Crawl = crawlName(r.crawlOf(crawl))
-	o.ok = r.s.takes(u)
-	return true
+	return nil
 }
 
-// crawlOf returns the name of a crawl, which keeps no message in memory as long as the crawl is known.
-func (r *messageReader) crawlOf(name []byte) string {
-	switch {
-	case len(name) > store.MaxQueueKey: // it will be refused
-		long, _ := asText(name)
-		return long
-	case string(name) != r.crawl:
-		r.crawl = string(name)
+// addMeta adds a copy of entries.
+func (p *infoParts) addMeta(entries []byte, maxMeta int) {
+	if p.tooLong = p.tooLong || len(p.meta)+len(entries) > maxMeta; p.tooLong {
+		return
 	}
-	return r.crawl
+	if !p.copied {
+		p.meta, p.copied = slices.Clone(p.meta), true
+	}
+	p.meta = append(p.meta, entries...)
 }
 
-// fastBatch reads a DiscoveredBatch. It returns false if it can't, and an error if no other code
-// may either.
-func (r *messageReader) fastBatch(b []byte, batch *putBatch) (bool, error) {
-	batch.urls = r.s.offerList(r.items)
-	var crawls crawlCount
+// plainEntry returns an entry of the metadata, in any form that protobuf has for it, as clients write it.
+func plainEntry(b []byte) ([]byte, error) {
+	var name, list []byte
 	for len(b) > 0 {
-		tag, value, rest, ok := field(b)
+		f, rest, ok := cutField(b)
 		switch {
-		case !ok:
-			return false, nil
-		case tag == bytes1:
-			if batch.id, ok = asText(value); !ok {
-				return false, nil
+		case !ok || f.tag == bytes1 && !utf8.Valid(f.value):
+			return nil, errUnreadable
+		case f.tag == bytes1:
+			name = f.value
+		case f.tag == bytes2:
+			for values := f.value; len(values) > 0; {
+				v, rest, ok := cutField(values)
+				if !ok || v.tag == bytes1 && !utf8.Valid(v.value) {
+					return nil, errUnreadable
+				}
+				if v.tag == bytes1 {
+					list = protowire.AppendBytes(append(list, bytes1), v.value)
+				}
+				values = rest
 			}
-		case tag == bytes2 && len(value) <= r.s.maxInfo():
-			batch.urls = append(batch.urls, offered{})
-			o := &batch.urls[len(batch.urls)-1]
-			if !r.fastInfo(value, o) {
-				return false, nil
-			}
-			if err := crawls.add(o.url.Crawl); err != nil {
-				return false, err
-			}
-		default:
-			return false, nil
 		}
 		b = rest
 	}
-	return true, nil
+	return appendEntry(nil, name, list), nil
 }
 
-// countFields counts the fields of a message, as far as it can be read and up to two more than
-// maxItems: to read millions of tiny fields takes long, whatever they are.
-func countFields(b []byte) int {
-	n := 0
-	for len(b) > 0 && n <= maxItems+1 {
-		_, _, size := protowire.ConsumeField(b)
-		if size < 0 {
-			return n
-		}
-		b = b[size:]
-		n++
-	}
-	return n
+// appendEntry appends an entry of the metadata: a name, and a StringList.
+func appendEntry(dst, name, list []byte) []byte {
+	entry := protowire.AppendBytes([]byte{bytes1}, name)
+	entry = protowire.AppendBytes(append(entry, bytes2), list)
+	return protowire.AppendBytes(append(dst, bytes3), entry)
 }
 
-// tooManyFields reports whether a large message, which was not copied yet, has more fields than
-// countFields may return for a batch that is taken. The fields of a group count, too.
-func tooManyFields(data mem.BufferSlice) bool {
-	if data.Len() <= 2*(maxItems+1) { // a field has two bytes at least
-		return false
-	}
-	r := data.Reader()
-	defer func() { _ = r.Close() }() // frees its references
-	for range maxItems + 2 {
-		tag, err := binary.ReadUvarint(r)
-		if err == nil {
-			err = skipValue(r, protowire.Type(tag&7))
+// field is a field of a message: its tag as one byte, and its value if it has a length or is a varint.
+type field struct {
+	tag   byte
+	value []byte
+}
+
+// cutField cuts the first field off b. One with a number beyond 15, or of another kind, is of a later protocol, and has tag 0.
+func cutField(b []byte) (f field, rest []byte, ok bool) {
+	if tag := b[0]; tag < 0x80 && tag >= 1<<3 {
+		switch protowire.Type(tag & 7) {
+		case protowire.BytesType:
+			n, used := protowire.ConsumeVarint(b[1:])
+			if used < 0 || n > uint64(len(b)-1-used) {
+				return f, nil, false
+			}
+			end := 1 + used + int(n)
+			return field{tag, b[1+used : end : end]}, b[end:], true
+		case protowire.VarintType:
+			_, used := protowire.ConsumeVarint(b[1:])
+			if used < 0 {
+				return f, nil, false
+			}
+			return field{tag, b[1 : 1+used]}, b[1+used:], true
 		}
-		if err != nil {
+	}
+	number, kind, n := protowire.ConsumeTag(b)
+	if n < 0 || number > protowire.MaxValidNumber {
+		return f, nil, false
+	}
+	m := protowire.ConsumeFieldValue(number, kind, b[n:])
+	if m < 0 {
+		return f, nil, false
+	}
+	if number < 16 && (kind == protowire.BytesType || kind == protowire.VarintType) { // a tag that is written longer than need be
+		f = field{byte(number)<<3 | byte(kind), b[n : n+m]}
+		if kind == protowire.BytesType {
+			f.value, _ = protowire.ConsumeBytes(f.value)
+		}
+	}
+	return f, b[n+m:], true
+}
+
+// Tags: the number of a field, and how its value is written.
+const (
+	bytes1  = 1<<3 | byte(protowire.BytesType)
+	bytes2  = 2<<3 | byte(protowire.BytesType)
+	bytes3  = 3<<3 | byte(protowire.BytesType)
+	bytes4  = 4<<3 | byte(protowire.BytesType)
+	varint2 = 2<<3 | byte(protowire.VarintType)
+)
+
+// asText is a string field's value, which shares b's memory.
+func asText(b []byte) (string, bool) {
+	return unsafe.String(unsafe.SliceData(b), len(b)), utf8.Valid(b)
+}
+
+// isEntry reports whether b is an entry of the metadata as clients write them: a
+// name, then a list of values.
+func isEntry(b []byte) bool {
+	for last := byte(0); len(b) > 0; {
+		f, rest, ok := cutField(b)
+		if !ok || f.tag <= last || f.tag == bytes1 && !utf8.Valid(f.value) || f.tag == bytes2 && !isList(f.value) || f.tag != bytes1 && f.tag != bytes2 {
 			return false
 		}
+		last, b = f.tag, rest
 	}
 	return true
 }
 
-// skipValue skips the value of a field.
-func skipValue(r *mem.Reader, kind protowire.Type) (err error) {
-	var n uint64
-	switch kind {
-	case protowire.VarintType:
-		_, err = binary.ReadUvarint(r)
-	case protowire.BytesType:
-		n, err = binary.ReadUvarint(r)
-	case protowire.Fixed32Type:
-		n = 4
-	case protowire.Fixed64Type:
-		n = 8
+// isList reports whether b is a StringList.
+func isList(b []byte) bool {
+	for len(b) > 0 {
+		f, rest, ok := cutField(b)
+		if !ok || f.tag != bytes1 || !utf8.Valid(f.value) {
+			return false
+		}
+		b = rest
 	}
-	if err != nil || n == 0 {
-		return err
-	}
-	if n > uint64(r.Remaining()) {
-		return errUnreadable
-	}
-	_, err = r.Discard(int(n))
-	return err
+	return true
 }
 
-// takes reports whether a URL may go to the frontier: it has a text, is within the
-// limits, and is not of the server's own crawl.
-func (s *Server) takes(u *frontier.Link) bool {
-	return u.URL != "" && u.Crawl != controlCrawl && len(u.URL) <= s.cfg.MaxURL && len(u.Meta) <= s.cfg.MaxMetadata
+// isMetadata reports whether a URL's data is metadata as this package stores it.
+// What isn't, such as that of a URL added by other means, is not for the wire.
+func isMetadata(b []byte) bool {
+	for len(b) > 0 {
+		f, rest, ok := cutField(b)
+		if !ok || f.tag != bytes3 || !isEntry(f.value) {
+			return false
+		}
+		b = rest
+	}
+	return true
 }

@@ -73,7 +73,7 @@ func (g *diskGate) full() bool { return g.low.Load() }
 var errDiskLow = status.Error(codes.ResourceExhausted, "cannot write; less of the disk is free than --min-free of the daemon requires; free space on it, and send this again")
 
 // roomFor returns errDiskLow when n URLs can't be written now, and counts them.
-func (s *Server) roomFor(n int) error {
+func (s *service) roomFor(n int) error {
 	if n == 0 || !s.disk.full() {
 		return nil
 	}

@@ -10,7 +10,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/firstseen/firstseen/frontier/frontierpb"
-	"github.com/firstseen/firstseen/internal/async"
 )
 
 // errDraining ends streams when the server does. Clients send again, on
@@ -28,7 +27,7 @@ const linger = 250 * time.Millisecond
 func (s *Server) drain() {
 	began := time.Now()
 	s.drainOnce.Do(func() { close(s.draining) })
-	s.health.Shutdown()
+	s.rpc.health.Shutdown()
 	s.log.Info("draining", "calls", s.admission.calls.Held())
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Drain)
 	defer cancel()
@@ -56,7 +55,7 @@ func (s *Server) drain() {
 // awaitHandlers waits until no handler of an HTTP request runs: their connections are closed, but
 // they may still use what the caller closes after Serve.
 func (s *Server) awaitHandlers() {
-	ended := s.handlers.zero()
+	ended := s.web.handlers.zero()
 	slow := time.AfterFunc(time.Second, func() { s.log.Warn("waiting for the handlers of HTTP requests whose connections were closed") })
 	defer slow.Stop()
 	<-ended
@@ -68,7 +67,7 @@ func (s *Server) workEnds(ctx context.Context, ended <-chan struct{}) bool {
 	select {
 	case <-ended:
 		return true
-	case <-s.working.zero():
+	case <-s.rpc.working.zero():
 	case <-ctx.Done():
 		return false
 	}
@@ -135,6 +134,3 @@ func (t *tally) zero() <-chan struct{} {
 	}
 	return c
 }
-
-// isDraining reports whether the server is ending.
-func (s *Server) isDraining() bool { return async.Closed(s.draining) }

@@ -43,7 +43,7 @@ func codeOf(err error) codes.Code {
 
 // fault returns an error of the frontier as a status, and logs it unless the client
 // caused it.
-func (s *Server) fault(what string, err error) error {
+func (s *service) fault(what string, err error) error {
 	code := codeOf(err)
 	if code == codes.Internal || code == codes.Unavailable {
 		s.log.Error("cannot "+what, "error", err)

@@ -23,7 +23,7 @@ func oneCrawl(id string) (string, error) {
 }
 
 // DeleteQueue implements the call.
-func (s *Server) DeleteQueue(ctx context.Context, p *frontierpb.QueueWithinCrawlParams) (*frontierpb.Long, error) {
+func (s *grpcAPI) DeleteQueue(ctx context.Context, p *frontierpb.QueueWithinCrawlParams) (*frontierpb.Long, error) {
 	if p.Key == "" {
 		return nil, status.Error(codes.InvalidArgument, "cannot delete a queue; got no key")
 	}
@@ -31,17 +31,17 @@ func (s *Server) DeleteQueue(ctx context.Context, p *frontierpb.QueueWithinCrawl
 }
 
 // DeleteCrawl implements the call.
-func (s *Server) DeleteCrawl(ctx context.Context, p *frontierpb.DeleteCrawlMessage) (*frontierpb.Long, error) {
+func (s *grpcAPI) DeleteCrawl(ctx context.Context, p *frontierpb.DeleteCrawlMessage) (*frontierpb.Long, error) {
 	return s.forgetOverGRPC(ctx, p.Value, &wire.ForgetRequest{All: true})
 }
 
 // PurgeURLs implements the call: it forgets URLs by age, whatever their state.
-func (s *Server) PurgeURLs(ctx context.Context, p *frontierpb.PurgeUrlParams) (*frontierpb.Long, error) {
+func (s *grpcAPI) PurgeURLs(ctx context.Context, p *frontierpb.PurgeUrlParams) (*frontierpb.Long, error) {
 	before := time.Now().Truncate(time.Second).AddDate(0, 0, -int(min(p.Days, 1<<20)))
 	return s.forgetOverGRPC(ctx, p.CrawlID, &wire.ForgetRequest{Queue: p.Key, Before: before, Held: true})
 }
 
-func (s *Server) forgetOverGRPC(ctx context.Context, id string, r *wire.ForgetRequest) (*frontierpb.Long, error) {
+func (s *grpcAPI) forgetOverGRPC(ctx context.Context, id string, r *wire.ForgetRequest) (*frontierpb.Long, error) {
 	crawl, err := oneCrawl(id)
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (s *Server) forgetOverGRPC(ctx context.Context, id string, r *wire.ForgetRe
 	return &frontierpb.Long{Value: uint64(n)}, nil
 }
 
-func (s *Server) forget(ctx context.Context, crawl string, r *wire.ForgetRequest) (int64, error) {
+func (s *service) forget(ctx context.Context, crawl string, r *wire.ForgetRequest) (int64, error) {
 	n, err := s.f.Forget(ctx, crawl, r)
 	if err == nil {
 		s.log.Info("forgot URLs", "crawl", crawl, "queue", r.Queue, "urls", n)
@@ -62,7 +62,7 @@ func (s *Server) forget(ctx context.Context, crawl string, r *wire.ForgetRequest
 }
 
 // postForget forgets what a request names.
-func (s *Server) postForget(w http.ResponseWriter, r *http.Request) {
+func (s *httpAPI) postForget(w http.ResponseWriter, r *http.Request) {
 	body, held, ok := readHeld[wire.ForgetRequest](s, w, r)
 	defer held.done()
 	if !ok {

@@ -42,7 +42,7 @@ func FuzzLines(f *testing.F) {
 		if len(lines) != sent {
 			t.Errorf("got %d lines of %d", len(lines), sent)
 		}
-		for _, answer := range []lineAnswerer{r.answering(r.guardedAdd, nil, false), r.answering(r.guardedSee, r.f.Peek, true), r.importLines} {
+		for _, answer := range []lineAnswerer{r.web.answering(r.guardedAdd, nil, false), r.web.answering(r.guardedSee, r.f.Peek, true), r.web.importLines} {
 			var out bytes.Buffer
 			answer(t.Context(), lines, &out)
 			n := 0
@@ -79,7 +79,7 @@ func FuzzItem(f *testing.F) {
 		if acks[0].Status != frontierpb.AckMessage_OK {
 			return
 		}
-		if _, err := r.GetURLStatus(t.Context(), &frontierpb.URLStatusRequest{Url: info.Url, Key: info.Key, CrawlID: info.CrawlID}); err != nil {
+		if _, err := r.rpc.GetURLStatus(t.Context(), &frontierpb.URLStatusRequest{Url: info.Url, Key: info.Key, CrawlID: info.CrawlID}); err != nil {
 			t.Errorf("%q was OK and is not found: %v", info.Url, err)
 		}
 	})

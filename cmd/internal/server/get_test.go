@@ -28,7 +28,7 @@ func fill(t *testing.T, r *running, hosts, n int) {
 		}
 	}
 	var ack pb.BatchAck
-	if err := proto.Unmarshal(r.putBatches(t.Context(), []*putBatch{r.batchOf(b)})[0].data, &ack); err != nil || len(ack.Statuses) != hosts*n {
+	if err := proto.Unmarshal(r.rpc.putBatches(t.Context(), []*putBatch{r.batchOf(b)})[0].data, &ack); err != nil || len(ack.Statuses) != hosts*n {
 		t.Fatalf("got %d statuses, %v; want %d", len(ack.Statuses), err, hosts*n)
 	}
 }
@@ -140,7 +140,7 @@ func TestGetGivesBack(t *testing.T) {
 	r := start(t, canon.None(), Config{})
 	fill(t, r, 10, 1)
 	gone := &breaking{ctx: t.Context(), left: 4}
-	if err := r.GetURLs(&pb.GetParams{DelayRequestable: 3600}, gone); err == nil || len(gone.got) != 4 {
+	if err := r.rpc.GetURLs(&pb.GetParams{DelayRequestable: 3600}, gone); err == nil || len(gone.got) != 4 {
 		t.Errorf("got %d URLs, %v; want 4 and an error", len(gone.got), err)
 	}
 	if st, err := r.f.Stats(t.Context(), "*"); err != nil || st.InFlight != 4 {
@@ -219,7 +219,7 @@ func TestStatedThenDiscovered(t *testing.T) {
 				t.Errorf("%s: item %d: got %s; want %s", p, i, acks[i].Status, want)
 			}
 		}
-		if st, err := r.GetStats(t.Context(), &pb.QueueWithinCrawlParams{}); err != nil || st.Counts["completed"] != 2 {
+		if st, err := r.rpc.GetStats(t.Context(), &pb.QueueWithinCrawlParams{}); err != nil || st.Counts["completed"] != 2 {
 			t.Errorf("%s: got %v, %v; want 2 completed", p, st, err)
 		}
 	}

@@ -23,7 +23,7 @@ const (
 
 // GetURLs implements the call. One queue is never served to two callers: a
 // step of the store leases its URLs and starts its delay.
-func (s *Server) GetURLs(p *frontierpb.GetParams, stream frontierpb.URLFrontier_GetURLsServer) error {
+func (s *grpcAPI) GetURLs(p *frontierpb.GetParams, stream frontierpb.URLFrontier_GetURLsServer) error {
 	s.count.getCalls.Inc()
 	began := time.Now()
 	defer func() {
@@ -52,7 +52,7 @@ func (s *Server) GetURLs(p *frontierpb.GetParams, stream frontierpb.URLFrontier_
 
 // leaseAndSend is one step of GetURLs. It returns its leases, and reports whether it stopped at
 // its number of bytes.
-func (s *Server) leaseAndSend(stream frontierpb.URLFrontier_GetURLsServer, req frontier.LeaseRequest) (leases []*frontier.Lease, full bool, err error) {
+func (s *grpcAPI) leaseAndSend(stream frontierpb.URLFrontier_GetURLsServer, req frontier.LeaseRequest) (leases []*frontier.Lease, full bool, err error) {
 	ctx := stream.Context()
 	held, err := s.payForLeases(ctx, &req, sentCopies)
 	if err != nil {
@@ -97,7 +97,7 @@ func leaseRequest(p *frontierpb.GetParams) (req frontier.LeaseRequest, ok bool) 
 
 // leaseNow leases what there is: nothing while this daemon is paused. A write is refused on a
 // full disk, and a lease is one. Both may begin while the call waits for its turn.
-func (s *Server) leaseNow(ctx context.Context, req frontier.LeaseRequest) (leases []*frontier.Lease, next time.Time, err error) {
+func (s *service) leaseNow(ctx context.Context, req frontier.LeaseRequest) (leases []*frontier.Lease, next time.Time, err error) {
 	if err = s.rest(ctx); err != nil {
 		return nil, time.Time{}, err
 	}
@@ -113,7 +113,7 @@ func (s *Server) leaseNow(ctx context.Context, req frontier.LeaseRequest) (lease
 
 // sendLeases hands leases over, and drops their metadata when it is encoded. What could not be
 // sent is given back, so that it needn't wait for its lease to run out.
-func (s *Server) sendLeases(stream frontierpb.URLFrontier_GetURLsServer, leases []*frontier.Lease) error {
+func (s *grpcAPI) sendLeases(stream frontierpb.URLFrontier_GetURLsServer, leases []*frontier.Lease) error {
 	for first := 0; first < len(leases); first += encodeAtOnce {
 		some := leases[first:min(first+encodeAtOnce, len(leases))]
 		messages := encodeAll(len(some), 128, func(dst []byte, i int) []byte {
@@ -132,12 +132,12 @@ func (s *Server) sendLeases(stream frontierpb.URLFrontier_GetURLsServer, leases 
 }
 
 // countLeases counts URLs that are handed out, also for the rate of the token.
-func (s *Server) countLeases(ctx context.Context, n int) {
+func (s *service) countLeases(ctx context.Context, n int) {
 	s.count.getURLs.Add(float64(n))
 	s.rateOf(ctx).charge(n)
 }
 
-func (s *Server) release(leases []*frontier.Lease) {
+func (s *service) release(leases []*frontier.Lease) {
 	back := make([]frontier.Settlement, len(leases))
 	for i, l := range leases {
 		back[i] = frontier.Settlement{Lease: l, Outcome: frontier.Release}

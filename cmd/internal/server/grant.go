@@ -128,7 +128,7 @@ func (r *rate) keep(before *rate) *rate {
 }
 
 // rateOf returns the rate of a call now, nil if it has none.
-func (s *Server) rateOf(ctx context.Context) *rate {
+func (s *gate) rateOf(ctx context.Context) *rate {
 	c := callOf(ctx)
 	if s.tokens == nil || c == nil {
 		return nil
@@ -142,7 +142,7 @@ func (s *Server) rateOf(ctx context.Context) *rate {
 
 // rest blocks until the token of a call has paid its debt, or the server drains.
 // It must not be called within a turn, whose units others wait for.
-func (s *Server) rest(ctx context.Context) error {
+func (s *gate) rest(ctx context.Context) error {
 	for {
 		owed := s.rateOf(ctx).owed()
 		if owed == 0 || s.isDraining() {

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
@@ -30,8 +31,17 @@ const (
 	streamWindow, connWindow = 256 << 10, 1 << 20
 )
 
+// grpcAPI is the interface of URLFrontier.
+type grpcAPI struct {
+	frontierpb.UnimplementedURLFrontierServer
+	*service
+	health  *health.Server
+	keys    *keyring
+	working tally // calls that do something
+}
+
 // newGRPC makes the gRPC server with its services.
-func (s *Server) newGRPC() *grpc.Server {
+func (s *grpcAPI) newGRPC() *grpc.Server {
 	g := grpc.NewServer(append(s.grpcLimits(),
 		grpc.Creds(wireCredentials{s}),
 		grpc.InTapHandle(s.tap),
@@ -46,7 +56,7 @@ func (s *Server) newGRPC() *grpc.Server {
 	return g
 }
 
-func (s *Server) grpcLimits() []grpc.ServerOption {
+func (s *grpcAPI) grpcLimits() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ForceServerCodecV2(newCodec()),
 		grpc.MaxRecvMsgSize(s.cfg.MaxMessage),
@@ -71,7 +81,7 @@ func (s *Server) grpcLimits() []grpc.ServerOption {
 // refuses.
 type streamsOnly struct {
 	*grpc.Server
-	s *Server
+	s *grpcAPI
 }
 
 // RegisterService implements grpc.ServiceRegistrar.
@@ -84,7 +94,7 @@ func (r streamsOnly) RegisterService(d *grpc.ServiceDesc, impl any) {
 	r.Server.RegisterService(&streams, impl)
 }
 
-func (s *Server) asStream(m grpc.MethodDesc) grpc.StreamHandler {
+func (s *grpcAPI) asStream(m grpc.MethodDesc) grpc.StreamHandler {
 	inTurn := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 		ctx, _, end, err := s.turn(ctx, callUnits)
 		if err != nil {
@@ -110,7 +120,7 @@ func unknownCall(_ any, stream grpc.ServerStream) error {
 }
 
 // wireCredentials make a Wire of each connection, on TLS if there are certificates.
-type wireCredentials struct{ s *Server }
+type wireCredentials struct{ s *grpcAPI }
 
 // wireInfo is how calls find the Wire that carries them.
 type wireInfo struct {
@@ -152,7 +162,7 @@ func (c wireCredentials) Clone() credentials.TransportCredentials { return c }
 func (wireCredentials) OverrideServerName(string) error { return nil }
 
 // countCall counts known calls only, so that a client can't make up labels.
-func (s *Server) countCall(method string, err error) {
+func (s *grpcAPI) countCall(method string, err error) {
 	if _, ok := callScopes[method]; ok {
 		s.count.calls.WithLabelValues(path.Base(method), status.Code(err).String()).Inc()
 	}

@@ -15,7 +15,7 @@ import (
 
 // tap admits a call when its headers were read. It refuses none itself: gRPC would keep what
 // it has of a call that is refused here until the call's deadline. serveCall refuses it.
-func (s *Server) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
+func (s *grpcAPI) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
 	p, _ := peer.FromContext(ctx)
 	wire := p.AuthInfo.(wireInfo).wire // of wireCredentials
 	c := &call{method: info.FullMethodName, need: scopeOfCall(info.FullMethodName), cut: wire.Abort}
@@ -60,7 +60,7 @@ func header(md metadata.MD) string {
 const endGrace = time.Second
 
 // serveCall serves a call that was admitted, and refuses the others.
-func (s *Server) serveCall(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+func (s *grpcAPI) serveCall(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
 	c := callOf(stream.Context())
 	defer func() { c.done.Store(time.Now().UnixNano()) }()
 	defer func() { s.countCall(c.method, err) }()

@@ -23,7 +23,8 @@ import (
 // context without a call is refused when tokens are required. What the server does for itself,
 // it does with own.
 type guard struct {
-	own    *frontier.Frontier
+	own    *frontier.Frontier // nil in a Local that only reads
+	reader reader             // own, or the store of such a Local
 	tokens *tokens
 }
 
@@ -176,21 +177,21 @@ func (g *guard) Queue(ctx context.Context, crawl, queue string) (store.QueueInfo
 	if err := g.check(ctx, crawl); err != nil {
 		return store.QueueInfo{}, err
 	}
-	return g.own.Queue(ctx, crawl, queue)
+	return g.reader.Queue(ctx, crawl, queue)
 }
 
 func (g *guard) Queues(ctx context.Context, crawl, after string) iter.Seq2[store.QueueInfo, error] {
 	if err := g.check(ctx, crawl); err != nil {
 		return func(yield func(store.QueueInfo, error) bool) { yield(store.QueueInfo{}, err) }
 	}
-	return g.own.Queues(ctx, crawl, after)
+	return g.reader.Queues(ctx, crawl, after)
 }
 
 func (g *guard) Entries(ctx context.Context, crawl, queue string) iter.Seq2[frontier.Entry, error] {
 	if err := g.check(ctx, crawl); err != nil {
 		return func(yield func(frontier.Entry, error) bool) { yield(frontier.Entry{}, err) }
 	}
-	return g.own.Entries(ctx, crawl, queue)
+	return g.reader.Entries(ctx, crawl, queue)
 }
 
 // Stats counts a crawl, or with "*" all crawls that the token of the call lists.
@@ -203,10 +204,10 @@ func (g *guard) Stats(ctx context.Context, crawl string) (sum store.Stats, err e
 		if err := g.check(ctx, crawl); err != nil {
 			return sum, err
 		}
-		return g.own.Stats(ctx, crawl)
+		return g.reader.Stats(ctx, crawl)
 	}
 	for _, name := range have.crawls {
-		st, err := g.own.Stats(ctx, name)
+		st, err := g.reader.Stats(ctx, name)
 		if err != nil {
 			return sum, err
 		}
@@ -227,7 +228,7 @@ func (g *guard) Crawls(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, err := g.own.Crawls(ctx)
+	names, err := g.reader.Crawls(ctx)
 	return slices.DeleteFunc(names, func(name string) bool { return name == controlCrawl || !have.touches(name) }), err
 }
 
@@ -235,7 +236,7 @@ func (g *guard) Crawls(ctx context.Context) ([]string, error) {
 func (g *guard) Refusals(ctx context.Context) iter.Seq[frontier.Refusal] {
 	return func(yield func(frontier.Refusal) bool) {
 		have, err := g.grant(ctx)
-		if err != nil {
+		if err != nil || g.own == nil {
 			return
 		}
 		for r := range g.own.Refusals() {

@@ -15,16 +15,16 @@ const maxProbes = 64
 
 // healthRoutes are those that need no token and are never refused for load. They ask
 // nothing of the store. Every client that reaches the port may call them.
-func (s *Server) healthRoutes() []route {
+func (s *httpAPI) healthRoutes() []route {
 	return []route{
-		{"GET /healthz", Open, 0, 0, s.getHealth},
-		{"GET /readyz", Open, 0, 0, s.getReady},
+		{pattern: "GET /healthz", handler: s.getHealth, operation: operation{id: "health", summary: "The process is alive, and its store works.", answer: contents{"text/plain"}, is: "ok"}},
+		{pattern: "GET /readyz", handler: s.getReady, operation: operation{id: "ready", summary: "The server takes work.", answer: contents{"text/plain"}, is: "ready"}},
 	}
 }
 
 // newHealth makes the server of Config.HealthAddr, which has the health routes and
 // nothing else, in the clear: a probe has no client certificate.
-func (s *Server) newHealth() *http.Server {
+func (s *httpAPI) newHealth() *http.Server {
 	mux := http.NewServeMux()
 	for _, r := range s.healthRoutes() {
 		mux.HandleFunc(r.pattern, s.handled(r.pattern, r.handler))
@@ -65,7 +65,7 @@ func checkHealthAddress(address string) error {
 }
 
 // getHealth answers a liveness probe: only a new process can open a store that failed.
-func (s *Server) getHealth(w http.ResponseWriter, _ *http.Request) {
+func (s *httpAPI) getHealth(w http.ResponseWriter, _ *http.Request) {
 	if s.store.failure() != nil {
 		writeText(w, http.StatusServiceUnavailable, "store failed")
 		return
@@ -75,7 +75,7 @@ func (s *Server) getHealth(w http.ResponseWriter, _ *http.Request) {
 
 // getReady answers whether the server takes work: not while it drains, nor while the store fails.
 // On a full disk it stays ready, since reads work.
-func (s *Server) getReady(w http.ResponseWriter, _ *http.Request) {
+func (s *httpAPI) getReady(w http.ResponseWriter, _ *http.Request) {
 	if s.store.failure() != nil {
 		writeText(w, http.StatusServiceUnavailable, "store failed")
 		return

@@ -96,7 +96,7 @@ func TestProbesAskNothingOfTheStore(t *testing.T) {
 	before := st.asked.Load()
 	for range 100 {
 		w := httptest.NewRecorder()
-		if s.routes().ServeHTTP(w, httptest.NewRequest("GET", "/readyz", nil)); w.Code != http.StatusOK {
+		if s.web.routes().ServeHTTP(w, httptest.NewRequest("GET", "/readyz", nil)); w.Code != http.StatusOK {
 			t.Fatalf("got %d; want 200", w.Code)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+
+	"github.com/firstseen/firstseen/internal/wire"
 )
 
 const (
@@ -15,27 +17,14 @@ const (
 	samples     = 720 // an hour
 )
 
-// sample is the state of some counters at a time, for the curves of the
-// dashboard.
-type sample struct {
-	At        time.Time `json:"at"`
-	New       float64   `json:"new"`
-	Duplicate float64   `json:"duplicate"`
-	Refused   float64   `json:"refused"`
-	Leased    float64   `json:"leased"`
-	Completed float64   `json:"completed"`
-	Held      int64     `json:"held"`
-	InFlight  int64     `json:"in_flight"`
-}
-
 // history keeps the samples of the last hour, oldest first. Safe for
 // concurrent use.
 type history struct {
 	mu   sync.Mutex
-	ring []sample
+	ring []wire.Sample
 }
 
-func (h *history) add(s sample) {
+func (h *history) add(s wire.Sample) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.ring) == samples {
@@ -44,14 +33,14 @@ func (h *history) add(s sample) {
 	h.ring = append(h.ring, s)
 }
 
-func (h *history) list() []sample {
+func (h *history) list() []wire.Sample {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return append([]sample{}, h.ring...)
+	return append([]wire.Sample{}, h.ring...)
 }
 
 // record takes samples until ctx ends.
-func (s *Server) record(ctx context.Context) {
+func (s *metrics) record(ctx context.Context) {
 	tick := time.NewTicker(sampleEvery)
 	defer tick.Stop()
 	for {
@@ -64,9 +53,9 @@ func (s *Server) record(ctx context.Context) {
 	}
 }
 
-func (s *Server) sample(ctx context.Context) sample {
+func (s *metrics) sample(ctx context.Context) wire.Sample {
 	c := s.count
-	out := sample{At: time.Now(), New: value(c.fresh), Duplicate: value(c.duplicate), Refused: value(c.refused),
+	out := wire.Sample{At: time.Now(), New: value(c.fresh), Duplicate: value(c.duplicate), Refused: value(c.refused),
 		Leased: value(c.getURLs), Completed: value(c.putCompleted)}
 	if st, err := s.f.own.Stats(ctx, "*"); err == nil {
 		out.Held, out.InFlight = st.Held, st.InFlight
@@ -83,6 +72,6 @@ func value(c prometheus.Counter) float64 {
 }
 
 // getHistory answers the samples of the last hour and one of now.
-func (s *Server) getHistory(w http.ResponseWriter, r *http.Request) {
-	writeJSON(w, http.StatusOK, map[string]any{"samples": append(s.history.list(), s.sample(r.Context()))})
+func (s *httpAPI) getHistory(w http.ResponseWriter, r *http.Request) {
+	writeJSON(w, http.StatusOK, wire.History{Samples: append(s.history.list(), s.sample(r.Context()))})
 }

@@ -15,10 +15,22 @@ import (
 	"github.com/firstseen/firstseen/internal/wire"
 )
 
+// httpAPI is the HTTP interface.
+type httpAPI struct {
+	*metrics
+	tls       bool
+	exporting chan struct{} // has room for one export
+	handlers  tally         // of requests, that run
+}
+
+func newHTTPAPI(m *metrics, tls bool) *httpAPI {
+	return &httpAPI{metrics: m, tls: tls, exporting: make(chan struct{}, 1)}
+}
+
 // newHTTP makes the HTTP server. Headers must come soon and are bounded;
 // bodies are streamed, so that they have no time limit as a whole, and each
 // line of them is bounded instead.
-func (s *Server) newHTTP() *http.Server {
+func (s *httpAPI) newHTTP() *http.Server {
 	return &http.Server{
 		Handler:           s.routes(),
 		ReadHeaderTimeout: s.cfg.HandshakeTimeout,
@@ -31,54 +43,103 @@ func (s *Server) newHTTP() *http.Server {
 	}
 }
 
-// route is a part of the interface that openapi.json describes.
+// route is a part of the interface: how it is served, and what openapi.json says of it.
 type route struct {
 	pattern string
 	need    Scope
 	holds   int64 // bytes that its answer may take, 0 where the handler counts
 	work    int   // units of a turn around its handler, 0 where the handler has turns of its own
 	handler http.HandlerFunc
+	operation
 }
 
+// operation describes a route in openapi.json, which "go generate" makes of all of them.
+type operation struct {
+	id, summary, more string
+	query             any    // a struct whose fields have the tag query
+	body, answer      any    // a value of the type of the JSON, or contents
+	is                string // what the answer is
+	missing, conflict string // what 404 and 409 mean, where they are answered
+	header, headerIs  string // of the answer
+}
+
+// contents is a body or an answer of another kind than JSON: its content types.
+type contents []string
+
+var jsonLines, anyLines = contents{"application/x-ndjson"}, contents{"application/x-ndjson", "text/plain"}
+
+//go:generate go test -run TestOpenAPIFresh$ . -args -generate
+
 // described are the routes that openapi.json describes, but for health.
-func (s *Server) described() []route {
+func (s *httpAPI) described() []route {
+	const (
+		lines                          = "Each line of the body is a URLLine, each of the answer a VerdictLine. Lines are committed together as they arrive. A line that cannot be read is refused, and those after it are answered all the same: code too-long for one longer than 272 KiB, code json for one that is not JSON, not UTF-8, or has half of a surrogate pair. A last answer with the verdict failed and the code body says that the body ended early."
+		over                           = "The lease is over, or the crawl is of another kind."
+		noYield, noCaptures, noBackups = "The daemon does not look for traps by yield.", "This daemon keeps no captures.", "The daemon has no directory for backups"
+	)
 	return []route{
-		{"POST /v1/urls", Write, 0, 0, s.postURLs},
-		{"POST /v1/seen", Write, 0, 0, s.postSeen},
-		{"POST /v1/import", Write, 0, 0, s.postImport},
-		{"POST /v1/lease", Write, 0, 0, s.postLease},
-		{"POST /v1/done", Write, 0, 0, s.postDone},
-		{"POST /v1/redirect", Write, 0, 0, s.postRedirect},
-		{"POST /v1/queue", Write, 0, 0, s.postQueue},
-		{"POST /v1/pause", Admin, 0, 0, s.postPause},
-		{"POST /v1/forget", Admin, 0, 0, s.postForget},
-		{"POST /v1/crawl", Admin, 0, 0, s.postCrawl},
-		{"POST /v1/traps", Admin, 0, 0, s.postTraps},
-		{"GET /v1/traps", Read, 1 << 20, callUnits, s.getTraps},
-		{"POST /v1/backup", Admin, 0, 0, s.postBackup},
-		{"GET /v1/export", Admin, 2 << 20, callUnits, s.getExport},
-		{"GET /v1/backup", Read, 1 << 20, callUnits, s.getBackup},
-		{"GET /v1/explain", Read, 256 << 10, callUnits, s.getExplain},
-		{"GET /v1/stats", Read, 256 << 10, callUnits, s.getStats},
-		{"GET /v1/history", Read, 256 << 10, callUnits, s.getHistory},
-		{"GET /v1/queues", Read, 4 << 20, callUnits, s.getQueues},
-		{"GET /v1/captures", Read, 64 << 10, callUnits, s.getCaptures},
-		{"GET /v1/audit", Read, 1 << 20, 0, s.getAudit},
-		{"POST /v1/audit", Write, 1 << 20, 0, s.postAudit},
-		{"GET /metrics", Read, 256 << 10, callUnits, promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}).ServeHTTP},
+		{"POST /v1/urls", Write, 0, 0, s.postURLs, operation{id: "putURLs", summary: "Offer URLs, one JSON object a line; each gets a line, in order.", more: lines,
+			query: wire.OfferQuery{}, body: anyLines, answer: jsonLines, is: "A VerdictLine for each line."}},
+		{"POST /v1/seen", Write, 0, 0, s.postSeen, operation{id: "seeURLs", summary: "Record URLs as seen without queueing them, one JSON object a line; each gets a line, in order.", more: lines,
+			query: wire.OfferQuery{}, body: anyLines, answer: jsonLines, is: "A VerdictLine for each line."}},
+		{"POST /v1/import", Write, 0, 0, s.postImport, operation{id: "import", summary: "Put what URLFrontier's DumpURLs wrote, or any URLItem in the JSON form of Protocol Buffers, one a line.",
+			more: "Each line gets an ImportLine, in order. Known URLs keep their date, and completed ones stay completed. A line that cannot be read or is too long is SKIPPED, with an error.",
+			body: anyLines, answer: jsonLines, is: "An ImportLine for each line."}},
+		{"POST /v1/lease", Write, 0, 0, s.postLease, operation{id: "lease", summary: "Lease URLs that may be fetched now; waits for them if asked to.",
+			body: wire.LeaseRequest{}, answer: wire.Leases{}, is: "The leases, maybe none."}},
+		{"POST /v1/done", Write, 0, 0, s.postDone, operation{id: "done", summary: "Report the results of leases.",
+			body: wire.Done{}, answer: wire.Answers{}, is: "An answer for each lease, in order.", conflict: over}},
+		{"POST /v1/redirect", Write, 0, 0, s.postRedirect, operation{id: "redirect", summary: "Report that a leased URL redirects. The answer says whether the target is the page itself, to be fetched now, or a link like any other.",
+			body: wire.RedirectRequest{}, answer: wire.Redirection{}, is: "What to do.", missing: "The URL isn't known.", conflict: "The lease is over."}},
+		{"POST /v1/queue", Write, 0, 0, s.postQueue, operation{id: "configureQueue", summary: "Delay, bound, limit, pause or block a queue, also one that holds nothing yet. limit and paused need scope admin.",
+			body: wire.QueueSettings{}, answer: struct{}{}, is: "Done.", conflict: over}},
+		{"POST /v1/pause", Admin, 0, 0, s.postPause, operation{id: "pause", summary: "Pause or resume all queues of all crawls. Scope admin.",
+			body: wire.Pause{}, answer: wire.Pause{}, is: "All queues are in this state, durably.", conflict: over}},
+		{"POST /v1/forget", Admin, 0, 0, s.postForget, operation{id: "forget", summary: "Make URLs new again: some URLs, a queue, those first seen before a time, or a whole crawl. Leases on them end. Scope admin.",
+			body: wire.ForgetRequest{}, answer: wire.Forgotten{}, is: "Done.", conflict: over}},
+		{"POST /v1/crawl", Admin, 0, 0, s.postCrawl, operation{id: "chooseProfile", summary: "Choose how the keys of a crawl are made, before its first URL and permanently. Scope admin.",
+			body: wire.CrawlProfile{}, answer: wire.CrawlProfile{}, is: "The crawl, and the profile it has.", conflict: "The crawl has URLs, or a profile of its own."}},
+		{"POST /v1/traps", Admin, 0, 0, s.postTraps, operation{id: "liftTrap", summary: "Keep a path template from being lowered, or end that. Until the daemon ends. Scope admin.",
+			body: wire.LiftRequest{}, answer: wire.Trap{}, is: "The template as it is now.", missing: "No such template.", conflict: noYield}},
+		{"GET /v1/traps", Read, 1 << 20, callUnits, s.getTraps, operation{id: "traps", summary: "The path templates whose fetches bring known content, and those that an operator lifted.",
+			answer: wire.Traps{}, is: "The templates, by name.", conflict: noYield}},
+		{"POST /v1/backup", Admin, 0, 0, s.postBackup, operation{id: "backUp", summary: "Back up the store into the directory of --backup-dir. What was acknowledged before the request is in the backup. The answer comes when it is complete; the end of the request ends it. Scope admin.",
+			body: wire.BackupRequest{}, answer: wire.Backup{}, is: "The backup, complete and on disk.", conflict: noBackups + ", another backup is being made, or there is one of that name."}},
+		{"GET /v1/export", Admin, 2 << 20, callUnits, s.getExport, operation{id: "exportCrawl", summary: "Write a crawl as a crawl file: settings of its queues, URLs whose text is kept, and every key, for firstseen copy. Scope admin.",
+			more:  "The file has changes during the export in part: pause for an exact one. One export is written at a time. An answer that broke off is not whole: the file ends with a count.",
+			query: wire.ExportQuery{}, answer: contents{"application/octet-stream"}, is: "A crawl file or a key file.", missing: "There is no such crawl.", conflict: "Another export is being written.",
+			header: ExportHeader, headerIs: "Which crawl it is, and how its keys are made: JSON, with percent escapes."}},
+		{"GET /v1/backup", Read, 1 << 20, callUnits, s.getBackup, operation{id: "backups", summary: "List the backups.",
+			answer: wire.Backups{}, is: "The backups, the oldest first.", conflict: noBackups + "."}},
+		{"GET /v1/explain", Read, 256 << 10, callUnits, s.getExplain, operation{id: "explain", summary: "How a URL is read, by which rules, and what is known of it.",
+			query: wire.ExplainQuery{}, answer: wire.Explanation{}, is: "The explanation; of a refused URL, why."}},
+		{"GET /v1/stats", Read, 256 << 10, callUnits, s.getStats, operation{id: "stats", summary: "Exact counts, and the counters of /metrics.",
+			query: wire.StatsQuery{}, answer: wire.Stats{}, is: "The counts."}},
+		{"GET /v1/history", Read, 256 << 10, callUnits, s.getHistory, operation{id: "history", summary: "Samples of the last hour, oldest first, and one of now.",
+			answer: wire.History{}, is: "The samples."}},
+		{"GET /v1/queues", Read, 4 << 20, callUnits, s.getQueues, operation{id: "queues", summary: "Queues in order of name, or those with most waiting URLs first.",
+			query: wire.QueuesQuery{}, answer: wire.Queues{}, is: "A page."}},
+		{"GET /v1/captures", Read, 64 << 10, callUnits, s.getCaptures, operation{id: "captures", summary: "The results of fetches that are kept, for audit and learn.",
+			answer: contents{"text/x-cdxj"}, is: "CDXJ, a line for each fetch kept.", conflict: noCaptures}},
+		{"GET /v1/audit", Read, 1 << 20, 0, s.getAudit, operation{id: "audit", summary: "The last judgement of the rules by content; the first is made when asked for.",
+			answer: judgement{}, is: "What was found.", conflict: noCaptures}},
+		{"POST /v1/audit", Write, 1 << 20, 0, s.postAudit, operation{id: "auditNow", summary: "Judge the rules by the fetches that are kept now.",
+			answer: judgement{}, is: "What was found.", conflict: noCaptures}},
+		{"GET /metrics", Read, 256 << 10, callUnits, promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}).ServeHTTP, operation{id: "metrics", summary: "Prometheus metrics.",
+			answer: contents{"text/plain"}, is: "Text format."}},
 	}
 }
 
 // pages are the routes that anybody may read.
 func pages() []route {
 	return []route{
-		{"GET /openapi.json", Open, 0, 0, getOpenAPI},
-		{"GET /{$}", Open, 0, 0, dashboard.Handler().ServeHTTP},
-		{"GET /dashboard/", Open, 0, 0, http.StripPrefix("/dashboard", dashboard.Handler()).ServeHTTP},
+		{pattern: "GET /openapi.json", handler: getOpenAPI},
+		{pattern: "GET /{$}", handler: dashboard.Handler().ServeHTTP},
+		{pattern: "GET /dashboard/", handler: http.StripPrefix("/dashboard", dashboard.Handler()).ServeHTTP},
 	}
 }
 
-func (s *Server) routes() http.Handler {
+func (s *httpAPI) routes() http.Handler {
 	mux := http.NewServeMux()
 	all := append(s.described(), pages()...)
 	for _, r := range all {

@@ -105,6 +105,7 @@ func settle(v any) {
 	switch v := v.(type) {
 	case map[string]any:
 		delete(v, "counters")
+		delete(v, "unicode")
 		for name, field := range v {
 			if text, ok := field.(string); ok && name == "token" {
 				v[name] = "N"

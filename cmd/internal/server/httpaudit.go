@@ -49,8 +49,8 @@ var (
 
 // tellFetch sets the redirect target of a known URL from its metadata, and, if fetches are
 // kept, their results.
-func (s *Server) tellFetch(k *frontier.Known) {
-	wanted := s.judge.sample != nil || s.declared() != nil || s.cfg.Yield != nil
+func (s *service) tellFetch(k *frontier.Known) {
+	wanted := s.cfg.Captures != nil || s.declared() != nil || s.cfg.Yield != nil
 	if !wanted && !bytes.Contains(k.Meta, []byte("redir")) || !isMetadata(k.Meta) {
 		return
 	}
@@ -74,7 +74,7 @@ func (s *Server) tellFetch(k *frontier.Known) {
 }
 
 // declared counts the rules that trusted hosts declared; nil if no host is trusted.
-func (s *Server) declared() *trust.Stats {
+func (s *service) declared() *trust.Stats {
 	if s.cfg.Declared == nil {
 		return nil
 	}
@@ -99,7 +99,7 @@ func firstValue(info *frontierpb.URLInfo, names []string) string {
 }
 
 // getAudit answers with the last judgement, and makes one if there is none.
-func (s *Server) getAudit(w http.ResponseWriter, r *http.Request) {
+func (s *httpAPI) getAudit(w http.ResponseWriter, r *http.Request) {
 	if j := s.judge.last.Load(); j != nil {
 		writeJSON(w, http.StatusOK, j)
 		return
@@ -108,7 +108,7 @@ func (s *Server) getAudit(w http.ResponseWriter, r *http.Request) {
 }
 
 // postAudit judges now.
-func (s *Server) postAudit(w http.ResponseWriter, r *http.Request) {
+func (s *httpAPI) postAudit(w http.ResponseWriter, r *http.Request) {
 	j, err := s.judgeNext(r.Context(), s.judgeInTurn)
 	if errors.Is(err, errNoCaptures) {
 		s.writeNoCaptures(w)
@@ -122,7 +122,7 @@ func (s *Server) postAudit(w http.ResponseWriter, r *http.Request) {
 }
 
 // writeNoCaptures answers that there is nothing to judge by, and why.
-func (s *Server) writeNoCaptures(w http.ResponseWriter) {
+func (s *httpAPI) writeNoCaptures(w http.ResponseWriter) {
 	if err := s.cfg.CapturesError; err != nil {
 		writeError(w, http.StatusServiceUnavailable, "unavailable", "cannot judge; "+err.Error())
 		return
@@ -131,7 +131,7 @@ func (s *Server) writeNoCaptures(w http.ResponseWriter) {
 }
 
 // getCaptures writes the captures as CDXJ, which audit and learn read.
-func (s *Server) getCaptures(w http.ResponseWriter, _ *http.Request) {
+func (s *httpAPI) getCaptures(w http.ResponseWriter, _ *http.Request) {
 	if s.judge.sample == nil {
 		s.writeNoCaptures(w)
 		return

@@ -1,30 +1,16 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/firstseen/firstseen/cmd/internal/backup"
+	"github.com/firstseen/firstseen/internal/wire"
 )
 
-// backupBody is the body of POST /v1/backup. The answer is a backup.Info.
-type backupBody struct {
-	Name string `json:"name,omitempty"` // the default is the time
-	Keep int    `json:"keep,omitempty"` // the latest backups that stay; 0 for all
-}
-
-// backupsAnswer is the answer of GET /v1/backup.
-type backupsAnswer struct {
-	Backups []backup.Info `json:"backups"` // the oldest first
-}
-
-func (s *Server) postBackup(w http.ResponseWriter, r *http.Request) {
-	body, ok := readJSON[backupBody](s, w, r)
+func (s *httpAPI) postBackup(w http.ResponseWriter, r *http.Request) {
+	body, ok := readJSON[wire.BackupRequest](s, w, r)
 	if !ok || !s.hasBackups(w) {
 		return
 	}
@@ -54,7 +40,7 @@ func (s *Server) postBackup(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *Server) getBackup(w http.ResponseWriter, _ *http.Request) {
+func (s *httpAPI) getBackup(w http.ResponseWriter, _ *http.Request) {
 	if !s.hasBackups(w) {
 		return
 	}
@@ -63,52 +49,15 @@ func (s *Server) getBackup(w http.ResponseWriter, _ *http.Request) {
 		s.writeFault(w, "list backups", err)
 		return
 	}
-	writeJSON(w, http.StatusOK, backupsAnswer{all})
+	writeJSON(w, http.StatusOK, wire.Backups{Backups: all})
 }
 
 // hasBackups answers a request that needs a directory of backups, if there is none.
-func (s *Server) hasBackups(w http.ResponseWriter) bool {
+func (s *httpAPI) hasBackups(w http.ResponseWriter) bool {
 	if s.cfg.Backups != nil {
 		return true
 	}
 	writeError(w, http.StatusConflict, "no-backups", "cannot back up: the daemon has no directory for backups; start it with --backup-dir. "+
 		"A store in Redis is backed up by the means of Redis, or crawl by crawl with firstseen copy --to-file")
 	return false
-}
-
-// backupMetrics are the metrics of backups.
-type backupMetrics struct {
-	last, seconds, bytes prometheus.Gauge
-	failed               prometheus.Counter
-}
-
-// newBackupMetrics makes the metrics. They are served if there is a directory for backups; the
-// last backup may be of an earlier process.
-func (s *Server) newBackupMetrics(ctx context.Context) *backupMetrics {
-	gauge := func(name, help string) prometheus.Gauge {
-		return prometheus.NewGauge(prometheus.GaugeOpts{Name: "firstseen_backup_" + name, Help: help})
-	}
-	m := &backupMetrics{
-		last:    gauge("time_seconds", "Time at which the latest backup began, in seconds since 1970; 0 if there is none."),
-		seconds: gauge("duration_seconds", "Seconds that the latest backup took."),
-		bytes:   gauge("bytes", "Bytes of the latest backup, with the files that it shares with others."),
-		failed:  prometheus.NewCounter(prometheus.CounterOpts{Name: "firstseen_backup_failures_total", Help: "Backups that failed."}),
-	}
-	if s.cfg.Backups == nil {
-		return m
-	}
-	s.registry.MustRegister(m.last, m.seconds, m.bytes, m.failed)
-	all, err := s.cfg.Backups.List()
-	if err != nil {
-		s.log.ErrorContext(ctx, "cannot list backups", "error", err)
-	} else if len(all) > 0 {
-		m.made(&all[len(all)-1])
-	}
-	return m
-}
-
-func (m *backupMetrics) made(b *backup.Info) {
-	m.last.Set(float64(b.Created.UnixNano()) / float64(time.Second))
-	m.seconds.Set(b.Seconds)
-	m.bytes.Set(float64(b.Bytes))
 }

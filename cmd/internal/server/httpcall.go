@@ -26,7 +26,7 @@ func withConn(ctx context.Context, conn net.Conn) context.Context {
 }
 
 // admitted serves requests that are admitted, and refuses the others.
-func (s *Server) admitted(r route) http.HandlerFunc {
+func (s *httpAPI) admitted(r route) http.HandlerFunc {
 	r.handler = s.withSteeringLog(r)
 	handler := s.handled(r.pattern, withQuery(r))
 	return func(w http.ResponseWriter, req *http.Request) {

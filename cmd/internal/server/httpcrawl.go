@@ -7,18 +7,12 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/internal/fault"
+	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 )
 
-// crawlBody is the body of POST /v1/crawl, and its answer: the profile that
-// makes the keys of a crawl, chosen before its first URL and permanent.
-type crawlBody struct {
-	Crawl   string `json:"crawl"`
-	Profile string `json:"profile"`
-}
-
-func (s *Server) postCrawl(w http.ResponseWriter, r *http.Request) {
-	body, ok := readJSON[crawlBody](s, w, r)
+func (s *httpAPI) postCrawl(w http.ResponseWriter, r *http.Request) {
+	body, ok := readJSON[wire.CrawlProfile](s, w, r)
 	if !ok {
 		return
 	}
@@ -36,5 +30,5 @@ func (s *Server) postCrawl(w http.ResponseWriter, r *http.Request) {
 		s.writeFault(w, "choose a profile", err)
 		return
 	}
-	writeJSON(w, http.StatusOK, crawlBody{crawl, s.f.Profile(crawl).String()})
+	writeJSON(w, http.StatusOK, wire.CrawlProfile{Crawl: crawl, Profile: s.f.Profile(crawl).String()})
 }

@@ -55,7 +55,7 @@ func settlementOf(d *wire.DoneLease) (frontier.Settlement, error) {
 	return frontier.Settlement{Lease: l, Outcome: outcome, At: d.At, BlockQueue: d.BlockQueueUntil, Meta: d.Meta, Priority: d.Priority, Fetched: fetched}, nil
 }
 
-func (s *Server) postDone(w http.ResponseWriter, r *http.Request) {
+func (s *httpAPI) postDone(w http.ResponseWriter, r *http.Request) {
 	if answer, ok := s.settleBody(w, r); ok {
 		writeJSON(w, http.StatusOK, answer)
 	}
@@ -64,7 +64,7 @@ func (s *Server) postDone(w http.ResponseWriter, r *http.Request) {
 // settleBody settles what a body says, unless it answers with an error. What the
 // body held is given back before the answer is written, which a client may be slow
 // to read.
-func (s *Server) settleBody(w http.ResponseWriter, r *http.Request) (out wire.Answers, ok bool) {
+func (s *httpAPI) settleBody(w http.ResponseWriter, r *http.Request) (out wire.Answers, ok bool) {
 	body, held, ok := readHeld[wire.Done](s, w, r)
 	defer held.done()
 	if !ok {
@@ -85,7 +85,7 @@ func (s *Server) settleBody(w http.ResponseWriter, r *http.Request) (out wire.An
 			return out, false
 		}
 	}
-	answers, err := inTurns(r.Context(), s, settlements, s.guardedSettle)
+	answers, err := inTurns(r.Context(), s.gate, settlements, s.guardedSettle)
 	if err != nil {
 		s.writeFault(w, "settle", err)
 		return out, false
@@ -100,14 +100,14 @@ func (s *Server) settleBody(w http.ResponseWriter, r *http.Request) (out wire.An
 }
 
 // guardedSettle settles where the disk has room.
-func (s *Server) guardedSettle(ctx context.Context, settlements []frontier.Settlement) ([]frontier.Settled, error) {
+func (s *service) guardedSettle(ctx context.Context, settlements []frontier.Settlement) ([]frontier.Settled, error) {
 	if err := s.roomFor(len(settlements)); err != nil {
 		return nil, err
 	}
 	return s.f.Settle(ctx, settlements)
 }
 
-func (s *Server) countSettled(outcome frontier.Outcome, a frontier.Settled) {
+func (s *service) countSettled(outcome frontier.Outcome, a frontier.Settled) {
 	label := outcomeLabels[outcome]
 	switch {
 	case a == frontier.Stale:

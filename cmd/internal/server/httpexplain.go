@@ -17,7 +17,7 @@ var stateNames = map[store.State]string{
 
 // getExplain answers how a URL is canonicalized, and what the store has of it. The answer to a
 // refused URL is a wire.Explanation as well.
-func (s *Server) getExplain(w http.ResponseWriter, r *http.Request) {
+func (s *httpAPI) getExplain(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	u := frontier.Link{URL: q.Get("url"), Crawl: crawlName(q.Get("crawl")), Queue: q.Get("queue"), Discriminator: q.Get("discriminator")}
 	if u.URL == "" {
@@ -47,7 +47,7 @@ func (s *Server) getExplain(w http.ResponseWriter, r *http.Request) {
 }
 
 // explain returns how a URL is canonicalized, given the results of Lookup.
-func (s *Server) explain(u frontier.Link, is *frontier.Entry, err error) wire.Explanation {
+func (s *httpAPI) explain(u frontier.Link, is *frontier.Entry, err error) wire.Explanation {
 	p := s.profileOf(u.Crawl)
 	e := wire.Explanation{Input: u.URL, Canonical: is.Canonical, Queue: is.Queue, Profile: p.String(), Changes: []wire.Change{}}
 	if is.Reason != "" {
@@ -73,7 +73,7 @@ func (s *Server) explain(u frontier.Link, is *frontier.Entry, err error) wire.Ex
 }
 
 // profileOf is the profile that makes the keys of a crawl.
-func (s *Server) profileOf(crawl string) *canon.Profile {
+func (s *service) profileOf(crawl string) *canon.Profile {
 	if p := s.f.Profile(crawl); p.Name() != s.f.Profile("*").Name() {
 		return p
 	}

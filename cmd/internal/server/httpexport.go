@@ -26,7 +26,7 @@ const ExportHeader = "Firstseen-Crawl"
 
 // getExport writes a crawl as a crawl file, or its keys as a key file. Only one export is written
 // at a time, because it reads the whole crawl and has a temporary file.
-func (s *Server) getExport(w http.ResponseWriter, r *http.Request) {
+func (s *httpAPI) getExport(w http.ResponseWriter, r *http.Request) {
 	st := s.cfg.Exports
 	if st == nil {
 		writeError(w, http.StatusConflict, "no-exports", "cannot export: the daemon has no store to export from")
@@ -70,7 +70,7 @@ func (s *Server) getExport(w http.ResponseWriter, r *http.Request) {
 }
 
 // export writes until it is complete, or the server drains.
-func (s *Server) export(ctx context.Context, w io.Writer, from frontier.StoredCrawl, keysAlone bool) error {
+func (s *httpAPI) export(ctx context.Context, w io.Writer, from frontier.StoredCrawl, keysAlone bool) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	ended := make(chan struct{})

@@ -45,7 +45,7 @@ var faultCode = map[int]string{
 
 // writeFault answers with an error of the frontier, and logs it unless the client
 // caused it.
-func (s *Server) writeFault(w http.ResponseWriter, what string, err error) {
+func (s *httpAPI) writeFault(w http.ResponseWriter, what string, err error) {
 	if errors.Is(err, errBusy) {
 		writeError(w, http.StatusTooManyRequests, "busy", status.Convert(err).Message())
 		return
@@ -87,7 +87,7 @@ func shortest(v any) (what, element string) {
 }
 
 // readJSON reads a body that is one JSON value of T and nothing else.
-func readJSON[T any](s *Server, w http.ResponseWriter, r *http.Request) (v T, ok bool) {
+func readJSON[T any](s *httpAPI, w http.ResponseWriter, r *http.Request) (v T, ok bool) {
 	v, held, ok := readHeld[T](s, w, r)
 	held.done()
 	return v, ok
@@ -95,7 +95,7 @@ func readJSON[T any](s *Server, w http.ResponseWriter, r *http.Request) (v T, ok
 
 // readHeld is readJSON for a body that stays in memory. What it holds is the caller's to
 // give back, whatever it returns.
-func readHeld[T any](s *Server, w http.ResponseWriter, r *http.Request) (v T, held *holding, ok bool) {
+func readHeld[T any](s *httpAPI, w http.ResponseWriter, r *http.Request) (v T, held *holding, ok bool) {
 	held = &holding{budget: s.inHand(r.Context())}
 	raw := &holding{budget: s.received(r.Context())}
 	defer raw.done()
@@ -125,7 +125,7 @@ func readHeld[T any](s *Server, w http.ResponseWriter, r *http.Request) (v T, he
 // readBody reads a body. One that isn't small is charged before it is received. From then
 // on it may take a minute; net/http lifts the limit at the end of the body, so that it ends
 // no request that waits for a lease.
-func (s *Server) readBody(w http.ResponseWriter, r *http.Request, held *holding) ([]byte, error) {
+func (s *httpAPI) readBody(w http.ResponseWriter, r *http.Request, held *holding) ([]byte, error) {
 	deadline := func() { _ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(lineTimeout)) }
 	body := http.MaxBytesReader(w, r.Body, int64(s.cfg.MaxMessage))
 	deadline()
@@ -156,6 +156,9 @@ func decodeJSON(body []byte, v any) error {
 	}
 	if err := logs.CheckJSON(body); err != nil {
 		return fmt.Errorf("cannot read body; %w; send a URL that is not UTF-8 as url_bytes or target_bytes, in base64", err)
+	}
+	if bytes.Equal(bytes.TrimSpace(body), []byte("null")) {
+		return errors.New("cannot read body; got a JSON null; want an object")
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()

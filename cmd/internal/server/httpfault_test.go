@@ -37,7 +37,7 @@ func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
 
 // ask sends a request to a handler that waits for wait after it has read its
 // body, and returns the first line of the answer.
-func ask(t *testing.T, s *Server, wait time.Duration, request string) string {
+func ask(t *testing.T, s *httpAPI, wait time.Duration, request string) string {
 	t.Helper()
 	client, server := net.Pipe()
 	l := &oneConn{make(chan net.Conn, 1), make(chan struct{})}
@@ -73,7 +73,7 @@ func TestBodyDeadline(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &Server{cfg: Config{MaxMessage: 1 << 10}, admission: newAdmission(Config{MaxInHand: 1 << 10})}
+				s := newHTTPAPI(newMetrics(newService(Config{MaxMessage: 1 << 10, MaxInHand: 1 << 10}, guard{})), false)
 				began := time.Now()
 				got := ask(t, s, 2*lineTimeout, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n"+c.body)
 				if got != c.want || time.Since(began) < lineTimeout {
@@ -178,7 +178,7 @@ func TestAnswerHoldsNothing(t *testing.T) {
 			t.Errorf("got %d bytes held while the answer is written; want those of the answer", n)
 		}
 	}}
-	r.postDone(w, httptest.NewRequest("POST", "/v1/done", strings.NewReader(body)))
+	r.web.postDone(w, httptest.NewRequest("POST", "/v1/done", strings.NewReader(body)))
 	if !strings.HasPrefix(w.Body.String(), `{"answers":["stale"`) {
 		t.Errorf("got %.100s; want an answer for each lease", w.Body)
 	}

@@ -11,7 +11,7 @@ import (
 // handled counts a handler that runs, which drain waits for, and logs its panic: net/http would
 // write it to a log for the noise of strangers. The connection is closed then, so that the
 // client doesn't take half an answer for a whole one.
-func (s *Server) handled(pattern string, next http.HandlerFunc) http.HandlerFunc {
+func (s *httpAPI) handled(pattern string, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s.handlers.add(1)
 		defer s.handlers.add(-1)

@@ -38,7 +38,7 @@ func (l *logged) String() string {
 // TestHandlerPanics logs them as errors with the route, and breaks the answer off.
 func TestHandlerPanics(t *testing.T) {
 	var log logged
-	s := &Server{log: slog.New(slog.NewTextHandler(&log, nil))}
+	s := newHTTPAPI(newMetrics(newService(Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, guard{})), false)
 	web := httptest.NewUnstartedServer(s.handled("GET /v1/broken", func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "half") // is read
 		if r.URL.Path == "/abort" {
@@ -76,7 +76,7 @@ func TestServeWaitsForHandlers(t *testing.T) {
 		t.Fatal(err)
 	}
 	busy, release := make(chan struct{}), make(chan struct{})
-	s.http.Handler = s.handled("GET /", func(http.ResponseWriter, *http.Request) {
+	s.http.Handler = s.web.handled("GET /", func(http.ResponseWriter, *http.Request) {
 		close(busy)
 		<-release
 	})

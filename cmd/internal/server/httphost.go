@@ -12,8 +12,8 @@ import (
 // web page can point its own name at this daemon's address (DNS rebinding), and the
 // browser then lets the page read the answers. Tokens stop such a page, and so does
 // TLS, since no certificate has its name. Health is open to all.
-func (s *Server) guardHost(next http.Handler) http.Handler {
-	if s.tokens != nil || s.keys != nil {
+func (s *httpAPI) guardHost(next http.Handler) http.Handler {
+	if s.tokens != nil || s.tls {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -29,7 +29,7 @@ func (s *Server) guardHost(next http.Handler) http.Handler {
 
 // isOwnHost reports whether a Host header is an IP address, localhost, or a name of
 // Config.HTTPHosts. A page has no way to send one of the first two for its own name.
-func (s *Server) isOwnHost(header string) bool {
+func (s *httpAPI) isOwnHost(header string) bool {
 	host := hostName(header)
 	return net.ParseIP(host) != nil || host == "localhost" || strings.HasSuffix(host, ".localhost") ||
 		slices.ContainsFunc(s.cfg.HTTPHosts, func(own string) bool { return hostName(own) == host })

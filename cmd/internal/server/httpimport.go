@@ -8,30 +8,28 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/firstseen/firstseen/frontier/frontierpb"
 	"github.com/firstseen/firstseen/internal/wire"
 )
 
-// importLine is the answer to a line of POST /v1/import.
-type importLine struct {
-	ID     string      `json:"ID"`
-	Status string      `json:"status"` // OK, SKIPPED or FAIL
-	Error  *wire.Fault `json:"error,omitempty"`
-}
-
 // postImport puts items in the JSON form of Protocol Buffers, one a line: what
 // URLFrontier's DumpURLs writes.
-func (s *Server) postImport(w http.ResponseWriter, r *http.Request) {
+func (s *httpAPI) postImport(w http.ResponseWriter, r *http.Request) {
 	s.streamLines(w, r, s.importLines)
 }
 
-func (s *Server) importLines(ctx context.Context, lines []bodyLine, out *bytes.Buffer) {
+func (s *httpAPI) importLines(ctx context.Context, lines []bodyLine, out *bytes.Buffer) {
 	items := make([]*putItem, len(lines))
-	answers := make([]importLine, len(lines))
+	reader := &messageReader{s: s.service}
+	answers := make([]wire.ImportLine, len(lines))
 	for i := range lines {
-		m, fault := s.parseItem(&lines[i])
-		items[i], answers[i].Error = s.itemOf(m), fault
+		items[i] = &putItem{}
+		reader.raw, answers[i].Error = s.parseItem(&lines[i])
+		if err := reader.openItem(items[i]); err != nil { // not of what parseItem returns
+			items[i] = &putItem{}
+		}
 	}
 	for i, st := range s.putItems(ctx, items) {
 		answers[i].ID, answers[i].Status = items[i].id, st.String()
@@ -51,14 +49,18 @@ func protoError(err error) string {
 		`; want a URLItem such as {"discovered":{"info":{"url":"http://example.org/","key":"example.org"}}}`
 }
 
-// parseItem reads a line; one that can't be read is an empty item, which is SKIPPED.
-func (s *Server) parseItem(line *bodyLine) (*frontierpb.URLItem, *wire.Fault) {
+// parseItem returns the item of a line as a message; of one that can't be read an empty one, which is SKIPPED.
+func (s *httpAPI) parseItem(line *bodyLine) ([]byte, *wire.Fault) {
 	if fault := line.fault(s.maxLine(), "; a URLItem cannot have it: offer it to /v1/urls, as url_bytes in base64"); fault != nil {
-		return &frontierpb.URLItem{}, fault
+		return nil, fault
 	}
 	var m frontierpb.URLItem
 	if err := protojson.Unmarshal(line.text, &m); err != nil {
-		return &frontierpb.URLItem{}, &wire.Fault{Code: "json", Message: protoError(err)}
+		return nil, &wire.Fault{Code: "json", Message: protoError(err)}
 	}
-	return &m, nil
+	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(&m)
+	if err != nil {
+		return nil, &wire.Fault{Code: "json", Message: protoError(err)}
+	}
+	return raw, nil
 }

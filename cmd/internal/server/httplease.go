@@ -51,7 +51,7 @@ func leaseRequestOf(b *wire.LeaseRequest) (frontier.LeaseRequest, error) {
 	return req, nil
 }
 
-func (s *Server) postLease(w http.ResponseWriter, r *http.Request) {
+func (s *httpAPI) postLease(w http.ResponseWriter, r *http.Request) {
 	body, ok := readJSON[wire.LeaseRequest](s, w, r)
 	if !ok {
 		return
@@ -77,7 +77,7 @@ func (s *Server) postLease(w http.ResponseWriter, r *http.Request) {
 }
 
 // lease leases. What it holds is the caller's to give back, whatever it returns.
-func (s *Server) lease(ctx context.Context, b *wire.LeaseRequest, req frontier.LeaseRequest) (answer wire.Leases, held *holding, err error) {
+func (s *httpAPI) lease(ctx context.Context, b *wire.LeaseRequest, req frontier.LeaseRequest) (answer wire.Leases, held *holding, err error) {
 	if held, err = s.payForLeases(ctx, &req, jsonCopies); err != nil {
 		return answer, held, err
 	}
@@ -102,7 +102,7 @@ func (s *Server) lease(ctx context.Context, b *wire.LeaseRequest, req frontier.L
 
 // leaseLater waits for leases. The frontier leases for all calls that wait, without turns of
 // theirs. So the call has its turn afterwards, before its client can ask again.
-func (s *Server) leaseLater(ctx context.Context, b *wire.LeaseRequest, req frontier.LeaseRequest) (leases []*frontier.Lease, finished bool, held *holding, err error) {
+func (s *httpAPI) leaseLater(ctx context.Context, b *wire.LeaseRequest, req frontier.LeaseRequest) (leases []*frontier.Lease, finished bool, held *holding, err error) {
 	held = &holding{}
 	if err = s.admission.wait(callOf(ctx)); err != nil {
 		return nil, false, held, err
@@ -122,7 +122,7 @@ func (s *Server) leaseLater(ctx context.Context, b *wire.LeaseRequest, req front
 
 // leaseWait waits for the time of the request, until its client leaves or the server
 // drains. If the client has left, leaseWait releases the leases.
-func (s *Server) leaseWait(ctx context.Context, b *wire.LeaseRequest, req frontier.LeaseRequest) ([]*frontier.Lease, bool, error) {
+func (s *httpAPI) leaseWait(ctx context.Context, b *wire.LeaseRequest, req frontier.LeaseRequest) ([]*frontier.Lease, bool, error) {
 	limited, cancel := context.WithTimeout(ctx, max(seconds(b.WaitSeconds, s.cfg.MaxWait), time.Millisecond))
 	defer cancel()
 	waiting, cancel := withEnd(limited, s.draining)
@@ -147,7 +147,7 @@ func (s *Server) leaseWait(ctx context.Context, b *wire.LeaseRequest, req fronti
 
 // leaseUnpaused is the frontier's LeaseWait, but for the time that this daemon
 // alone is paused, which it waits for as well: a client would only ask again.
-func (s *Server) leaseUnpaused(ctx context.Context, req frontier.LeaseRequest, untilFinished bool) ([]*frontier.Lease, bool, error) {
+func (s *httpAPI) leaseUnpaused(ctx context.Context, req frontier.LeaseRequest, untilFinished bool) ([]*frontier.Lease, bool, error) {
 	for {
 		paused, changed := s.pausedHere.look()
 		if paused {

@@ -30,7 +30,7 @@ func TestLocalPauseWaits(t *testing.T) {
 				}
 				got := make(chan result, 1)
 				ask := func() {
-					a, _, err := s.lease(t.Context(), &wire.LeaseRequest{WaitSeconds: 30, Stay: true}, frontier.LeaseRequest{Crawl: "*", Max: 1, Lease: time.Hour})
+					a, _, err := s.web.lease(t.Context(), &wire.LeaseRequest{WaitSeconds: 30, Stay: true}, frontier.LeaseRequest{Crawl: "*", Max: 1, Lease: time.Hour})
 					got <- result{a, err}
 				}
 				go ask()

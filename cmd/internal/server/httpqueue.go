@@ -9,7 +9,7 @@ import (
 	"github.com/firstseen/firstseen/internal/wire"
 )
 
-func (s *Server) postQueue(w http.ResponseWriter, r *http.Request) {
+func (s *httpAPI) postQueue(w http.ResponseWriter, r *http.Request) {
 	body, ok := readJSON[wire.QueueSettings](s, w, r)
 	if !ok {
 		return
@@ -38,7 +38,7 @@ func (s *Server) postQueue(w http.ResponseWriter, r *http.Request) {
 }
 
 // postPause pauses or resumes all queues.
-func (s *Server) postPause(w http.ResponseWriter, r *http.Request) {
+func (s *httpAPI) postPause(w http.ResponseWriter, r *http.Request) {
 	body, ok := readJSON[wire.Pause](s, w, r)
 	if !ok {
 		return

@@ -11,16 +11,17 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/queuestate"
+	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 )
 
 // TestQueueStates leases, blocks and pauses, and asks why no URL of the queue is handed out.
 func TestQueueStates(t *testing.T) {
 	s := start(t, canon.Qiita(), Config{Queues: queuestate.Defaults{MaxInFlight: 1}})
-	ask := func(query string) queueAnswer {
+	ask := func(query string) wire.Queue {
 		t.Helper()
 		_, body, _ := strings.Cut(s.request(t, "GET", "/v1/queues?"+query, ""), "\n")
-		var a queuesAnswer
+		var a wire.Queues
 		if err := json.Unmarshal([]byte(body), &a); err != nil || len(a.Queues) != 1 || !slices.Contains(queuestate.Names, a.Queues[0].State) {
 			t.Fatalf("got %s, %v; want one queue in a state", body, err)
 		}
@@ -83,7 +84,7 @@ func TestQueuesByWaiting(t *testing.T) {
 		{oneToken, "crawl=*", "one/b.com one/c.org one/a.com"},
 	} {
 		_, body, _ := strings.Cut(s.requestWith(t, c.token, "GET", "/v1/queues?order=waiting&"+c.query, ""), "\n")
-		var a queuesAnswer
+		var a wire.Queues
 		if err := json.Unmarshal([]byte(body), &a); err != nil {
 			t.Fatalf("%s: %v\n%s", c.query, err, body)
 		}

@@ -12,7 +12,7 @@ import (
 
 // postRedirect answers whether the client must follow a redirect now, because its target is
 // a variant of the page itself, or whether the target was offered like a link.
-func (s *Server) postRedirect(w http.ResponseWriter, r *http.Request) {
+func (s *httpAPI) postRedirect(w http.ResponseWriter, r *http.Request) {
 	body, ok := readJSON[wire.RedirectRequest](s, w, r)
 	if !ok {
 		return
@@ -56,7 +56,7 @@ func (s *Server) postRedirect(w http.ResponseWriter, r *http.Request) {
 }
 
 // leaseAgain makes a lease whole again: the store knows what the wire leaves out.
-func (s *Server) leaseAgain(ctx context.Context, b *wire.RedirectRequest) (*frontier.Lease, error) {
+func (s *httpAPI) leaseAgain(ctx context.Context, b *wire.RedirectRequest) (*frontier.Lease, error) {
 	named := wire.DoneLease{Crawl: b.Crawl, Key: b.Key, Token: b.Token}
 	settlement, err := settlementOf(&named)
 	if err != nil {

@@ -6,34 +6,21 @@ import (
 	"github.com/firstseen/firstseen/internal/wire"
 )
 
-// trapsAnswer is the answer of GET /v1/traps.
-type trapsAnswer struct {
-	Shadow    bool        `json:"shadow"`    // only counted: no URL is lowered
-	URLs      int64       `json:"urls"`      // offered and lowered since the start, or, in shadow mode, that would have been
-	Templates []wire.Trap `json:"templates"` // lowered or lifted, by name
-}
-
-// liftBody is the body of POST /v1/traps. The answer is a wire.Trap.
-type liftBody struct {
-	Template string `json:"template"`
-	Lifted   *bool  `json:"lifted"`
-}
-
-func (s *Server) getTraps(w http.ResponseWriter, _ *http.Request) {
+func (s *httpAPI) getTraps(w http.ResponseWriter, _ *http.Request) {
 	if y := s.cfg.Yield; y == nil {
 		writeNoYield(w)
 	} else {
-		writeJSON(w, http.StatusOK, trapsAnswer{Shadow: y.Shadow(), URLs: y.URLs(), Templates: y.List()})
+		writeJSON(w, http.StatusOK, wire.Traps{Shadow: y.Shadow(), URLs: y.URLs(), Templates: y.List()})
 	}
 }
 
 // postTraps keeps a template from being lowered, or ends that.
-func (s *Server) postTraps(w http.ResponseWriter, r *http.Request) {
+func (s *httpAPI) postTraps(w http.ResponseWriter, r *http.Request) {
 	if s.cfg.Yield == nil {
 		writeNoYield(w)
 		return
 	}
-	body, ok := readJSON[liftBody](s, w, r)
+	body, ok := readJSON[wire.LiftRequest](s, w, r)
 	if !ok {
 		return
 	}

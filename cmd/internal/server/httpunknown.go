@@ -4,19 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 )
-
-// queries are the parameters that routes take.
-var queries = map[string][]string{
-	"POST /v1/urls":   {"brief"},
-	"POST /v1/seen":   {"brief"},
-	"GET /v1/export":  {"crawl", "keys"},
-	"GET /v1/explain": {"url", "crawl", "queue", "discriminator"},
-	"GET /v1/stats":   {"crawl"},
-	"GET /v1/queues":  {"crawl", "queue", "search", "after", "limit", "order"},
-}
 
 // withQuery refuses unknown query parameters, like unknown fields of a body: a misspelled one
 // would have no effect. Pages and /metrics take any, for caches and as Prometheus is configured.
@@ -24,7 +15,12 @@ func withQuery(r route) http.HandlerFunc {
 	if r.need == Open || r.pattern == "GET /metrics" {
 		return r.handler
 	}
-	known := queries[r.pattern]
+	var known []string
+	if r.query != nil {
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(r.query)) {
+			known = append(known, f.Tag.Get("query"))
+		}
+	}
 	return func(w http.ResponseWriter, req *http.Request) {
 		if req.URL.RawQuery != "" {
 			for _, name := range slices.Sorted(maps.Keys(req.URL.Query())) {
@@ -43,7 +39,7 @@ func withQuery(r route) http.HandlerFunc {
 }
 
 // refuseOthers makes a mux that has routes answer all other requests in JSON.
-func (s *Server) refuseOthers(mux *http.ServeMux, routes []route) {
+func (s *httpAPI) refuseOthers(mux *http.ServeMux, routes []route) {
 	methods := map[string][]string{}
 	for _, r := range routes {
 		method, path, _ := strings.Cut(r.pattern, " ")

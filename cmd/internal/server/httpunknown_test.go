@@ -1,9 +1,6 @@
 package server
 
 import (
-	"encoding/json"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 
@@ -34,37 +31,5 @@ func TestUnknown(t *testing.T) {
 		if got := r.request(t, "GET", path, ""); !strings.HasPrefix(got, "200") {
 			t.Errorf("%s: got %.100s; want it allowed", path, got)
 		}
-	}
-}
-
-// TestQueriesAreDescribed compares the parameters with openapi.json, which must also say that calls
-// with others are refused.
-func TestQueriesAreDescribed(t *testing.T) {
-	described := map[string][]string{}
-	for path, methods := range readOpenAPI(t).Paths {
-		for method, what := range methods {
-			raw, err := json.Marshal(what)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var of struct {
-				Parameters []struct{ Name string }
-				Responses  map[string]any
-				Security   *[]any // none for those that need no token
-			}
-			if err := json.Unmarshal(raw, &of); err != nil {
-				t.Fatal(err)
-			}
-			pattern := strings.ToUpper(method) + " " + path
-			if of.Responses["400"] == nil && of.Security == nil && path != "/metrics" {
-				t.Errorf("openapi.json: %s has no response 400", pattern)
-			}
-			for _, p := range of.Parameters {
-				described[pattern] = append(described[pattern], p.Name)
-			}
-		}
-	}
-	if !maps.EqualFunc(described, queries, slices.Equal) {
-		t.Errorf("openapi.json has %q; want %q", described, queries)
 	}
 }

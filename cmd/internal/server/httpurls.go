@@ -29,14 +29,14 @@ const (
 
 // postURLs queues the URLs of the body's lines, and answers each with a line,
 // in order.
-func (s *Server) postURLs(w http.ResponseWriter, r *http.Request) {
+func (s *httpAPI) postURLs(w http.ResponseWriter, r *http.Request) {
 	s.streamLines(w, r, s.answering(s.guardedAdd, nil, isBrief(r)))
 }
 
 // postSeen records the URLs of the body's lines as seen without queueing them,
 // and answers in the same way: a duplicate filter for crawlers that keep their
 // own queue.
-func (s *Server) postSeen(w http.ResponseWriter, r *http.Request) {
+func (s *httpAPI) postSeen(w http.ResponseWriter, r *http.Request) {
 	s.streamLines(w, r, s.answering(s.guardedSee, s.f.Peek, isBrief(r)))
 }
 
@@ -55,7 +55,7 @@ type bodyLine struct {
 
 // maxLine bounds a line of a body in bytes. A URL may be in it twice, as itself and as
 // its ID, and JSON and base64 make a text longer.
-func (s *Server) maxLine() int { return 2*(s.cfg.MaxURL+s.cfg.MaxMetadata) + 16<<10 }
+func (s *httpAPI) maxLine() int { return 2*(s.cfg.MaxURL+s.cfg.MaxMetadata) + 16<<10 }
 
 // fault returns why a line can't be read as JSON, or nil. The decoder must not get text that isn't
 // UTF-8: it would put U+FFFD for it, and so make one URL of several. The end of the message
@@ -75,7 +75,7 @@ type lineAnswerer func(ctx context.Context, lines []bodyLine, out *bytes.Buffer)
 
 // answering answers lines by what became of their URLs. Lines that ask not to be recorded go to
 // peek; where that is nil, they are refused.
-func (s *Server) answering(offer, peek offering, brief bool) lineAnswerer {
+func (s *httpAPI) answering(offer, peek offering, brief bool) lineAnswerer {
 	return func(ctx context.Context, lines []bodyLine, out *bytes.Buffer) {
 		s.answerLines(ctx, lines, out, offer, peek, brief)
 	}
@@ -85,7 +85,7 @@ func (s *Server) answering(offer, peek offering, brief bool) lineAnswerer {
 // that have arrived are committed together, so that a client may also converse
 // line by line. A client that declares the length of its body has all of it and
 // waits for no answer: then as many lines as possible are committed together.
-func (s *Server) streamLines(w http.ResponseWriter, r *http.Request, answer lineAnswerer) {
+func (s *httpAPI) streamLines(w http.ResponseWriter, r *http.Request, answer lineAnswerer) {
 	if s.disk.full() {
 		s.writeFault(w, "add URLs", errDiskLow)
 		return
@@ -109,7 +109,7 @@ func (s *Server) streamLines(w http.ResponseWriter, r *http.Request, answer line
 			return // the client is gone, or its call was ended
 		}
 		body.next(in.Buffered())
-		_, late := inTurns(r.Context(), s, lines, func(ctx context.Context, some []bodyLine) ([]struct{}, error) {
+		_, late := inTurns(r.Context(), s.gate, lines, func(ctx context.Context, some []bodyLine) ([]struct{}, error) {
 			answer(ctx, some, &out)
 			return nil, nil
 		})
@@ -192,7 +192,7 @@ func readLines(r *bufio.Reader, max int, more func() bool) (lines []bodyLine, er
 
 // answerLines commits lines and writes their verdicts. Lines that ask not to be recorded are
 // answered in their turn: as if those before them were separate requests.
-func (s *Server) answerLines(ctx context.Context, lines []bodyLine, out *bytes.Buffer, offer, peek offering, brief bool) {
+func (s *httpAPI) answerLines(ctx context.Context, lines []bodyLine, out *bytes.Buffer, offer, peek offering, brief bool) {
 	verdicts := make([]wire.VerdictLine, len(lines))
 	var adds addList
 	recording := true
@@ -225,7 +225,7 @@ func (s *Server) answerLines(ctx context.Context, lines []bodyLine, out *bytes.B
 }
 
 // commitLines offers URLs and fills in their verdicts.
-func (s *Server) commitLines(ctx context.Context, adds *addList, verdicts []wire.VerdictLine, offer offering, brief bool) {
+func (s *httpAPI) commitLines(ctx context.Context, adds *addList, verdicts []wire.VerdictLine, offer offering, brief bool) {
 	if len(adds.urls) == 0 {
 		return
 	}
@@ -254,7 +254,7 @@ func writeLine(out *bytes.Buffer, v wire.VerdictLine) {
 }
 
 // parseLine reads a line, and what the verdict repeats of it. record is whether to record its URL.
-func (s *Server) parseLine(line *bodyLine, v *wire.VerdictLine) (u frontier.Link, record bool, fault *wire.Fault) {
+func (s *httpAPI) parseLine(line *bodyLine, v *wire.VerdictLine) (u frontier.Link, record bool, fault *wire.Fault) {
 	if fault := line.fault(s.maxLine(), "; send a URL that is not UTF-8 as url_bytes, in base64"); fault != nil {
 		return u, true, fault
 	}
@@ -334,7 +334,7 @@ func refusal(r frontier.Reason) string {
 
 // tellFirst adds the first-seen URL of a duplicate, if it is kept, and the rules that made
 // the two equal.
-func (s *Server) tellFirst(v *wire.VerdictLine, first string, u *frontier.Link) {
+func (s *httpAPI) tellFirst(v *wire.VerdictLine, first string, u *frontier.Link) {
 	v.FirstBytes = wire.BytesOf(first)
 	if v.First = first; first != "" && first != u.URL {
 		v.Rules = rulesBetween(s.profileOf(u.Crawl), u.URL, first)
@@ -342,7 +342,7 @@ func (s *Server) tellFirst(v *wire.VerdictLine, first string, u *frontier.Link) 
 }
 
 // guardedSee records URLs as seen where the disk has room.
-func (s *Server) guardedSee(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
+func (s *service) guardedSee(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
 	if err := s.roomFor(len(urls)); err != nil || len(urls) == 0 {
 		return nil, err
 	}

@@ -7,12 +7,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 )
 
 // getWaiting lists the queues of a crawl, or with "*" of all crawls that the token may touch, that
 // have most waiting URLs.
-func (s *Server) getWaiting(w http.ResponseWriter, r *http.Request, q url.Values, match func(string) bool, limit int) {
+func (s *httpAPI) getWaiting(w http.ResponseWriter, r *http.Request, q url.Values, match func(string) bool, limit int) {
 	if q.Get("after") != "" {
 		writeError(w, http.StatusBadRequest, "invalid", "cannot list queues; got order waiting with after; leave one out: queues by waiting URLs have one page")
 		return
@@ -25,7 +26,7 @@ func (s *Server) getWaiting(w http.ResponseWriter, r *http.Request, q url.Values
 			return
 		}
 	}
-	answer := queuesAnswer{Queues: []queueAnswer{}}
+	answer := wire.Queues{Queues: []wire.Queue{}}
 	top, looked := topQueues{limit: limit}, 0
 crawls:
 	for _, crawl := range crawls {

@@ -20,9 +20,8 @@ type source[T any] struct {
 	recv func() (T, error)
 	// size is about what a message costs in memory, known before it is decoded.
 	size func(T) int
-	// open decodes a message, whose size is bought by then. It may return false once
-	// and set a larger size.
-	open func(T) (bool, error)
+	// open decodes a message, whose size is bought by then.
+	open func(T) error
 }
 
 // inbox hands messages from the goroutine that reads a stream to the one that
@@ -91,7 +90,6 @@ const (
 	nothing lack = iota
 	room
 	credit
-	size // it was estimated too low
 )
 
 // cost is what a message is charged.
@@ -104,21 +102,14 @@ func (in *inbox[T]) place(m T) (lack, error) {
 	if lacks, err := in.spend(n); err != nil || lacks != nothing {
 		return lacks, err
 	}
-	opened, err := in.source.open(m)
+	err := in.source.open(m)
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if err = cmp.Or(err, in.err); err != nil {
 		in.credit += n
 		return nothing, err
 	}
-	if !opened {
-		in.credit += n
-		in.refund()
-		return size, nil
-	}
-	real := min(in.cost(m), n)
-	in.credit += n - real
-	in.add(m, real)
+	in.add(m, n)
 	return nothing, nil
 }
 
@@ -146,15 +137,6 @@ func (in *inbox[T]) add(m T, n int64) {
 	w.bytes += n
 	if len(w.messages) == 1 {
 		signal(in.changed)
-	}
-}
-
-// refund returns the credit to the pool if no message waits. Otherwise two calls that hold some
-// and need more could wait for each other.
-func (in *inbox[T]) refund() {
-	if len(in.waiting.messages) == 0 {
-		in.budget.give(in.credit)
-		in.credit = 0
 	}
 }
 

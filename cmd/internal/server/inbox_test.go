@@ -16,9 +16,9 @@ import (
 // withInHand admits calls that buffer up to max bytes together.
 func withInHand(max int64) *admission { return &admission{inHand: admit.NewPool(max)} }
 
-func testPump(t *testing.T, window int, max int64) (*Server, func(recv func() (int, error), size func(int) int, commit func([]int) error) error) {
+func testPump(t *testing.T, window int, max int64) (*service, func(recv func() (int, error), size func(int) int, commit func([]int) error) error) {
 	t.Helper()
-	s := &Server{draining: make(chan struct{}), admission: withInHand(max)}
+	s := &service{gate: &gate{draining: make(chan struct{}), admission: withInHand(max)}}
 	return s, func(recv func() (int, error), size func(int) int, commit func([]int) error) error {
 		return pump(s, t.Context(), decoded(recv, size), window, 1, commit, func(err error) error { return err })
 	}
@@ -26,7 +26,7 @@ func testPump(t *testing.T, window int, max int64) (*Server, func(recv func() (i
 
 // decoded is a source of messages that need no decoding.
 func decoded(recv func() (int, error), size func(int) int) source[int] {
-	return source[int]{recv, size, func(int) (bool, error) { return true, nil }}
+	return source[int]{recv, size, func(int) error { return nil }}
 }
 
 // TestPumpDelivers checks that everything is committed once, in order.
@@ -101,34 +101,28 @@ func TestPumpStopsReading(t *testing.T) {
 }
 
 // TestPumpBuysFirst checks that no message is decoded before its memory is
-// bought, also when a message turns out to cost more than was thought, and that
-// two calls with such messages don't wait for each other.
+// bought, and that two calls that need more than is there together don't wait for each other.
 func TestPumpBuysFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const max, low, high = 8 * slab, 3 * slab, 4 * slab // the most that a message is charged
-		s := &Server{draining: make(chan struct{}), admission: withInHand(max)}
+		const max, each = 8 * slab, 4 * slab // the most that a message is charged
+		s := &service{gate: &gate{draining: make(chan struct{}), admission: withInHand(max)}}
 		var opened atomic.Int32
 		call := func() error {
-			left, n := 5, 0
+			left := 5
 			src := source[int]{
 				recv: func() (int, error) {
 					if left--; left < 0 {
 						return 0, io.EOF
 					}
-					n = low
-					return n, nil
+					return each, nil
 				},
-				size: func(int) int { return n },
-				open: func(int) (bool, error) {
+				size: func(n int) int { return n },
+				open: func(n int) error {
 					if s.admission.inHand.Held() < int64(n) {
 						t.Error("decoded before it was bought")
 					}
-					if n == low {
-						n = high
-						return false, nil
-					}
 					opened.Add(1)
-					return true, nil
+					return nil
 				},
 			}
 			return pump(s, t.Context(), src, 4, 1, func([]int) error { return nil }, func(err error) error { return err })
@@ -228,7 +222,7 @@ func TestPumpOnePanics(t *testing.T) {
 func TestPumpManyInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const atOnce = 3
-		s := &Server{draining: make(chan struct{}), admission: withInHand(1 << 20)}
+		s := &service{gate: &gate{draining: make(chan struct{}), admission: withInHand(1 << 20)}}
 		next, sent := 0, 0
 		var running, most atomic.Int32
 		recv := func() (int, error) {
@@ -278,7 +272,7 @@ func TestPumpManyEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &Server{draining: make(chan struct{}), admission: withInHand(1 << 20), log: slog.New(slog.DiscardHandler)}
+				s := &service{gate: &gate{draining: make(chan struct{}), admission: withInHand(1 << 20), log: slog.New(slog.DiscardHandler)}}
 				err := pump(s, t.Context(), decoded(endless, func(int) int { return 100 }), 4, 3, c.commit, func(err error) error { return err })
 				if !errors.Is(err, c.want) {
 					t.Errorf("got %v; want %v", err, c.want)
@@ -297,7 +291,7 @@ func TestPumpManyEnds(t *testing.T) {
 func TestPumpManyStopsReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const window, atOnce = 16, 3
-		s := &Server{draining: make(chan struct{}), admission: withInHand(1 << 20)}
+		s := &service{gate: &gate{draining: make(chan struct{}), admission: withInHand(1 << 20)}}
 		var read atomic.Int32
 		recv := func() (int, error) { return int(read.Add(1)), nil }
 		commit := func(batch []int) int { return len(batch) }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/cmd/internal/audit"
+	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store/captures"
 )
 
@@ -20,18 +21,12 @@ type judge struct {
 }
 
 // judgement is the answer of /v1/audit.
-type judgement struct {
-	JudgedAt time.Time     `json:"judged_at"`
-	Captures int           `json:"captures"` // held
-	Share    float64       `json:"share"`    // of all places, those that are kept
-	Taken    int64         `json:"taken"`    // since the start
-	Report   *audit.Report `json:"report"`
-}
+type judgement = wire.Judgement[*audit.Report]
 
 var errNoCaptures = errors.New("cannot judge; this daemon keeps no captures: see --captures")
 
 // judgeNowAndThen audits when there is something new, until ctx ends.
-func (s *Server) judgeNowAndThen(ctx context.Context) {
+func (s *metrics) judgeNowAndThen(ctx context.Context) {
 	if s.judge.sample == nil || s.cfg.AuditEvery < 0 {
 		return
 	}
@@ -54,7 +49,7 @@ func (s *Server) judgeNowAndThen(ctx context.Context) {
 }
 
 // judgeNext audits once no other audit works.
-func (s *Server) judgeNext(ctx context.Context, judge func(context.Context) (*judgement, error)) (*judgement, error) {
+func (s *metrics) judgeNext(ctx context.Context, judge func(context.Context) (*judgement, error)) (*judgement, error) {
 	if s.judge.sample == nil {
 		return nil, errNoCaptures
 	}
@@ -68,7 +63,7 @@ func (s *Server) judgeNext(ctx context.Context, judge func(context.Context) (*ju
 }
 
 // judgeInTurn audits in a turn of a client.
-func (s *Server) judgeInTurn(ctx context.Context) (j *judgement, err error) {
+func (s *metrics) judgeInTurn(ctx context.Context) (j *judgement, err error) {
 	err = s.inTurn(ctx, callUnits, func(ctx context.Context) (err error) {
 		j, err = s.judgeNow(ctx)
 		return err
@@ -77,7 +72,7 @@ func (s *Server) judgeInTurn(ctx context.Context) (j *judgement, err error) {
 }
 
 // judgeNow audits. One audit works at a time, see judgeNext.
-func (s *Server) judgeNow(ctx context.Context) (*judgement, error) {
+func (s *metrics) judgeNow(ctx context.Context) (*judgement, error) {
 	st := s.judge.sample.Stats()
 	log := audit.NewLog(audit.Options{})
 	for c, err := range s.judge.sample.All() {

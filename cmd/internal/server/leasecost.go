@@ -28,7 +28,7 @@ const (
 // payForLeases takes what a step for a request may cost, and bounds the step by it. If
 // there is too little for a whole step, it leases less: others may hold most of all for as
 // long as their clients take no answers.
-func (s *Server) payForLeases(ctx context.Context, req *frontier.LeaseRequest, copies int64) (*holding, error) {
+func (s *service) payForLeases(ctx context.Context, req *frontier.LeaseRequest, copies int64) (*holding, error) {
 	each := int64(leaseOverhead + s.cfg.MaxURL + s.cfg.MaxMetadata)
 	held := &holding{budget: s.inHand(ctx)}
 	for req.MaxBytes = leaseBytes; req.MaxBytes > each; req.MaxBytes /= 2 {
@@ -56,7 +56,7 @@ func bytesOfLeases(leases []*frontier.Lease) (n int64) {
 // payLate takes what leases cost that a call waited for: it could not be paid before, since
 // thousands of calls wait. Few may wait to pay. The leases of others are given back, and
 // their calls refused.
-func (s *Server) payLate(ctx context.Context, leases []*frontier.Lease) (*holding, error) {
+func (s *service) payLate(ctx context.Context, leases []*frontier.Lease) (*holding, error) {
 	held := &holding{budget: s.inHand(ctx)}
 	cost := held.budget.most(costOfLeases(leases, jsonCopies))
 	if held.try(cost) {

@@ -108,7 +108,7 @@ func TestBodyThatBreaksOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.postURLs(w, req)
+	r.web.postURLs(w, req)
 	got := strings.Split(strings.TrimSpace(w.Body.String()), "\n")
 	if len(got) != 2 || !strings.Contains(got[0], `"verdict":"new"`) || !strings.Contains(got[1], `"verdict":"failed","error":{"code":"body"`) {
 		t.Errorf("got %q; want the first new, and an answer that the body failed", got)

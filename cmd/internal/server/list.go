@@ -19,7 +19,7 @@ import (
 const pageSize = 100
 
 // GetStats implements the call. An unknown crawl or queue has zeros.
-func (s *Server) GetStats(ctx context.Context, p *frontierpb.QueueWithinCrawlParams) (*frontierpb.Stats, error) {
+func (s *grpcAPI) GetStats(ctx context.Context, p *frontierpb.QueueWithinCrawlParams) (*frontierpb.Stats, error) {
 	crawl := crawlName(p.CrawlID)
 	if p.Key != "" {
 		return s.queueStats(ctx, crawl, p.Key, p.Local)
@@ -50,7 +50,7 @@ func statsOf(crawl string, st store.Stats) *frontierpb.Stats {
 	}
 }
 
-func (s *Server) queueStats(ctx context.Context, crawl, key string, local bool) (*frontierpb.Stats, error) {
+func (s *grpcAPI) queueStats(ctx context.Context, crawl, key string, local bool) (*frontierpb.Stats, error) {
 	mine, err := s.share(ctx, local)
 	if err != nil {
 		return nil, s.fault("count", err)
@@ -89,7 +89,7 @@ func isUsed(q *store.QueueInfo) bool {
 // ListQueues implements the call. Unlike URLFrontier's, pages are in order of
 // name, and so stay the same while queues are served. Size is the number of
 // values returned, as URLFrontier has it.
-func (s *Server) ListQueues(ctx context.Context, p *frontierpb.Pagination) (*frontierpb.QueueList, error) {
+func (s *grpcAPI) ListQueues(ctx context.Context, p *frontierpb.Pagination) (*frontierpb.QueueList, error) {
 	crawl := crawlName(p.CrawlID)
 	st, err := s.f.Stats(ctx, crawl)
 	if err != nil {
@@ -123,7 +123,7 @@ func (s *Server) ListQueues(ctx context.Context, p *frontierpb.Pagination) (*fro
 }
 
 // ListCrawls implements the call.
-func (s *Server) ListCrawls(ctx context.Context, _ *frontierpb.Local) (*frontierpb.StringList, error) {
+func (s *grpcAPI) ListCrawls(ctx context.Context, _ *frontierpb.Local) (*frontierpb.StringList, error) {
 	names, err := s.f.Crawls(ctx)
 	if err != nil {
 		return nil, s.fault("list crawls", err)
@@ -132,7 +132,7 @@ func (s *Server) ListCrawls(ctx context.Context, _ *frontierpb.Local) (*frontier
 }
 
 // ListURLs implements the call.
-func (s *Server) ListURLs(p *frontierpb.ListUrlParams, stream frontierpb.URLFrontier_ListURLsServer) error {
+func (s *grpcAPI) ListURLs(p *frontierpb.ListUrlParams, stream frontierpb.URLFrontier_ListURLsServer) error {
 	crawl := crawlName(p.CrawlID)
 	match := matcher(p.GetFilter(), p.GetIgnoreCase())
 	mine, err := s.share(stream.Context(), p.Local)
@@ -191,7 +191,7 @@ func itemOf(e *frontier.Entry, crawl string) *frontierpb.URLItem {
 
 // CountURLs implements the call: off a counter, and by a scan only where a
 // filter asks for it.
-func (s *Server) CountURLs(ctx context.Context, p *frontierpb.CountUrlParams) (*frontierpb.Long, error) {
+func (s *grpcAPI) CountURLs(ctx context.Context, p *frontierpb.CountUrlParams) (*frontierpb.Long, error) {
 	if p.GetFilter() == "" {
 		st, err := s.GetStats(ctx, &frontierpb.QueueWithinCrawlParams{Key: p.Key, CrawlID: p.CrawlID, Local: p.GetLocal()})
 		if err != nil {
@@ -218,7 +218,7 @@ func (s *Server) CountURLs(ctx context.Context, p *frontierpb.CountUrlParams) (*
 }
 
 // GetURLStatus implements the call.
-func (s *Server) GetURLStatus(ctx context.Context, p *frontierpb.URLStatusRequest) (*frontierpb.URLItem, error) {
+func (s *grpcAPI) GetURLStatus(ctx context.Context, p *frontierpb.URLStatusRequest) (*frontierpb.URLItem, error) {
 	if p.Url == "" {
 		return nil, status.Error(codes.InvalidArgument, "cannot look up; got no URL")
 	}

@@ -11,10 +11,25 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
+// metrics are what the daemon shows of itself: /metrics, the curves of the dashboard, and the last judgement.
+type metrics struct {
+	*service
+	registry *prometheus.Registry
+	history  history
+	judge    judge
+	backups  *backupMetrics
+}
+
+func newMetrics(s *service) *metrics {
+	m := &metrics{service: s, registry: prometheus.NewRegistry(), judge: judge{sample: s.cfg.Captures, one: make(chan struct{}, 1)}}
+	s.count = newCounters(m.registry)
+	return m
+}
+
 // gauges are read from the store for each scrape. They are exact, and cost the same
 // for every size of the store; those by crawl are bounded.
 type gauges struct {
-	s     *Server
+	s     *metrics
 	descs map[string]*prometheus.Desc
 }
 
@@ -36,7 +51,7 @@ var gaugeHelp = map[string]string{
 	"firstseen_captures_failed": "1 if the file of fetches could not be opened: no fetches are kept until a restart.",
 }
 
-func (s *Server) registerGauges() {
+func (s *metrics) registerGauges() {
 	g := &gauges{s: s, descs: make(map[string]*prometheus.Desc)}
 	for name, help := range gaugeHelp {
 		g.descs[name] = prometheus.NewDesc(name, help, nil, nil)

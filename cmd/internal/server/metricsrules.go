@@ -10,11 +10,11 @@ import (
 // with a stable control, is what an alert should stand on: the rule has begun to merge pages
 // that are not the same.
 type verdicts struct {
-	s                     *Server
+	s                     *metrics
 	merges, stable, share *prometheus.Desc
 }
 
-func newVerdicts(s *Server) *verdicts {
+func newVerdicts(s *metrics) *verdicts {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(name, help, append([]string{"rule", "on"}, labels...), nil)
 	}
@@ -59,7 +59,7 @@ func (v *verdicts) Collect(ch chan<- prometheus.Metric) {
 }
 
 // rulesOn names the rules that the profile applies.
-func (s *Server) rulesOn() map[string]bool {
+func (s *metrics) rulesOn() map[string]bool {
 	on := make(map[string]bool)
 	for _, r := range s.cfg.Profile().Rules() {
 		on[string(r.Rule)] = true

@@ -29,8 +29,8 @@ type Members interface {
 // after which Members take a node for dead.
 const beatEvery = 3 * time.Second
 
-// Node is the name of this server among the nodes.
-func (s *Server) Node() string { return cmp.Or(s.cfg.Node, s.GRPCAddr()) }
+// Node is the name of this server among the nodes: by default its gRPC address, known after Listen.
+func (s *service) Node() string { return s.cfg.Node }
 
 // beat shows signs of life until ctx ends, and adopts a pause that was set at another
 // daemon.
@@ -60,7 +60,7 @@ func (s *Server) beat(ctx context.Context) {
 }
 
 // nodes returns the nodes that live, this one among them.
-func (s *Server) nodes(ctx context.Context) ([]string, error) {
+func (s *service) nodes(ctx context.Context) ([]string, error) {
 	if s.cfg.Members == nil {
 		return []string{s.Node()}, nil
 	}
@@ -68,7 +68,7 @@ func (s *Server) nodes(ctx context.Context) ([]string, error) {
 }
 
 // ListNodes implements the call.
-func (s *Server) ListNodes(ctx context.Context, _ *frontierpb.Empty) (*frontierpb.StringList, error) {
+func (s *grpcAPI) ListNodes(ctx context.Context, _ *frontierpb.Empty) (*frontierpb.StringList, error) {
 	nodes, err := s.nodes(ctx)
 	if err != nil {
 		return nil, s.fault("list nodes", err)
@@ -78,7 +78,7 @@ func (s *Server) ListNodes(ctx context.Context, _ *frontierpb.Empty) (*frontierp
 
 // share returns a function that reports whether a queue is meant: all of them, or those local to
 // this node.
-func (s *Server) share(ctx context.Context, local bool) (func(crawl, queue string) bool, error) {
+func (s *grpcAPI) share(ctx context.Context, local bool) (func(crawl, queue string) bool, error) {
 	all := func(string, string) bool { return true }
 	if !local || s.cfg.Members == nil {
 		return all, nil
@@ -110,7 +110,7 @@ func ownerOf(crawl, queue string, nodes []string) string {
 
 // localStats counts the queues of this node's share, by a scan. What was seen and
 // is in no queue is in no node's share.
-func (s *Server) localStats(ctx context.Context, crawl string) (store.Stats, error) {
+func (s *grpcAPI) localStats(ctx context.Context, crawl string) (store.Stats, error) {
 	mine, err := s.share(ctx, true)
 	if err != nil {
 		return store.Stats{}, err

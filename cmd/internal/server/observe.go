@@ -13,7 +13,7 @@ import (
 
 // observed counts the requests of a route by status, and how long they took. Labels are
 // patterns of routes, so that a client cannot make any up.
-func (s *Server) observed(pattern string, next http.HandlerFunc) http.HandlerFunc {
+func (s *httpAPI) observed(pattern string, next http.HandlerFunc) http.HandlerFunc {
 	method, path, ok := strings.Cut(pattern, " ")
 	if !ok {
 		method, path = "", pattern

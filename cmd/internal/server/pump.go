@@ -13,7 +13,7 @@ import (
 // sends the answers in the order of the batches, until the stream ends or the
 // server does. Up to atOnce commits are under way; a client that doesn't read
 // its answers stops the commits, and so the reading.
-func pump[T, A any](s *Server, ctx context.Context, src source[T], window, atOnce int, commit func([]T) A, send func(A) error) error {
+func pump[T, A any](s *service, ctx context.Context, src source[T], window, atOnce int, commit func([]T) A, send func(A) error) error {
 	in := newInbox(src, window, s.inHand(ctx))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -67,7 +67,7 @@ func sendOne[A any](answer <-chan answered[A], send func(A) error) error {
 var errBroken = status.Error(codes.Internal, "internal error, see the server's log")
 
 // pumpOne commits one batch after the other.
-func pumpOne[T, A any](s *Server, ctx context.Context, in *inbox[T], commit func([]T) A, send func(A) error) error {
+func pumpOne[T, A any](s *service, ctx context.Context, in *inbox[T], commit func([]T) A, send func(A) error) error {
 	for {
 		p, err := in.take(ctx, s.draining)
 		if err != nil {
@@ -103,7 +103,7 @@ func sizeOfAnswer(a any) int64 {
 
 // pumpMany begins a commit of each batch and hands on where its answer will
 // be.
-func pumpMany[T, A any](s *Server, ctx context.Context, in *inbox[T], commit func([]T) A, answers chan<- chan answered[A]) error {
+func pumpMany[T, A any](s *service, ctx context.Context, in *inbox[T], commit func([]T) A, answers chan<- chan answered[A]) error {
 	for {
 		p, err := in.take(ctx, s.draining)
 		if err != nil {

@@ -14,14 +14,6 @@ import (
 	"github.com/firstseen/firstseen/frontier/frontierpb"
 )
 
-// urlOf returns the link of a message. ok is false if the server refuses it before it
-// reaches the frontier.
-func (s *Server) urlOf(info *frontierpb.URLInfo) (u frontier.Link, ok bool) {
-	meta, ok := s.packMeta(info.GetMetadata())
-	u = frontier.Link{URL: info.GetUrl(), Queue: info.GetKey(), Crawl: crawlName(info.GetCrawlID()), Meta: meta}
-	return u, ok && s.takes(&u)
-}
-
 // crawlName reads blanks as no name, as URLFrontier does.
 func crawlName(id string) string {
 	if strings.TrimSpace(id) == "" {
@@ -30,27 +22,14 @@ func crawlName(id string) string {
 	return id
 }
 
-// packMeta is the wire form of a URLInfo with nothing but metadata, so that
-// unpacking is one merge into the answer.
-func (s *Server) packMeta(m map[string]*frontierpb.StringList) ([]byte, bool) {
-	if len(m) == 0 {
-		return nil, true
-	}
-	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(&frontierpb.URLInfo{Metadata: m})
-	return b, err == nil && len(b) <= s.cfg.MaxMetadata
-}
-
-// appendMetadata is packMeta for metadata that did not come in a message: it appends the
-// same bytes.
+// appendMetadata appends metadata that did not come in a message, as the decoder leaves it.
 func appendMetadata(dst []byte, m map[string][]string) []byte {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		var list []byte
 		for _, value := range m[name] {
 			list = protowire.AppendString(append(list, bytes1), value)
 		}
-		entry := protowire.AppendString([]byte{bytes1}, name)
-		entry = protowire.AppendBytes(append(entry, bytes2), list)
-		dst = protowire.AppendBytes(append(dst, bytes3), entry)
+		dst = appendEntry(dst, []byte(name), list)
 	}
 	return dst
 }
@@ -89,7 +68,7 @@ func dateOf(t time.Time) uint64 {
 
 // add offers URLs to the frontier, counts the verdicts, and returns no results
 // when they could not be stored.
-func (s *Server) add(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
+func (s *service) add(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
 	if len(urls) == 0 {
 		return nil, nil
 	}
@@ -99,7 +78,7 @@ func (s *Server) add(ctx context.Context, urls []frontier.Link) ([]frontier.Resu
 	return results, err
 }
 
-func (s *Server) countAdded(ctx context.Context, n int, results []frontier.Result, err error, began time.Time) {
+func (s *service) countAdded(ctx context.Context, n int, results []frontier.Result, err error, began time.Time) {
 	c := s.count
 	s.rateOf(ctx).charge(n)
 	c.putURLs.Add(float64(n))
@@ -131,7 +110,7 @@ func (s *Server) countAdded(ctx context.Context, n int, results []frontier.Resul
 }
 
 // put states what became of URLs.
-func (s *Server) put(ctx context.Context, known []frontier.Known) ([]frontier.Result, error) {
+func (s *service) put(ctx context.Context, known []frontier.Known) ([]frontier.Result, error) {
 	if len(known) == 0 {
 		return nil, nil
 	}
@@ -155,7 +134,7 @@ func (s *Server) put(ctx context.Context, known []frontier.Known) ([]frontier.Re
 	return results, nil
 }
 
-func (s *Server) countPut(r *frontier.Result, completed bool) {
+func (s *service) countPut(r *frontier.Result, completed bool) {
 	switch {
 	case r.Status == frontier.StatusRefused:
 		s.count.refused.Inc()

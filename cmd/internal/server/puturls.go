@@ -22,19 +22,19 @@ const (
 // PutURLs implements the call. A batch consists of the items that arrived during the
 // commit before. The batches of a stream are committed in order, since two statements about one URL
 // must keep their order.
-func (s *Server) PutURLs(stream frontierpb.URLFrontier_PutURLsServer) error {
+func (s *grpcAPI) PutURLs(stream frontierpb.URLFrontier_PutURLsServer) error {
 	s.count.putCalls.Inc()
 	commit := func(items []*putItem) answers {
 		statuses := s.putItems(stream.Context(), items)
 		return encodeAll(len(items), 16, func(dst []byte, i int) []byte { return appendAck(dst, items[i].id, statuses[i]) })
 	}
-	return pump(s, stream.Context(), s.itemsFrom(stream), putWindow, 1, commit, sendAll(stream))
+	return pump(s.service, stream.Context(), s.itemsFrom(stream), putWindow, 1, commit, sendAll(stream))
 }
 
 // itemsFrom receives the messages of a PutURLs stream.
-func (s *Server) itemsFrom(stream grpc.ServerStream) source[*putItem] {
+func (s *grpcAPI) itemsFrom(stream grpc.ServerStream) source[*putItem] {
 	var slab []putItem
-	reader := &messageReader{s: s}
+	reader := &messageReader{s: s.service}
 	recv := func() (*putItem, error) {
 		if len(slab) == 0 {
 			slab = make([]putItem, 32)
@@ -68,7 +68,7 @@ func sendAll(stream grpc.ServerStream) func(answers) error {
 // putItems commits items and returns their statuses, in order. Within a batch,
 // discovered URLs go first: a client that states a result and offers the same
 // URL again in one batch finds it completed either way.
-func (s *Server) putItems(ctx context.Context, items []*putItem) []frontierpb.AckMessage_Status {
+func (s *service) putItems(ctx context.Context, items []*putItem) []frontierpb.AckMessage_Status {
 	statuses := make([]frontierpb.AckMessage_Status, len(items))
 	adds := s.addList(len(items))
 	var puts putList
@@ -116,14 +116,14 @@ func skipStated(adds *addList, added []frontier.Result, puts *putList, put []fro
 
 // takesResult is takes for a URL whose result is stated, which must not be lost for its
 // metadata.
-func (s *Server) takesResult(u *frontier.Link) bool {
+func (s *service) takesResult(u *frontier.Link) bool {
 	bare := *u
 	bare.Meta = nil
 	return s.takes(&bare)
 }
 
 // boundMeta drops metadata that is larger than it may be.
-func (s *Server) boundMeta(k *frontier.Known) {
+func (s *service) boundMeta(k *frontier.Known) {
 	if len(k.Meta) > s.cfg.MaxMetadata {
 		k.Meta = nil
 		s.count.metaDropped.Inc()
@@ -131,7 +131,7 @@ func (s *Server) boundMeta(k *frontier.Known) {
 }
 
 // countUnread counts an item that never reached the frontier.
-func (s *Server) countUnread(discovered bool) {
+func (s *service) countUnread(discovered bool) {
 	s.count.putURLs.Inc()
 	s.count.refused.Inc()
 	s.count.reasons.WithLabelValues("unreadable").Inc()
@@ -150,7 +150,7 @@ type addList struct {
 }
 
 // addList returns an empty list with room for n URLs. freeAdds takes it back.
-func (s *Server) addList(n int) *addList {
+func (s *service) addList(n int) *addList {
 	l, ok := s.addLists.Get().(*addList)
 	if !ok {
 		l = &addList{}
@@ -185,12 +185,12 @@ func (l *putList) add(u frontier.Link, date uint64, place int) {
 
 // commitAdds adds URLs and sets their statuses: FAIL for those without a result, since a turn
 // failed. freeAdds must follow.
-func (s *Server) commitAdds(ctx context.Context, l *addList, statuses []frontierpb.AckMessage_Status) ([]frontier.Result, error) {
+func (s *service) commitAdds(ctx context.Context, l *addList, statuses []frontierpb.AckMessage_Status) ([]frontier.Result, error) {
 	for i := range l.urls {
 		l.urls[i].SkipTraps = !s.cfg.TrapsOverGRPC
 		l.urls[i].SkipFirst = true // the protocol has no place for it
 	}
-	results, err := inTurns(ctx, s, l.urls, s.guardedAdd)
+	results, err := inTurns(ctx, s.gate, l.urls, s.guardedAdd)
 	for i, place := range l.places {
 		switch {
 		case i >= len(results):
@@ -212,7 +212,7 @@ func failed(r *frontier.Result) bool {
 }
 
 // freeAdds takes a list back, unless the store may still be reading the URLs after an error.
-func (s *Server) freeAdds(l *addList, err error) {
+func (s *service) freeAdds(l *addList, err error) {
 	if err == nil {
 		l.free()
 		s.addLists.Put(l)
@@ -220,8 +220,8 @@ func (s *Server) freeAdds(l *addList, err error) {
 }
 
 // commitPuts states results and sets statuses as commitAdds does.
-func (s *Server) commitPuts(ctx context.Context, l *putList, statuses []frontierpb.AckMessage_Status) []frontier.Result {
-	results, _ := inTurns(ctx, s, l.known, s.guardedPut) // put logs errors
+func (s *service) commitPuts(ctx context.Context, l *putList, statuses []frontierpb.AckMessage_Status) []frontier.Result {
+	results, _ := inTurns(ctx, s.gate, l.known, s.guardedPut) // put logs errors
 	for i, place := range l.places {
 		switch {
 		case i >= len(results):
@@ -238,7 +238,7 @@ func (s *Server) commitPuts(ctx context.Context, l *putList, statuses []frontier
 }
 
 // guardedAdd is add where the disk has room.
-func (s *Server) guardedAdd(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
+func (s *service) guardedAdd(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
 	if err := s.roomFor(len(urls)); err != nil {
 		return nil, err
 	}
@@ -246,7 +246,7 @@ func (s *Server) guardedAdd(ctx context.Context, urls []frontier.Link) ([]fronti
 }
 
 // guardedPut is put where the disk has room.
-func (s *Server) guardedPut(ctx context.Context, known []frontier.Known) ([]frontier.Result, error) {
+func (s *service) guardedPut(ctx context.Context, known []frontier.Known) ([]frontier.Result, error) {
 	if err := s.roomFor(len(known)); err != nil {
 		return nil, err
 	}
@@ -260,20 +260,20 @@ const batchesAtOnce = 3
 
 // PutDiscovered implements the call. Batches that wait together are committed
 // together, and answered each on its own, in the order they came in.
-func (s *Server) PutDiscovered(stream frontierpb.URLFrontier_PutDiscoveredServer) error {
+func (s *grpcAPI) PutDiscovered(stream frontierpb.URLFrontier_PutDiscoveredServer) error {
 	s.count.batchCalls.Inc()
-	reader := &messageReader{s: s}
+	reader := &messageReader{s: s.service}
 	recv := func() (*putBatch, error) {
 		b := &putBatch{from: reader}
 		return b, stream.RecvMsg(b)
 	}
 	commit := func(batches []*putBatch) answers { return s.putBatches(stream.Context(), batches) }
 	src := source[*putBatch]{recv, func(b *putBatch) int { return b.size }, reader.openBatch}
-	return pump(s, stream.Context(), src, batchWindow, batchesAtOnce, commit, sendAll(stream))
+	return pump(s.service, stream.Context(), src, batchWindow, batchesAtOnce, commit, sendAll(stream))
 }
 
 // putBatches commits batches and returns their acks.
-func (s *Server) putBatches(ctx context.Context, batches []*putBatch) answers {
+func (s *grpcAPI) putBatches(ctx context.Context, batches []*putBatch) answers {
 	n := 0
 	for _, b := range batches {
 		n += b.n
@@ -300,4 +300,25 @@ func (s *Server) putBatches(ctx context.Context, batches []*putBatch) answers {
 		statuses = statuses[len(mine):]
 		return appendBatchAck(dst, batches[i].id, mine)
 	})
+}
+
+// offerList returns an empty list with room for n URLs.
+func (s *service) offerList(n int) []offered {
+	l, ok := s.offerings.Get().(*[]offered)
+	if !ok {
+		l = new([]offered)
+	}
+	return slices.Grow((*l)[:0], n)
+}
+
+// mostOffered is the largest list that is kept for reuse.
+const mostOffered = 1 << 10
+
+// recycle takes back the list of a batch whose URLs went elsewhere.
+func (s *service) recycle(b *putBatch) {
+	l := b.urls
+	if b.urls = nil; cap(l) <= mostOffered {
+		clear(l)
+		s.offerings.Put(&l)
+	}
 }

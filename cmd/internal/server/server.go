@@ -1,90 +1,49 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
-	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 
 	"github.com/firstseen/firstseen/frontier"
-	"github.com/firstseen/firstseen/frontier/frontierpb"
 )
 
-// Server serves one frontier. Make it with New, then Listen, then Serve once.
+// Server serves one frontier. Make it with New, then Listen, then Serve once. It owns the life of what it
+// embeds, see doc.go.
 type Server struct {
-	frontierpb.UnimplementedURLFrontierServer
-
-	cfg      Config
-	f        guard
-	log      *slog.Logger
-	tokens   *tokens
-	keys     *keyring
-	disk     *diskGate
-	store    *storeWatch
-	count    *counters
-	registry *prometheus.Registry
-	backups  *backupMetrics
-	health   *health.Server
-
-	admission *admission
-	failures  failureLog
-	// patience and hurry are how long a client may leave the answers of a call untaken:
-	// hurry while another waits for memory.
-	patience, hurry time.Duration
-
-	addLists  sync.Pool // of *addList
-	offerings sync.Pool // of *[]offered
+	*metrics
+	web  *httpAPI
+	rpc  *grpcAPI
+	keys *keyring
 
 	grpc       *grpc.Server
 	http       *http.Server
 	grpcL      net.Listener
 	httpL      net.Listener
-	healthHTTP *http.Server  // of Config.HealthAddr
-	healthL    net.Listener  // nil if there is none
-	draining   chan struct{} // closed when the server begins to end
+	healthHTTP *http.Server // of Config.HealthAddr
+	healthL    net.Listener // nil if there is none
 	drainOnce  sync.Once
-	history    history
-	judge      judge
-	exporting  chan struct{} // has room for one export
 	stopped    chan struct{} // closed when Serve returns
-	paused     atomic.Bool   // nothing is handed out
-	pausedHere localPause    // nothing is handed out by this one of several daemons
 	background sync.WaitGroup
-	working    tally // calls that do something
-	handlers   tally // of HTTP requests, that run
 }
 
 // New makes a server for a frontier, which stays the caller's. It takes no
 // port yet.
 func New(ctx context.Context, f *frontier.Frontier, cfg Config) (*Server, error) {
-	if err := cfg.Check(ctx); err != nil {
+	err := cfg.Check(ctx)
+	if err != nil {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	s := &Server{
-		cfg:      cfg,
-		f:        guard{own: f},
-		log:      cfg.Logger,
-		registry: prometheus.NewRegistry(),
-		health:   health.NewServer(),
-		store:    newStoreWatch(),
-		draining: make(chan struct{}),
-		stopped:  make(chan struct{}),
-
-		exporting: make(chan struct{}, 1),
-
-		admission: newAdmission(cfg), patience: defaultPatience, hurry: defaultHurry,
-	}
-	var err error
+	m := newMetrics(newService(cfg, guard{own: f, reader: f}))
+	s := &Server{metrics: m, stopped: make(chan struct{})}
 	if s.keys, err = loadKeyring(cfg.TLS); err != nil {
 		return nil, err
 	}
@@ -95,14 +54,13 @@ func New(ctx context.Context, f *frontier.Frontier, cfg Config) (*Server, error)
 	if err := s.recallPause(ctx); err != nil {
 		return nil, err
 	}
-	s.judge.sample, s.judge.one = cfg.Captures, make(chan struct{}, 1)
-	s.disk = newDiskGate(cfg.Dir, cfg.MinFree, cfg.Logger)
-	s.count = newCounters(s.registry)
-	s.backups = s.newBackupMetrics(ctx)
+	s.registerBackups(ctx)
 	s.registerGauges()
-	s.grpc = s.newGRPC()
-	s.http = s.newHTTP()
-	s.healthHTTP = s.newHealth()
+	s.rpc = &grpcAPI{service: m.service, health: health.NewServer(), keys: s.keys}
+	s.grpc = s.rpc.newGRPC()
+	s.web = newHTTPAPI(m, s.keys != nil)
+	s.http = s.web.newHTTP()
+	s.healthHTTP = s.web.newHealth()
 	return s, nil
 }
 
@@ -119,6 +77,7 @@ func (s *Server) Listen(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, s.closeListeners())
 	}
+	s.cfg.Node = cmp.Or(s.cfg.Node, s.GRPCAddr())
 	return nil
 }
 

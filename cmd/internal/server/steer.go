@@ -18,7 +18,7 @@ import (
 // kept for queues that hold nothing yet.
 
 // BlockQueueUntil implements the call.
-func (s *Server) BlockQueueUntil(ctx context.Context, p *frontierpb.BlockQueueParams) (*frontierpb.Empty, error) {
+func (s *grpcAPI) BlockQueueUntil(ctx context.Context, p *frontierpb.BlockQueueParams) (*frontierpb.Empty, error) {
 	var until time.Time
 	if p.Time != 0 {
 		until = dueOf(p.Time)
@@ -27,7 +27,7 @@ func (s *Server) BlockQueueUntil(ctx context.Context, p *frontierpb.BlockQueuePa
 }
 
 // SetDelay implements the call. A delay of 0 means none, and not the default.
-func (s *Server) SetDelay(ctx context.Context, p *frontierpb.QueueDelayParams) (*frontierpb.Empty, error) {
+func (s *grpcAPI) SetDelay(ctx context.Context, p *frontierpb.QueueDelayParams) (*frontierpb.Empty, error) {
 	delay := time.Duration(p.DelayRequestable) * time.Second
 	if delay == 0 {
 		delay = -1
@@ -40,13 +40,13 @@ func (s *Server) SetDelay(ctx context.Context, p *frontierpb.QueueDelayParams) (
 }
 
 // SetCrawlLimit implements the call.
-func (s *Server) SetCrawlLimit(ctx context.Context, p *frontierpb.CrawlLimitParams) (*frontierpb.Empty, error) {
+func (s *grpcAPI) SetCrawlLimit(ctx context.Context, p *frontierpb.CrawlLimitParams) (*frontierpb.Empty, error) {
 	limit := int64(p.Limit)
 	return s.configureOne(ctx, p.CrawlID, p.Key, store.QueueChange{Limit: &limit, MustExist: true})
 }
 
 // configureOne changes one queue of a client's. Without a key there is none to change.
-func (s *Server) configureOne(ctx context.Context, id, key string, c store.QueueChange) (*frontierpb.Empty, error) {
+func (s *grpcAPI) configureOne(ctx context.Context, id, key string, c store.QueueChange) (*frontierpb.Empty, error) {
 	crawl, err := oneCrawl(id)
 	if err != nil {
 		return nil, err
@@ -57,14 +57,14 @@ func (s *Server) configureOne(ctx context.Context, id, key string, c store.Queue
 	return s.configure(ctx, crawl, key, c)
 }
 
-func (s *Server) configure(ctx context.Context, crawl, key string, c store.QueueChange) (*frontierpb.Empty, error) {
+func (s *grpcAPI) configure(ctx context.Context, crawl, key string, c store.QueueChange) (*frontierpb.Empty, error) {
 	if err := s.f.Configure(ctx, crawl, key, c); err != nil {
 		return nil, s.fault("change a queue", err)
 	}
 	return &frontierpb.Empty{}, nil
 }
 
-func (s *Server) configureAll(ctx context.Context, c store.QueueChange) (*frontierpb.Empty, error) {
+func (s *grpcAPI) configureAll(ctx context.Context, c store.QueueChange) (*frontierpb.Empty, error) {
 	if err := s.f.Configure(ctx, "*", "", c); err != nil {
 		return nil, s.fault("change the defaults", err)
 	}
@@ -76,7 +76,7 @@ const controlCrawl = steer.ControlCrawl
 
 // SetActive implements the call. The pause is durable, but for that of one of
 // several daemons alone, which is local and ends with it.
-func (s *Server) SetActive(ctx context.Context, p *frontierpb.Active) (*frontierpb.Empty, error) {
+func (s *grpcAPI) SetActive(ctx context.Context, p *frontierpb.Active) (*frontierpb.Empty, error) {
 	paused := !p.State
 	if p.Local && s.cfg.Members != nil {
 		s.pausedHere.set(paused)
@@ -90,7 +90,7 @@ func (s *Server) SetActive(ctx context.Context, p *frontierpb.Active) (*frontier
 }
 
 // pause pauses or resumes all queues.
-func (s *Server) pause(ctx context.Context, paused bool) error {
+func (s *service) pause(ctx context.Context, paused bool) error {
 	if err := steer.Pause(ctx, s.f.own, paused); err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (l *localPause) now() bool {
 
 // recallPause applies the pause that was set before a restart; again, since a
 // crash may have come between its two halves.
-func (s *Server) recallPause(ctx context.Context) error {
+func (s *service) recallPause(ctx context.Context) error {
 	known, err := s.readPause(ctx)
 	if err != nil || !known {
 		return err
@@ -145,8 +145,8 @@ func (s *Server) recallPause(ctx context.Context) error {
 
 // readPause asks the store for the pause, which another daemon may have set. known
 // reports whether it was ever set.
-func (s *Server) readPause(ctx context.Context) (known bool, err error) {
-	paused, known, err := steer.Paused(ctx, s.f.own.Queue)
+func (s *service) readPause(ctx context.Context) (known bool, err error) {
+	paused, known, err := steer.Paused(ctx, s.f.reader.Queue)
 	if err == nil {
 		s.paused.Store(paused)
 	}
@@ -154,7 +154,7 @@ func (s *Server) readPause(ctx context.Context) (known bool, err error) {
 }
 
 // GetActive implements the call.
-func (s *Server) GetActive(ctx context.Context, p *frontierpb.Local) (*frontierpb.Boolean, error) {
+func (s *grpcAPI) GetActive(ctx context.Context, p *frontierpb.Local) (*frontierpb.Boolean, error) {
 	if s.cfg.Members != nil {
 		if _, err := s.readPause(ctx); err != nil {
 			return nil, s.fault("tell the active state", err)
@@ -164,7 +164,7 @@ func (s *Server) GetActive(ctx context.Context, p *frontierpb.Local) (*frontierp
 }
 
 // SetLogLevel implements the call.
-func (s *Server) SetLogLevel(_ context.Context, p *frontierpb.LogLevelParams) (*frontierpb.Empty, error) {
+func (s *grpcAPI) SetLogLevel(_ context.Context, p *frontierpb.LogLevelParams) (*frontierpb.Empty, error) {
 	levels := map[frontierpb.LogLevelParams_Level]slog.Level{
 		frontierpb.LogLevelParams_TRACE: slog.LevelDebug - 4,
 		frontierpb.LogLevelParams_DEBUG: slog.LevelDebug,

@@ -18,7 +18,10 @@ const mostLogged = 4 << 10
 
 // logSteering logs who steered what, at any log level: the name of the token and the address,
 // never the token.
-func (s *Server) logSteering(ctx context.Context, c *call, request, outcome string) {
+func (s *service) logSteering(ctx context.Context, c *call, request, outcome string) {
+	if s.local {
+		return
+	}
 	name := everything.name
 	if s.tokens != nil {
 		name = "revoked" // while the call ran
@@ -37,7 +40,7 @@ func (s *Server) logSteering(ctx context.Context, c *call, request, outcome stri
 // withSteeringLog logs the requests of a route that steer: all that need Admin, and those in
 // which Admin was needed for a field. Calls that are refused because of their token are in
 // failureLog.
-func (s *Server) withSteeringLog(r route) http.HandlerFunc {
+func (s *httpAPI) withSteeringLog(r route) http.HandlerFunc {
 	next := r.handler
 	if r.need != Admin && r.pattern != "POST /v1/queue" {
 		return next
@@ -74,7 +77,7 @@ func (r *firstBytes) Read(b []byte) (int, error) {
 }
 
 // logUnarySteering is withSteeringLog for a call over gRPC.
-func (s *Server) logUnarySteering(ctx context.Context, req any, err error) {
+func (s *grpcAPI) logUnarySteering(ctx context.Context, req any, err error) {
 	c := callOf(ctx)
 	if c == nil || c.need != Admin {
 		return

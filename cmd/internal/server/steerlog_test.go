@@ -56,7 +56,7 @@ func TestSteeringIsLogged(t *testing.T) {
 			}
 		}
 	}
-	for _, at := range r.described() {
+	for _, at := range r.web.described() {
 		method, path, _ := strings.Cut(at.pattern, " ")
 		switch {
 		case at.need != Admin:

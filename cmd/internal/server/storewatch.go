@@ -58,7 +58,7 @@ const lookEvery = time.Second
 const lookTimeout = 5 * time.Second
 
 // watchStore looks until ctx ends or the store failed.
-func (s *Server) watchStore(ctx context.Context) {
+func (s *service) watchStore(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
@@ -79,7 +79,7 @@ func (s *Server) watchStore(ctx context.Context) {
 	}
 }
 
-func (s *Server) look(ctx context.Context) error {
+func (s *service) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	done := make(chan error, 1)

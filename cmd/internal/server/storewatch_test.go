@@ -123,7 +123,7 @@ func TestServeEndsWhenTheStoreFails(t *testing.T) {
 				t.Errorf("got %v; want that the store failed, and why", err)
 			}
 			<-ended
-			for _, check := range []http.HandlerFunc{s.getHealth, s.getReady} {
+			for _, check := range []http.HandlerFunc{s.web.getHealth, s.web.getReady} {
 				w := httptest.NewRecorder()
 				if check(w, httptest.NewRequest("GET", "/", nil)); w.Code != http.StatusServiceUnavailable {
 					t.Errorf("got %d; want 503", w.Code)

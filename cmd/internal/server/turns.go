@@ -30,7 +30,7 @@ type turnKey struct{}
 // turn blocks until the client of a call may begin some of n units of work, and returns how
 // many, and the context for that work, within which further work needs no turn. The caller
 // must call end.
-func (s *Server) turn(ctx context.Context, n int) (inside context.Context, got int, end func(), err error) {
+func (s *gate) turn(ctx context.Context, n int) (inside context.Context, got int, end func(), err error) {
 	if ctx.Value(turnKey{}) != nil {
 		return ctx, n, func() {}, nil
 	}
@@ -42,7 +42,7 @@ func (s *Server) turn(ctx context.Context, n int) (inside context.Context, got i
 }
 
 // inTurn does something that is as much work as n URLs in a turn.
-func (s *Server) inTurn(ctx context.Context, n int, do func(context.Context) error) error {
+func (s *gate) inTurn(ctx context.Context, n int, do func(context.Context) error) error {
 	inside, _, end, err := s.turn(ctx, n)
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func (s *Server) inTurn(ctx context.Context, n int, do func(context.Context) err
 
 // inTurns does something to items, to some of them in each turn, and returns all results. After
 // an error it returns the results of the turns before.
-func inTurns[T, R any](ctx context.Context, s *Server, items []T, do func(context.Context, []T) ([]R, error)) (results []R, err error) {
+func inTurns[T, R any](ctx context.Context, s *gate, items []T, do func(context.Context, []T) ([]R, error)) (results []R, err error) {
 	for done := 0; done < len(items); {
 		some, n, err := oneTurn(ctx, s, items[done:], do)
 		if err != nil {
@@ -70,7 +70,7 @@ func inTurns[T, R any](ctx context.Context, s *Server, items []T, do func(contex
 }
 
 // oneTurn is one turn of inTurns, and returns to how many items something was done.
-func oneTurn[T, R any](ctx context.Context, s *Server, items []T, do func(context.Context, []T) ([]R, error)) ([]R, int, error) {
+func oneTurn[T, R any](ctx context.Context, s *gate, items []T, do func(context.Context, []T) ([]R, error)) ([]R, int, error) {
 	if ctx.Value(turnKey{}) == nil {
 		if err := s.rest(ctx); err != nil {
 			return nil, 0, err

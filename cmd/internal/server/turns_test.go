@@ -94,7 +94,7 @@ func TestTurnEndsWithCall(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	_, err = inTurns(ctx, r.Server, []int{1}, func(context.Context, []int) ([]int, error) {
+	_, err = inTurns(ctx, r.gate, []int{1}, func(context.Context, []int) ([]int, error) {
 		t.Error("got a turn; want none")
 		return nil, nil
 	})

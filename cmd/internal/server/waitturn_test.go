@@ -79,7 +79,7 @@ func TestLeaseThatWaitedHasTurn(t *testing.T) {
 		s := quiet(t, memstore.New(memstore.Options{KeepURLs: true}))
 		got := make(chan int, 1)
 		go func() {
-			answer, held, err := s.lease(t.Context(), &wire.LeaseRequest{WaitSeconds: 30, Stay: true}, frontier.LeaseRequest{Crawl: "*", Max: 1, Lease: time.Hour})
+			answer, held, err := s.web.lease(t.Context(), &wire.LeaseRequest{WaitSeconds: 30, Stay: true}, frontier.LeaseRequest{Crawl: "*", Max: 1, Lease: time.Hour})
 			if err != nil {
 				t.Error(err)
 			}
@@ -161,7 +161,7 @@ func TestTurnSeesChanges(t *testing.T) {
 		{"pause", func(s *Server) { s.pausedHere.set(true) }, lease, nil},
 		{"full disk", func(s *Server) { s.disk.low.Store(true) }, lease, errDiskLow},
 		{"full disk, settle", func(s *Server) { s.disk.low.Store(true) }, func(ctx context.Context, s *Server) (int, error) {
-			settled, err := inTurns(ctx, s, make([]frontier.Settlement, 1), s.guardedSettle)
+			settled, err := inTurns(ctx, s.gate, make([]frontier.Settlement, 1), s.guardedSettle)
 			return len(settled), err
 		}, errDiskLow},
 	} {

@@ -174,12 +174,12 @@ func (is *crawled) fetch(p synth.TrapPage, l *frontier.Lease, f *frontier.Fronti
 	add(p.Links)
 }
 
-// TestTrapsByYield prints, for each kind of web, the share of fetches in the trap without and with the
+// TestShareOfTraps prints, for each kind of web, the share of fetches in the trap without and with the
 // table, at as many fetches as the honest part and the archive of the hosts have pages. The archive,
 // which its pages lead to one by one, is crawled beside each trap. No real page may be lost
 // by the table, and on honest webs none may come later than by a tenth of all fetches. The share in the trap must
 // not rise above 5 %, or what is reached today of calendars.
-func TestTrapsByYield(t *testing.T) {
+func TestShareOfTraps(t *testing.T) {
 	most := map[synth.Trap]int{synth.TrapFacets: 5, synth.TrapCalendar: 43, synth.TrapSessions: 1} // per cent
 	for _, kind := range synth.TrapKinds {
 		for _, seed := range webSeeds(t) {

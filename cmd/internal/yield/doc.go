@@ -50,7 +50,7 @@
 // differently differ as well: without canonical links, facets are found by those
 // listings that show at most one product.
 // Sites with a session ID in every URL have one template for the trap and the real pages.
-// TestTrapsByYield prints what share of fetches goes to traps, and what share would if an oracle knew
+// TestShareOfTraps prints what share of fetches goes to traps, and what share would if an oracle knew
 // each URL of a trap.
 // A site that declares page 1 as the canonical link of each page of a list, by a parameter, has
 // these pages fetched late. So has one whose pages have two parameters, if a fifth are copies, or

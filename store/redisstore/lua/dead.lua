@@ -6,8 +6,8 @@
 local c = find_crawl(crawl_name)
 if not c then return '' end
 begin(c)
-local age, n = unpack_struct('>I6B', blob)
-local name, last, yard, grave, cursor = sub(blob, 8, 7 + n), sub(blob, 8 + n), base .. 'G' .. c.id, nil, ''
+local age, name, rest = unpack_struct('>I6Bc0', blob)
+local last, yard, grave, cursor = sub(blob, rest), base .. 'G' .. c.id, nil, ''
 
 local function grave_of(field) return { name = sub(field, 2), inc = byte(field), field = field } end
 
@@ -21,10 +21,9 @@ local function left_of(keys)
 end
 
 if last ~= '' then
-  local at = byte(last) + 3
-  local set, pos, members, keys = sub(last, at, at), at + 2 + byte(last, at + 1), {}, {}
-  grave, cursor = grave_of(sub(last, at - 1, at - 1) .. sub(last, 2, at - 2)), sub(last, at + 2, pos - 1)
-  local width = (set == 'd' or set == 'L') and 16 or 22
+  local queue, inc, set, next, pos = unpack_struct('>Bc0c1c1Bc0', last)
+  local members, keys, width = {}, {}, (set == 'd' or set == 'L') and 16 or 22
+  grave, cursor = grave_of(inc .. queue), next
   for i = pos, #last, width do
     members[#members + 1], keys[#keys + 1] = sub(last, i, i + width - 1), sub(last, i + width - 16, i + width - 1)
   end

@@ -1,13 +1,12 @@
 -- A page of the URLs of one queue, or of all leases of the crawl.
 --
--- blob: kind 1 (a digit: queued of that priority; d: done or dropped; L: all leases) |
---       most keys 4 | length of queue 1 | queue | position, empty to begin
+-- blob: kind 1 (q: queued; d: done or dropped; L: all leases) | most keys 4 | length of queue 1 | queue | position, empty to begin
 -- reply: next position as length 1 and text (empty: no more) | for each: key 16 | what found says
 --
--- The position of queued URLs is that of the last one in their order (due 6, arrival 6), so that each is listed once; that of
--- others is the cursor of a scan.
-local kind, want, n = unpack_struct('>c1I4B', blob)
-local name, from = sub(blob, 7, 6 + n), sub(blob, 7 + n)
+-- The position of queued URLs is that of the last one in their order (priority 1, due 6, arrival 6), so that each is listed once; that
+-- of others is the cursor of a scan.
+local kind, want, name, pos = unpack_struct('>c1I4Bc0', blob)
+local from = sub(blob, pos)
 local c = find_crawl(crawl_name)
 if not c then return '\0' end
 local q = find_queue(begin(c), name)
@@ -28,12 +27,15 @@ local function rank_after(key, due, arrival)
 end
 
 local next, keys = '', {}
-if tonumber(kind) then
-  local key = level_key(c, q, kind)
-  local rank = from == '' and 0 or rank_after(key, unpack_struct('>I6I6', from))
-  local got = call('ZRANGE', key, text(rank), text(rank + want - 1), 'WITHSCORES')
-  for i = 1, #got, 2 do keys[#keys + 1] = sub(got[i], 7) end
-  if #keys == want then next = pack('>I6', tonumber(got[#got])) .. sub(got[#got - 1], 1, 6) end
+if kind == 'q' then
+  local p, rank = 7, 0
+  if from ~= '' then p, rank = byte(from), rank_after(level_key(c, q, byte(from)), unpack_struct('>I6I6', from, 2)) end
+  while p >= 0 and #keys < want do
+    local got = has_level(q.levels, p) and call('ZRANGE', level_key(c, q, p), text(rank), text(rank + want - #keys - 1), 'WITHSCORES') or {}
+    for i = 1, #got, 2 do keys[#keys + 1] = sub(got[i], 7) end
+    if #keys == want then next = pack('>BI6', p, tonumber(got[#got])) .. sub(got[#got - 1], 1, 6) end
+    p, rank = p - 1, 0
+  end
 elseif kind == 'd' then
   next, keys = scan('SSCAN', queue_key(c, 'd', q), from, want)
 else

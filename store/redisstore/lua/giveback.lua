@@ -7,10 +7,10 @@ local taken = take.value
 keep(take, 'S')
 local pos = 2
 while taken and pos < #taken do
-  local n = byte(taken, pos)
-  local c, size = find_crawl(sub(taken, pos + 1, pos + n)), unpack_struct('>I4', taken, pos + 1 + n)
-  pos = pos + 5 + n
-  for at = pos, pos + size - 1, 39 do
+  local name, size, from = unpack_struct('>Bc0I4', taken, pos)
+  local c = find_crawl(name)
+  pos = from + size
+  for at = from, pos - 1, 39 do
     local key, token = unpack_struct('>c16I6', taken, at)
     local row = c and call('HGET', base .. 'L' .. c.id, key)
     local l = row and parse_lease(row)
@@ -20,6 +20,5 @@ while taken and pos < #taken do
       if l.late == 0 then call('ZADD', base .. 'E' .. c.id, text(l['until']), key) end
     end
   end
-  pos = pos + size
 end
 return ''

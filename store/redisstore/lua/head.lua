@@ -3,7 +3,7 @@
 -- KEYS[1] is a key of the shard that never exists. While the shard's slot moves to another node, Redis
 -- answers ASK for a key that does not exist before it runs the script: no script sees half of a shard.
 --
--- ARGV[1] request id, "" for one that is not kept; its last byte is the phase of the step
+-- ARGV[1] request id, "" for one whose answer is not kept
 -- ARGV[2] time in ms, for tests; "" for the server's
 -- ARGV[3] how long the answer is kept, in ms
 -- ARGV[4] name of the crawl

@@ -32,9 +32,9 @@ if #entries > 0 then
   entries[0] = pack(TOGETHER, kind, now, cap, #entries)
   local row = concat(entries, '', 0)
   if kind == 'A' and #row <= MOST_BYTES and call('HLEN', outbox(c, 'o')) < MOST_FIELDS then
-    call('HSET', outbox(c, 'o'), ticket, row)
+    call('HSET', outbox(c, 'o'), request, row)
   else
-    many('HSET', busy, apart(ticket, row))
+    many('HSET', busy, apart(request, row))
   end
 end
 return answer(concat(told) .. c.epoch)

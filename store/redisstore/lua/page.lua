@@ -1,11 +1,12 @@
 -- A page of the keys of a shard in order, from a position on.
 --
--- blob: from 4 | most keys 4, about; fewer come where few are old enough | days 2 (only keys recorded on an earlier
---       day; 65535: all)
--- reply: next position 6 (2^32: no more) | for each key: key 16 | was 1 | queue 6
-local from, want, days = unpack_struct('>I4I4I2', blob)
+-- blob: most keys 4, about; fewer come where few are old enough | days 2 (only keys recorded on an earlier day; 65535: all) |
+--       position 4, none to begin
+-- reply: next position as length 1 and text (empty: no more) | for each key: key 16 | was 1 | queue 6
+local want, days = unpack_struct('>I4I2', blob)
+local from = #blob > 6 and unpack_struct('>I4', blob, 7) or 0
 local c = find_crawl(crawl_name)
-if not c then return pack('>I6', 4294967296) end
+if not c then return short('') end
 local t = open_seen(c).keys
 
 local function reversed(x)
@@ -36,4 +37,4 @@ while from < 4294967296 and #out < want and left > 0 do
   end
   from = (floor(from / width) + 1) * width
 end
-return pack('>I6', from) .. concat(out)
+return short(from < 4294967296 and pack('>I4', from) or '') .. concat(out)

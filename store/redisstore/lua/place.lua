@@ -30,7 +30,7 @@ while pos <= size do
   local verdict = begin_step(bucket_at(c.keys, place), key, old)
   if verdict == 'Y' then
     out[#out + 1] = key
-    out[#out + 1] = step_row(ticket, n, kind, now, old, cap, sub(blob, pos + 40, pos + 39 + length))
+    out[#out + 1] = step_row(request, n, kind, now, old, cap, sub(blob, pos + 40, pos + 39 + length))
   end
   told[#told + 1] = verdict
   pos = pos + 40 + length

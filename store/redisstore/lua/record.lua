@@ -1,17 +1,11 @@
 -- The text of a URL, and its lease; see R and L in FORMAT.md. A URL is leased if it has a lease, done or dropped if done is 1
 -- or 2 in its record, else queued.
-local RECORD = '>BI6I6I6I4B'
+local RECORD, TEXTS = '>BI6I6I6I4B', 'Bc0I4c0'
 
 local function parse_record(s)
-  local r = {}
-  local pos
-  r.priority, r.due, r.created, r.arrival, r.attempts, r.inc, pos = unpack_struct(RECORD, s)
-  r.done, r.inc = r.inc % 4, floor(r.inc / 4)
-  local n = byte(s, pos)
-  r.queue = sub(s, pos + 1, pos + n)
-  pos = pos + 1 + n
-  local m = unpack_struct('>I4', s, pos)
-  r.meta, r.url = sub(s, pos + 4, pos + 3 + m), sub(s, pos + 4 + m)
+  local r, pos = {}, nil
+  r.priority, r.due, r.created, r.arrival, r.attempts, r.inc, r.queue, r.meta, pos = unpack_struct(RECORD .. TEXTS, s)
+  r.done, r.inc, r.url = r.inc % 4, floor(r.inc / 4), sub(s, pos)
   return r
 end
 
@@ -32,8 +26,7 @@ end
 
 local function write_record(c, key, r)
   c.records[key] = r
-  local head = pack(RECORD, r.priority, r.due, r.created, r.arrival, r.attempts, r.done + 4 * r.inc)
-  put_row(c, key, head .. short(r.queue) .. long(r.meta) .. r.url)
+  put_row(c, key, pack(RECORD .. TEXTS, r.priority, r.due, r.created, r.arrival, r.attempts, r.done + 4 * r.inc, #r.queue, r.queue, #r.meta, r.meta) .. r.url)
 end
 
 local function drop_record(c, key)

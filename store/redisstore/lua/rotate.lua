@@ -4,11 +4,8 @@ local function mark(crawl, queue) return #crawl .. ':' .. crawl .. queue end
 
 local at, last_crawl, last_queue = want.rest, nil, nil
 while at <= #blob do
-  local n = byte(blob, at)
-  local m = byte(blob, at + 1 + n)
-  last_crawl, last_queue = sub(blob, at + 1, at + n), sub(blob, at + 2 + n, at + 1 + n + m)
+  last_crawl, last_queue, at = unpack_struct('>Bc0Bc0', blob, at)
   served[mark(last_crawl, last_queue)] = true
-  at = at + 2 + n + m
 end
 
 -- begin_lanes makes ready what pick reads: the sets of ready queues that have fewer leases than the request's bound.

@@ -13,8 +13,8 @@ local function parse_settlement(s)
   for i = 1, #FLAGS do e[FLAGS[i]] = floor(flags / 2 ^ (i - 1)) % 2 == 1 end
   if e.after then e.due = now + e.due end
   if e.change_set then e.change, pos = sub(s, pos, pos + CHANGE_LEN - 1), pos + CHANGE_LEN end
-  local m = unpack_struct('>I4', s, pos)
-  e.meta, e.url = sub(s, pos + 4, pos + 3 + m), sub(s, pos + 4 + m)
+  e.meta, pos = unpack_struct('>I4c0', s, pos)
+  e.url = sub(s, pos)
   return e
 end
 
@@ -37,10 +37,9 @@ end
 
 local keep, list, keys, told, pos = sub(blob, 1, 1) == 'k', {}, {}, {}, 2
 while pos <= #blob do
-  local n = unpack_struct('>I4', blob, pos)
-  local e = parse_settlement(sub(blob, pos + 4, pos + 3 + n))
-  list[#list + 1], keys[#keys + 1] = e, e.key
-  pos = pos + 4 + n
+  local s, next = unpack_struct('>I4c0', blob, pos)
+  local e = parse_settlement(s)
+  list[#list + 1], keys[#keys + 1], pos = e, e.key, next
 end
 local c = find_crawl(crawl_name)
 if not c then

@@ -1,9 +1,8 @@
--- The outboxes of a crawl; see FORMAT.md. The steps A that one script began are a field of o, which costs less than one for each.
+-- The outboxes of a crawl; see FORMAT.md. The ticket of a step is the request that began it. The steps A that one script began are a field of o, which costs less than one for each.
 -- Where some have to be ended without the others, each becomes a field of p, as other steps are.
 local function outbox(c, name) return base .. name .. c.id end
 
 local TOGETHER, NO_QUEUE = '>c1I6c6I2', string.rep('\0', 8)
-local ticket = request ~= '' and sub(request, 1, 15) .. char(byte(request, 16) + 1) -- of the phase that queues
 
 local function step_row(of, n, kind, since, old, cap, entry) return of .. n .. pack('>c1I6c8c6', kind, since, old, cap) .. entry end
 

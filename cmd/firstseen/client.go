@@ -1,0 +1,343 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/firstseen/firstseen/cmd/internal/server"
+	"github.com/firstseen/firstseen/internal/wire"
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/pebblestore"
+	"github.com/firstseen/firstseen/store/redisstore"
+)
+
+// Commands that look at a crawl or steer it send the requests of the HTTP interface: to a running daemon, or, for a
+// store that none has open, to the daemon's handlers in this process. So each command is written once, and says the
+// same of a store with and without a daemon.
+
+// client sends requests.
+type client struct {
+	base, token string
+	http        *http.Client
+	daemon      bool // not a store
+}
+
+// place is where a command finds a crawl: one of --db, --redis and --daemon.
+type place struct {
+	db     string
+	redis  redisFlags
+	daemon daemonFlags
+	crawl  string
+}
+
+func (p *place) add(fs *pflag.FlagSet) {
+	fs.StringVar(&p.db, "db", "", "directory of the store")
+	p.redis.add(fs)
+	p.daemon.add(fs)
+	fs.StringVar(&p.crawl, "crawl", store.DefaultCrawl, "crawl that is meant")
+}
+
+// check returns an error unless one place is named.
+func (p *place) check() error {
+	var given []string
+	for _, flag := range []struct {
+		name string
+		is   bool
+	}{{"--db", p.db != ""}, {"--redis", p.redis.given()}, {"--daemon", p.daemon.given()}} {
+		if flag.is {
+			given = append(given, flag.name)
+		}
+	}
+	switch len(given) {
+	case 0:
+		return misusef("no store is named: give --db DIR, --redis ADDR or, if a daemon has it open, --daemon ADDR")
+	case 1:
+		return nil
+	}
+	return misusef("%s are places of different stores: give one of them", strings.Join(given, " and "))
+}
+
+// openStore opens the store of --db or --redis.
+func (p *place) openStore(ctx context.Context, a *app, readOnly bool) (s store.Store, err error) {
+	if p.redis.given() {
+		return p.redis.open(ctx, a.log, redisstore.Options{MustExist: true})
+	}
+	mode := pebblestore.OpenExisting
+	if readOnly {
+		mode = pebblestore.OpenReadOnly
+	}
+	if s, err = pebblestore.Open(p.db, pebblestore.Options{Mode: mode}); errors.Is(err, store.ErrLocked) {
+		err = fmt.Errorf("%w; if its daemon runs, use --daemon with the address of its HTTP interface", err)
+	}
+	return s, err
+}
+
+// open returns a client of the place. The caller must call end.
+func (p *place) open(ctx context.Context, a *app, readOnly bool) (c *client, end func() error, err error) {
+	if err := p.check(); err != nil {
+		return nil, nil, err
+	}
+	if p.daemon.given() {
+		c, err = p.daemon.open()
+		return c, func() error { return nil }, err
+	}
+	s, err := p.openStore(ctx, a, readOnly)
+	if err != nil {
+		return nil, nil, err
+	}
+	warnings := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	local, err := server.OpenLocal(ctx, s, readOnly, warnings)
+	if err != nil {
+		return nil, nil, errors.Join(err, s.Close())
+	}
+	end = func() error { return errors.Join(local.Close(), s.Close()) }
+	return &client{base: "http://localhost", http: &http.Client{Transport: inProcess{local}}}, end, nil
+}
+
+// onCrawl adds the flags of a place to a command, and has it call do with a client.
+func (p *place) onCrawl(a *app, cmd *cobra.Command, readOnly bool, do func(ctx context.Context, c *client, args []string) error) {
+	p.add(cmd.Flags())
+	cmd.RunE = running(func(cmd *cobra.Command, args []string) error {
+		c, end, err := p.open(cmd.Context(), a, readOnly)
+		if err != nil {
+			return err
+		}
+		err = do(cmd.Context(), c, args)
+		return errors.Join(err, end())
+	})
+}
+
+// daemonFlags name a running daemon.
+type daemonFlags struct{ addr, tokenFile, ca string }
+
+func (f *daemonFlags) add(fs *pflag.FlagSet) {
+	fs.StringVar(&f.addr, "daemon", "", "host:port of the HTTP interface of a running daemon, or https://host:port")
+	fs.StringVar(&f.tokenFile, "token-file", "", "file that has the token for the daemon, and nothing else")
+	fs.StringVar(&f.ca, "ca", "", "PEM file of the CA certificates that the daemon's certificate is checked against; default: those of this machine")
+}
+
+func (f *daemonFlags) given() bool { return f.addr != "" }
+
+func (f *daemonFlags) open() (*client, error) {
+	base := f.addr
+	if !strings.Contains(base, "://") {
+		base = "http://" + base
+	}
+	u, err := url.Parse(base)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" && u.Path != "/" {
+		return nil, misusef("--daemon: %q is no address of a daemon; give host:port or https://host:port", f.addr)
+	}
+	c := &client{base: u.Scheme + "://" + u.Host, daemon: true}
+	if f.tokenFile != "" {
+		text, err := os.ReadFile(f.tokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the token: %w", err)
+		}
+		c.token = strings.TrimSpace(string(text))
+		if strings.ContainsAny(c.token, " \t\n") {
+			return nil, misusef("--token-file: %s has several words; it must have the token alone", f.tokenFile)
+		}
+	}
+	transport := &http.Transport{Proxy: nil, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
+	if f.ca != "" {
+		pem, err := os.ReadFile(f.ca)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the CA certificates: %w", err)
+		}
+		roots := x509.NewCertPool()
+		if !roots.AppendCertsFromPEM(pem) {
+			return nil, misusef("--ca: %s has no certificate in PEM form", f.ca)
+		}
+		transport.TLSClientConfig.RootCAs = roots
+	}
+	c.http = &http.Client{Transport: transport}
+	return c, nil
+}
+
+// get asks for something.
+func (c *client) get(ctx context.Context, path string, query url.Values, answer any) error {
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	return c.ask(ctx, http.MethodGet, path, nil, answer)
+}
+
+// post has something done.
+func (c *client) post(ctx context.Context, path string, body, answer any) error {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	return c.ask(ctx, http.MethodPost, path, text, answer)
+}
+
+func (c *client) ask(ctx context.Context, method, path string, body []byte, answer any) error {
+	resp, err := c.do(ctx, method, path, body)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(answer); err != nil {
+		return fmt.Errorf("cannot read the answer of the daemon: %w", err)
+	}
+	return nil
+}
+
+// do returns an answer that is no refusal. The caller must close its body.
+func (c *client) do(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.unanswered(err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		defer resp.Body.Close()
+		return nil, c.refused(resp)
+	}
+	return resp, nil
+}
+
+// unanswered says why a request got no answer, and what to check.
+func (c *client) unanswered(err error) error {
+	if failed := (*url.Error)(nil); errors.As(err, &failed) {
+		err = failed.Err // without the address, which is in the message
+	}
+	switch {
+	case !c.daemon:
+		return err
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("cannot reach the daemon at %s: %w; is it running, with --http on this address?", c.base, syscall.ECONNREFUSED)
+	case strings.Contains(err.Error(), "malformed HTTP"):
+		return fmt.Errorf("cannot ask the daemon at %s: its answer is no HTTP; want the port of its HTTP interface (--http, 7072 by default)", c.base)
+	}
+	return fmt.Errorf("cannot ask the daemon at %s: %w", c.base, err)
+}
+
+// refused returns a refusal as an error. What a request names wrongly is misuse of the command that made it.
+func (c *client) refused(resp *http.Response) error {
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	if err != nil {
+		return fmt.Errorf("cannot read the answer of the daemon: %w", err)
+	}
+	var fault wire.Error
+	if json.Unmarshal(text, &fault) != nil || fault.Error.Message == "" {
+		fault.Error.Message = fmt.Sprintf("%.100s", text)
+	}
+	err = errors.New(fault.Error.Message)
+	if c.daemon {
+		hint := ""
+		if resp.StatusCode == http.StatusUnauthorized {
+			hint = "; give --token-file with a file that has such a token"
+		}
+		err = fmt.Errorf("the daemon refused (%d): %w%s", resp.StatusCode, err, hint)
+	}
+	if resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusBadRequest {
+		err = misuse{err}
+	}
+	return err
+}
+
+// crawls lists the crawls that a flag names; "*" is all of them. One that is not there is misuse: a name misspelt
+// must not look like a crawl without URLs. A new store has no crawl, and the default one is no mistake there.
+func (c *client) crawls(ctx context.Context, name string) ([]string, error) {
+	var st wire.Stats
+	if err := c.get(ctx, "/v1/stats", url.Values{"crawl": {"*"}}, &st); err != nil {
+		return nil, err
+	}
+	if name == "*" {
+		return st.Crawls, nil
+	}
+	for _, crawl := range st.Crawls {
+		if name == crawl || strings.HasPrefix(name, crawl+"|") { // as the store names one with a profile of its own
+			return []string{crawl}, nil
+		}
+	}
+	if name == store.DefaultCrawl && len(st.Crawls) == 0 {
+		return []string{name}, nil
+	}
+	return nil, misusef("cannot find crawl %q in the store, which has %s", name, strings.Join(quotedAll(st.Crawls), ", "))
+}
+
+func quotedAll(names []string) []string {
+	if len(names) == 0 {
+		return []string{"no crawl"}
+	}
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = strconv.Quote(name)
+	}
+	return all
+}
+
+// inProcess is the transport to handlers in this process. Answers are streamed: an export is as large as a crawl.
+type inProcess struct{ http.Handler }
+
+// RoundTrip implements http.RoundTripper.
+func (t inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
+	body, w := io.Pipe()
+	answer := &inProcessAnswer{PipeWriter: w, header: http.Header{}, begun: make(chan *http.Response, 1)}
+	answer.begin = sync.OnceFunc(func() {
+		answer.begun <- &http.Response{StatusCode: answer.status, Header: answer.header, Body: body, ContentLength: -1, Request: req}
+	})
+	go func() {
+		defer func() {
+			err := error(nil) // the end of a whole answer
+			if recover() != nil {
+				err = io.ErrUnexpectedEOF // the handler broke it off, as to a client elsewhere
+			}
+			answer.WriteHeader(http.StatusOK)
+			_ = w.CloseWithError(err) // has no error
+		}()
+		t.ServeHTTP(answer, req)
+	}()
+	return <-answer.begun, nil
+}
+
+// inProcessAnswer is what a handler writes to.
+type inProcessAnswer struct {
+	*io.PipeWriter
+	header http.Header
+	status int
+	begin  func()
+	begun  chan *http.Response
+}
+
+// Header implements http.ResponseWriter.
+func (a *inProcessAnswer) Header() http.Header { return a.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (a *inProcessAnswer) WriteHeader(status int) {
+	if a.status == 0 {
+		a.status = status
+	}
+	a.begin()
+}
+
+// Write implements http.ResponseWriter.
+func (a *inProcessAnswer) Write(b []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+	return a.PipeWriter.Write(b)
+}

@@ -1,0 +1,96 @@
+// Package declared reads the declarations that sites make about their own duplicates:
+//
+//   - canonical links (RFC 6596), in the Link header (RFC 8288) or in HTML;
+//   - the response header No-Vary-Search (draft-ietf-httpbis-no-vary-search);
+//   - Clean-param lines in robots.txt (as Yandex documents them).
+//
+// It opens no connection: the caller passes the response.
+//
+// A declaration is evidence, not a fact. Wrong ones are common, and a canonical link to another
+// site can be an attack. So do not skip a fetch because of a declaration. The package returns an
+// error for an invalid declaration: several canonical links that disagree, or a header that the
+// draft calls invalid.
+//
+// [Of] reads all declarations of a response. Report them with the result of the fetch:
+//
+//	page := declared.Of(url, response.Header, body)
+//	settlement.Fetched = &frontier.Fetched{Status: 200, Digest: digest,
+//		Canonical: page.Canonical,
+//		NoVarySearch: page.NoVarySearch, CleanParam: page.CleanParam}
+package declared
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Page is what a response declares, in the form in which frontier.Fetched takes it.
+type Page struct {
+	// Canonical is the canonical link, absolute; "" for none.
+	Canonical string
+	// NoVarySearch is the field in the form of [Search.String]; "" for none.
+	NoVarySearch string
+	// CleanParam are the rules of a robots.txt in the form of [CleanParam.String], a line each;
+	// "" for none.
+	CleanParam string
+	// Refused joins the reasons for which declarations were left out.
+	Refused error
+}
+
+// Of reads the declarations of a successful response: its header, whose names have any case, and
+// its body, decoded. Of HTML it reads the first 64 KiB; of a robots.txt it reads the whole body.
+func Of(page string, header map[string][]string, body []byte) Page {
+	var p Page
+	if values := fields(header, "No-Vary-Search"); len(values) > 0 {
+		search, err := ParseNoVarySearch(values...)
+		p.NoVarySearch = search.String()
+		p.refuse(err)
+	}
+	link, linkErr := LinkCanonical(page, fields(header, "Link")...)
+	p.refuse(linkErr)
+	contentType := strings.Join(fields(header, "Content-Type"), ",")
+	inHTML, htmlErr := "", error(nil)
+	if strings.Contains(strings.ToLower(contentType), "html") {
+		inHTML, htmlErr = HTMLCanonical(page, contentType, body)
+		p.refuse(htmlErr)
+	}
+	switch {
+	case linkErr != nil || htmlErr != nil:
+	case link != "" && inHTML != "" && link != inHTML:
+		p.refuse(fmt.Errorf("cannot use the canonical links: the Link header names %.200q, the page %.200q", link, inHTML))
+	case link != "":
+		p.Canonical = link
+	default:
+		p.Canonical = inHTML
+	}
+	if IsRobots(page) {
+		rules, err := CleanParams(body)
+		p.refuse(err)
+		lines := make([]string, len(rules))
+		for i, rule := range rules {
+			lines[i] = rule.String()
+		}
+		p.CleanParam = strings.Join(lines, "\n")
+	}
+	return p
+}
+
+func (p *Page) refuse(err error) { p.Refused = errors.Join(p.Refused, err) }
+
+// fields returns the values of a header.
+func fields(header map[string][]string, name string) (values []string) {
+	for key, v := range header {
+		if strings.EqualFold(key, name) {
+			values = append(values, v...)
+		}
+	}
+	return values
+}
+
+// IsRobots reports whether a URL is that of a robots.txt.
+func IsRobots(page string) bool {
+	_, rest, ok := strings.Cut(page, "://")
+	_, path, slash := strings.Cut(rest, "/")
+	return ok && slash && path == "robots.txt"
+}

@@ -1,0 +1,286 @@
+package wire
+
+import "time"
+
+// QueueSettings is the body of POST /v1/queue: settings of one queue, kept for when it
+// comes if it holds nothing yet. What isn't given stays as it is.
+type QueueSettings struct {
+	Crawl string `json:"crawl,omitempty" maxLength:"200"`
+	Queue string `json:"queue" minLength:"1" maxLength:"255"`
+	// DelaySeconds is the time from one hand-out to the next; 0 is none.
+	DelaySeconds *float64 `json:"delay_seconds,omitempty" minimum:"0" maximum:"604800"`
+	// MaxInFlight bounds its leases at any time; 0 is the default of all.
+	MaxInFlight *int `json:"max_in_flight,omitempty" minimum:"0" maximum:"1073741824"`
+	// BlockedUntil keeps it unserved; a time that is over unblocks it.
+	BlockedUntil *time.Time `json:"blocked_until,omitempty"`
+	// Limit keeps it unserved while this number of its URLs or more are completed; 0 is no limit.
+	// An operator sets it, and Paused: both need a token of scope admin.
+	Limit *int64 `json:"limit,omitempty" minimum:"0"`
+	// Paused keeps it unserved until it is resumed.
+	Paused *bool `json:"paused,omitempty"`
+}
+
+// Pause is the body of POST /v1/pause, and its answer: whether all queues are paused. A body
+// without Paused is refused.
+type Pause struct {
+	Paused *bool `json:"paused"`
+}
+
+// ForgetRequest is the body of POST /v1/forget. It names one of urls, queue, before and all.
+type ForgetRequest struct {
+	Crawl string      `json:"crawl,omitempty" maxLength:"200"`
+	URLs  []ForgetURL `json:"urls,omitempty"`
+	Queue string      `json:"queue,omitempty" maxLength:"255"`
+	// Before names URLs that were first seen before a time and are not held.
+	Before time.Time `json:"before,omitzero"`
+	// Held has Before name URLs of any state, of one queue if Queue is set too.
+	Held bool `json:"held,omitempty"`
+	// All names the whole crawl, with its queues and settings.
+	All bool `json:"all,omitempty"`
+}
+
+// ForgetURL is a URL to forget, in any variant. Queue matters in a crawl without canonical forms.
+type ForgetURL struct {
+	URL           string `json:"url,omitempty"`
+	URLBytes      Bytes  `json:"url_bytes,omitempty"`
+	Queue         string `json:"queue,omitempty"`
+	Discriminator string `json:"discriminator,omitempty" maxLength:"255"`
+}
+
+// Forgotten is the answer to a ForgetRequest.
+type Forgotten struct {
+	Forgotten int64 `json:"forgotten"` // keys that are new again
+}
+
+// Explanation is the answer of GET /v1/explain.
+type Explanation struct {
+	Input     string   `json:"input"`
+	Canonical string   `json:"canonical,omitempty"`
+	Key       string   `json:"key,omitempty"`
+	Queue     string   `json:"queue,omitempty"`
+	Profile   string   `json:"profile"`
+	Changes   []Change `json:"changes"`
+	Known     *Known   `json:"known,omitempty"`
+	Trap      *Trap    `json:"trap,omitempty"`
+	Error     *Fault   `json:"error,omitempty"`
+}
+
+// Trap is what the fetches of a path template brought, or those of a group of templates, whose name
+// ends in {rest}.
+type Trap struct {
+	Template string `json:"template"` // the shape of canonical URLs
+	Fetches  uint32 `json:"fetches"`  // the latest, at most 64
+	Known    uint32 `json:"known"`    // of them, those that brought known content
+	Lowered  bool   `json:"lowered"`  // by its fetches
+	Lifted   bool   `json:"lifted"`   // by an operator: its URLs are not lowered
+}
+
+// Change is what a rule did to a URL.
+type Change struct {
+	Rule   string `json:"rule"`
+	Before string `json:"before"`
+	After  string `json:"after"`
+	// Scope is the host and path of the rule file's entry by which the rule holds.
+	Scope string `json:"scope,omitempty"`
+}
+
+// Known is what the store knows of a URL.
+type Known struct {
+	State string `json:"state" enum:"seen,queued,leased,done,dropped"` // seen, queued, leased, done or dropped
+	First string `json:"first,omitempty"`                              // the first-seen URL, while that is kept
+	// FirstBytes is First where that isn't UTF-8.
+	FirstBytes []byte    `json:"first_bytes,omitempty"`
+	Queue      string    `json:"queue,omitempty"`
+	Due        time.Time `json:"due,omitzero"`
+	Created    time.Time `json:"created,omitzero"`
+	Expires    time.Time `json:"expires,omitzero"`
+	Attempts   int       `json:"attempts,omitempty"`
+}
+
+// Stats is the answer of GET /v1/stats: exact counts of a crawl, or of all.
+type Stats struct {
+	Crawl     string `json:"crawl"`
+	Seen      int64  `json:"seen"`
+	Held      int64  `json:"held"`
+	InFlight  int64  `json:"in_flight"`
+	Completed int64  `json:"completed"`
+	Dropped   int64  `json:"dropped"`
+	Queues    int64  `json:"queues"`
+	Active    int64  `json:"active_queues"`
+	// DiskBytes is the size of the whole store, if it is on a disk of the daemon.
+	DiskBytes int64  `json:"disk_bytes"`
+	Profile   string `json:"profile"` // that makes the keys
+	Version   int    `json:"profile_version"`
+	Unicode   string `json:"unicode,omitempty"`
+	// Index is how the keys are held in memory, for a store on disk.
+	Index    *Index             `json:"index,omitempty"`
+	Crawls   []string           `json:"crawls"`
+	Serving  bool               `json:"serving"`  // not paused, not draining
+	DiskLow  bool               `json:"disk_low"` // writes are refused
+	Counters map[string]float64 `json:"counters"` // those of /metrics, but for a token for some crawls
+	Refused  []Refusal          `json:"refused"`
+}
+
+// Index is how a store holds its keys in memory.
+type Index struct {
+	Mode  string `json:"mode"`
+	Bytes int64  `json:"bytes"`
+	// WronglyDropped is the expected number of new URLs that were called duplicates.
+	WronglyDropped float64 `json:"wrongly_dropped"`
+}
+
+// Refusal counts the URLs of a crawl that were refused for a reason.
+type Refusal struct {
+	Crawl    string   `json:"crawl"`
+	Reason   string   `json:"reason"`
+	Dropped  bool     `json:"dropped,omitempty"` // they had been accepted, and were dropped later
+	Count    int64    `json:"count"`
+	Examples []string `json:"examples"`
+}
+
+// Queue is a queue of GET /v1/queues.
+type Queue struct {
+	Crawl     string `json:"crawl"`
+	Queue     string `json:"queue"`
+	Held      int64  `json:"held"`
+	InFlight  int64  `json:"in_flight"`
+	Completed int64  `json:"completed"`
+	Dropped   int64  `json:"dropped"`
+	State     string `json:"state" enum:"ready,in-flight,delayed,blocked,paused,limited,empty"`
+	// Reason is the bound that holds the queue, in words.
+	Reason       string  `json:"reason,omitempty"`
+	DelaySeconds float64 `json:"delay_seconds,omitempty"`
+	// DefaultDelaySeconds is the delay of a queue that has none of its own.
+	DefaultDelaySeconds float64 `json:"default_delay_seconds,omitempty"`
+	Limit               int64   `json:"limit,omitempty"`
+	// Next is when the state changes by itself, where that is known. For a queue whose URLs are leased, it is set
+	// only if the queue was asked for by its name.
+	Next         time.Time `json:"next,omitzero"`
+	BlockedUntil time.Time `json:"blocked_until,omitzero"`
+}
+
+// Queues is the answer of GET /v1/queues.
+type Queues struct {
+	Queues []Queue `json:"queues"`
+	// More is the queue to ask on from, as after; empty at the end.
+	More string `json:"more,omitempty"`
+	// Partial reports that there are more queues than the daemon looked at, so that one with more waiting URLs
+	// may be missing.
+	Partial bool `json:"partial,omitempty"`
+}
+
+// CrawlProfile is the body of POST /v1/crawl, and its answer: the profile that makes the keys of a crawl, chosen
+// before its first URL and permanent.
+type CrawlProfile struct {
+	Crawl string `json:"crawl,omitempty" maxLength:"200"`
+	// Profile is as the flag --profile takes it: whatwg, none, surt. One with a rule file, or of more than 52 bytes,
+	// cannot be chosen for a crawl.
+	Profile string `json:"profile" minLength:"1"`
+}
+
+// Traps is the answer of GET /v1/traps.
+type Traps struct {
+	Shadow bool `json:"shadow"` // only counted: no URL is lowered
+	// URLs is how many URLs of lowered templates were offered, or put back when they would have been leased, since the
+	// start. In shadow mode only those that were offered.
+	URLs      int64  `json:"urls"`
+	Templates []Trap `json:"templates"` // lowered or lifted, by name
+}
+
+// LiftRequest is the body of POST /v1/traps. The answer is a Trap.
+type LiftRequest struct {
+	Template string `json:"template"` // as GET /v1/traps lists it
+	Lifted   *bool  `json:"lifted"`   // true lifts it; false lets its fetches decide again
+}
+
+// BackupRequest is the body of POST /v1/backup. The answer is a Backup.
+type BackupRequest struct {
+	// Name has letters, digits, dots, hyphens and underscores. The default is the time.
+	Name string `json:"name,omitempty" maxLength:"100"`
+	// Keep is how many of the latest backups stay; older ones are removed when this one is complete. The default, 0, is
+	// all.
+	Keep int `json:"keep,omitempty" minimum:"0"`
+}
+
+// Backup describes a backup.
+type Backup struct {
+	Name    string    `json:"name"`
+	Created time.Time `json:"created"` // when it began: all that was acknowledged before is in it
+	Seconds float64   `json:"seconds"` // that it took
+	Keys    int64     `json:"keys"`
+	Bytes   int64     `json:"bytes"`        // of its files
+	Copied  int64     `json:"copied_bytes"` // that it shares with no other directory
+	// Removed are the older backups that it replaced. They are not in the note.
+	Removed []string `json:"removed,omitempty"`
+	// Damaged says why the note cannot be read; the other fields but Name are not set then. Such a backup is neither
+	// used nor removed.
+	Damaged string `json:"damaged,omitempty"`
+}
+
+// Backups is the answer of GET /v1/backup.
+type Backups struct {
+	Backups []Backup `json:"backups"` // the oldest first
+}
+
+// Judgement is the answer of /v1/audit.
+type Judgement[Report any] struct {
+	JudgedAt time.Time `json:"judged_at"`
+	Captures int       `json:"captures"` // fetches held
+	Share    float64   `json:"share"`    // of all places, those whose fetches are kept
+	Taken    int64     `json:"taken"`    // fetches reported since the start
+	Report   Report    `json:"report"`   // as firstseen audit --json writes it
+}
+
+// Sample is the state of some counters at a time.
+type Sample struct {
+	At        time.Time `json:"at"`
+	New       float64   `json:"new"`
+	Duplicate float64   `json:"duplicate"`
+	Refused   float64   `json:"refused"`
+	Leased    float64   `json:"leased"`
+	Completed float64   `json:"completed"`
+	Held      int64     `json:"held"`
+	InFlight  int64     `json:"in_flight"`
+}
+
+// History is the answer of GET /v1/history: samples of the last hour, the oldest first, and one of now.
+type History struct {
+	Samples []Sample `json:"samples"`
+}
+
+// OfferQuery is the query of POST /v1/urls and /v1/seen.
+type OfferQuery struct {
+	// Brief, if given, leaves all but the verdict and the key out of the answers.
+	Brief string `query:"brief" allowEmptyValue:"true"`
+}
+
+// ExportQuery is the query of GET /v1/export.
+type ExportQuery struct {
+	Crawl string `query:"crawl" maxLength:"200"`       // the default is DEFAULT
+	Keys  string `query:"keys" allowEmptyValue:"true"` // if given, only the keys, as a key file
+}
+
+// ExplainQuery is the query of GET /v1/explain.
+type ExplainQuery struct {
+	URL           string `query:"url" required:"true" minLength:"1"`
+	Crawl         string `query:"crawl" maxLength:"200"` // the default is DEFAULT
+	Queue         string `query:"queue" maxLength:"255"` // of the URL, in a crawl of exact identity
+	Discriminator string `query:"discriminator" maxLength:"255"`
+}
+
+// StatsQuery is the query of GET /v1/stats.
+type StatsQuery struct {
+	Crawl string `query:"crawl" maxLength:"200"` // or * for all; the default is DEFAULT
+}
+
+// QueuesQuery is the query of GET /v1/queues.
+type QueuesQuery struct {
+	Crawl  string `query:"crawl" maxLength:"200"` // the default is DEFAULT; * stands for all, with order=waiting
+	Queue  string `query:"queue"`                 // only the queue of this name
+	Search string `query:"search"`                // only queues whose name contains this
+	After  string `query:"after"`                 // begin after this queue
+	Limit  int    `query:"limit" minimum:"1" maximum:"10000" default:"100"`
+	// Order is name, or waiting: those with most URLs that are queued and not leased come first, in one page. The daemon
+	// looks at up to 200,000 queues.
+	Order string `query:"order" enum:"name,waiting" default:"name"`
+}
