@@ -9,6 +9,9 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
+// What a dashboard shows. Counters are the committer's and read without a lock; counts are those of Stats; Pebble is asked for the rest,
+// which may wait for its manifest.
+
 // groupInfo is one commit.
 type groupInfo struct {
 	steps       int           // calls that shared it

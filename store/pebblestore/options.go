@@ -31,8 +31,8 @@ type Options struct {
 	// way, Open or Prepare returns store.ErrIdentity.
 	AlsoSeen []AlsoSeen
 
-	// IndexBytes bounds the memory of the fingerprint index of the keys, 9.4 to 13.3 bytes a key from a million keys on, and up to
-	// 40 before. The index answers while it is within the bound; from when it outgrows it, key runs answer, which are mapped files that the
+	// IndexBytes bounds the memory of the fingerprint index of the keys, 9.4 to 13.3 bytes a key from a million keys on, and several
+	// times as much for fewer. The index answers while it is within the bound; from when it outgrows it, key runs answer, which are mapped files that the
 	// page cache holds. An index that was within the bound is filled again after Open. Negative means no index. The default is no
 	// bound.
 	IndexBytes int64

@@ -16,6 +16,13 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
+// Verify compares everything that is kept twice: a checksum with its bytes, a count with what it counts, a key with the index, a
+// URL with the place that leads to it, a queue's state with its first URLs. The rows are those of a snapshot, and the counts in memory
+// are copied in the step that takes it; so other steps can go on. Keys are asked of the index of now, some thousand a step, and
+// one that is missing counts only if its row or generation is still there.
+//
+// To stop the store for as long would have been simpler. It takes minutes for a billion keys.
+
 // Report is what Verify found.
 type Report struct {
 	Rows     int64 // read

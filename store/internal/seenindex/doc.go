@@ -1,5 +1,5 @@
 // Package seenindex reports from memory whether a key was recorded, at 9.4 to 13.3 bytes a key from a million keys on (a
-// smaller set takes up to 40), and in about 30 ns. The error is so small that in a million crawls of a billion URLs each, fewer than one
+// smaller set takes several times as much), and in about 30 ns. The error is so small that in a million crawls of a billion URLs each, fewer than one
 // URL is expected to be lost.
 //
 // # The idea
