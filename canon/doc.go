@@ -38,7 +38,7 @@
 //
 // A canonical form can change with [Profile.Version]. If the host has non-ASCII letters, it
 // can also change with [Profile.UnicodeVersion]. So a store must keep both versions beside
-// its keys; [HasUnicodeHost] reports whether the second one matters for a URL.
+// its keys; [Profile.HasUnicodeHost] reports whether the second one matters for a URL.
 //
 // # What it costs
 //

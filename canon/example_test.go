@@ -91,6 +91,6 @@ func ExampleProfile_Compare() {
 
 func ExampleHost() {
 	canonical := []byte("https://user@xn--wgv71a119e.jp:8080/")
-	fmt.Printf("%s %t\n", canon.Host(canonical), canon.HasUnicodeHost(canonical))
+	fmt.Printf("%s %t\n", canon.Host(canonical), canon.Qiita().HasUnicodeHost(canonical))
 	// Output: xn--wgv71a119e.jp:8080 true
 }

@@ -40,8 +40,8 @@ func hostIn(authority []byte) []byte { return authority[bytes.LastIndexByte(auth
 
 // UnicodeVersion returns the version of the Unicode tables by which the profile maps hosts
 // with non-ASCII letters. Those of [Qiita], [WHATWG] and [SafeBrowsing] are a part of this
-// package, so that only a release of it changes their version. The other profiles map as
-// the tools they follow do, by tables that change with the Go release.
+// module, so that only a release of it changes their version. For the others it is the version of package
+// golang.org/x/net/idna, which changes with the Go release: most of them use it or package golang.org/x/text, as the tools they follow use theirs.
 func (p *Profile) UnicodeVersion() string {
 	switch p.name {
 	case "qiita", "whatwg", "safebrowsing":
@@ -50,23 +50,21 @@ func (p *Profile) UnicodeVersion() string {
 	return idna.UnicodeVersion
 }
 
-// HasUnicodeHost is the function [HasUnicodeHost] for a form that p made. None maps
-// nothing, so no key of it depends on the tables.
+// HasUnicodeHost reports whether a form that p made, and so its key, may depend on the Unicode version; see
+// [Profile.UnicodeVersion]. It may if the host has an xn-- label, whatever the scheme. The forms of some
+// profiles also show it by letters beyond ASCII in host or user, or by a %-escape in the host, which is how
+// a host is written that the tables cannot map. None maps nothing, so no form of it depends on them.
 func (p *Profile) HasUnicodeHost(canonical []byte) bool {
 	switch p.name {
 	case "none":
 		return false
 	case "qiita": // nearly no form has such a label anywhere, so look for that first
-		return bytes.Contains(canonical, []byte("xn--")) && HasUnicodeHost(canonical)
+		return bytes.Contains(canonical, []byte("xn--")) && hasUnicodeHost(canonical)
 	}
-	return HasUnicodeHost(canonical)
+	return hasUnicodeHost(canonical)
 }
 
-// HasUnicodeHost reports whether the form of a URL, and so its key, depends on the Unicode version;
-// see [Profile.UnicodeVersion]. It does if the host has an xn-- label, whatever the scheme. For
-// profiles other than [Qiita] it also does if the host or the user has non-ASCII letters, or if the
-// host has a %-escape, which is how these profiles write a host that the tables cannot map.
-func HasUnicodeHost(canonical []byte) bool {
+func hasUnicodeHost(canonical []byte) bool {
 	_, authority := cutAuthority(canonical)
 	host := hostIn(authority)
 	return hasUnicodeLabel(host) || bytes.IndexByte(host, '%') >= 0 || !whatwg.IsASCII(authority)

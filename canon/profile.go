@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unsafe"
 
 	"github.com/firstseen/firstseen/canon/internal/foreign"
 	"github.com/firstseen/firstseen/internal/whatwg"
+	"github.com/firstseen/firstseen/internal/zerocopy"
 )
 
 // The sentinels. Every error of a canonicalization wraps exactly one of them.
@@ -82,7 +82,7 @@ func (p *Profile) AppendCanonical(dst, raw []byte) ([]byte, error) {
 	if p.qiita != nil {
 		return p.qiita.appendCanonical(dst, raw)
 	}
-	form, err := p.form(unsafe.String(unsafe.SliceData(raw), len(raw)))
+	form, err := p.form(zerocopy.String(raw))
 	if err != nil {
 		return dst, err
 	}
@@ -267,6 +267,3 @@ func ParseProfile(s string) (*Profile, error) {
 
 // presets are the profiles that have a name of their own.
 var presets = []*Profile{Qiita(), WHATWG(), HashedN(), HashedP(), C14N(), Scrapy(), SafeBrowsing(), SURT(), None()}
-
-// bytesOf views a string as bytes without a copy. They are only read.
-func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }

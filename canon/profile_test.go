@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/idna"
 
 	"github.com/firstseen/firstseen/internal/uts46"
+	"github.com/firstseen/firstseen/internal/zerocopy"
 )
 
 func TestParseProfileReadsWhatStringWrites(t *testing.T) {
@@ -192,8 +193,8 @@ func TestHostOfCanonicalForms(t *testing.T) {
 		{"mailto:a//xn--b", "", false},
 	} {
 		got := Host([]byte(c.in))
-		if string(got) != c.host || (got == nil) != (c.host == "") || HasUnicodeHost([]byte(c.in)) != c.unicode {
-			t.Errorf("%q: got host %q, Unicode %t; want %q, %t", c.in, got, HasUnicodeHost([]byte(c.in)), c.host, c.unicode)
+		if string(got) != c.host || (got == nil) != (c.host == "") || hasUnicodeHost([]byte(c.in)) != c.unicode {
+			t.Errorf("%q: got host %q, Unicode %t; want %q, %t", c.in, got, hasUnicodeHost([]byte(c.in)), c.host, c.unicode)
 		}
 	}
 	if Qiita().UnicodeVersion() != uts46.UnicodeVersion || Scrapy().UnicodeVersion() != idna.UnicodeVersion {
@@ -211,7 +212,7 @@ func TestFormsThatDependOnUnicode(t *testing.T) {
 				t.Fatal(err)
 			}
 			form, err := p.AppendCanonical(nil, []byte(raw))
-			if err == nil && !HasUnicodeHost(form) {
+			if err == nil && !hasUnicodeHost(form) {
 				t.Errorf("%s of %q: got %q, which no Unicode version seems to matter for", name, raw, form)
 			}
 		}
@@ -256,7 +257,7 @@ func TestCanonicalizeDoesNotCopyWhatIsCanonical(t *testing.T) {
 	p := Qiita()
 	for _, raw := range []string{"http://example.com/a/b?c=1&d=2", "https://example.com/x#top", "http://xn--wgv71a119e.jp/", "http://127.0.0.1/"} {
 		got, err := p.Canonicalize(raw)
-		if err != nil || len(got) == 0 || &bytesOf(got)[0] != &bytesOf(raw)[0] {
+		if err != nil || len(got) == 0 || &zerocopy.Bytes(got)[0] != &zerocopy.Bytes(raw)[0] {
 			t.Errorf("%q: got %q, %v; want a part of the input itself", raw, got, err)
 		}
 	}

@@ -228,21 +228,42 @@ func (f *fileReader) signed() (r Rule, plus bool, err error) {
 	return Rule(word[1:]), word[0] == '+', nil
 }
 
-// entry reads one entry of params.
-func (f *fileReader) entry(params *paramRules) error {
-	var host, path, pattern, source string
-	var drop, keep []string
-	dropSeen, keepSeen := false, false
+// place reads what entries of both kinds have, host, path, source and comment. more reads the value of any other key, and
+// reports whether it knows the key.
+func (f *fileReader) place(host, path func(string) (string, error), keys string, more func(sc *scope, key string) (bool, error)) (*scope, error) {
+	sc := &scope{}
 	err := f.object(func(key string) (err error) {
+		known := true
 		switch key {
 		case "comment":
 			_, err = f.text()
 		case "source":
-			source, err = f.text()
+			sc.source, err = f.text()
 		case "host":
-			host, err = f.checked(scopeHost)
+			sc.host, err = f.checked(host)
 		case "path":
-			path, err = f.checked(scopePath)
+			sc.path, err = f.checked(path)
+		default:
+			known, err = more(sc, key)
+		}
+		if !known {
+			err = fmt.Errorf("got key %q; want %s", key, keys)
+		}
+		return err
+	})
+	if err == nil && sc.host == "" {
+		err = errors.New(`got an entry without host; want one, "*" for all`)
+	}
+	return sc, err
+}
+
+// entry reads one entry of params.
+func (f *fileReader) entry(params *paramRules) error {
+	var pattern string
+	var drop, keep []string
+	dropSeen, keepSeen := false, false
+	sc, err := f.place(scopeHost, scopePath, "host, path, pattern, drop, keep, comment or source", func(_ *scope, key string) (_ bool, err error) {
+		switch key {
 		case "pattern":
 			pattern, err = f.checked(scopePattern)
 		case "drop":
@@ -252,25 +273,20 @@ func (f *fileReader) entry(params *paramRules) error {
 			keepSeen = true
 			keep, err = f.names()
 		default:
-			err = fmt.Errorf("got key %q; want host, path, pattern, drop, keep, comment or source", key)
+			return false, nil
 		}
-		return err
+		return true, err
 	})
 	switch {
 	case err != nil:
 		return err
-	case host == "":
-		return errors.New(`got an entry without host; want one, "*" for all`)
-	case path != "" && pattern != "":
+	case sc.path != "" && pattern != "":
 		return errors.New("got an entry with both path and pattern; want one of them")
 	case !dropSeen && !keepSeen:
 		return errors.New("got an entry with neither drop nor keep; want one of them")
 	}
-	sc := &scope{host: host, path: path, source: source, at: f.dec.InputOffset()}
-	if pattern != "" {
-		sc.pattern = newPathPattern(pattern)
-	}
-	text := fmt.Sprintf("%q %q %t %q", host, path, dropSeen, append(drop, keep...))
+	sc.at = f.dec.InputOffset()
+	text := fmt.Sprintf("%q %q %t %q", sc.host, sc.path, dropSeen, append(drop, keep...))
 	if dropSeen {
 		sc.drop = newNameSet(drop)
 	}
@@ -280,11 +296,12 @@ func (f *fileReader) entry(params *paramRules) error {
 	if dropSeen && keepSeen {
 		text += fmt.Sprintf(" keep %q", keep)
 	}
-	params.add(sc)
-	params.list = append(params.list, sc)
 	if pattern != "" {
+		sc.pattern = newPathPattern(pattern)
 		text += fmt.Sprintf(" pattern %q", pattern)
 	}
+	params.add(sc)
+	params.list = append(params.list, sc)
 	params.digest = chainDigest(params.digest, text)
 	return nil
 }
@@ -314,30 +331,16 @@ func (f *fileReader) switchAt(sc *scope) error {
 
 // site reads one entry of sites.
 func (f *fileReader) site(sites *siteRules) error {
-	sc := &scope{}
-	err := f.object(func(key string) (err error) {
-		switch key {
-		case "comment":
-			_, err = f.text()
-		case "source":
-			sc.source, err = f.text()
-		case "host":
-			sc.host, err = f.checked(siteHost)
-		case "path":
-			sc.path, err = f.checked(f.sitePath)
-		case "rules":
-			err = f.array(func() error { return f.switchAt(sc) })
-		default:
-			err = fmt.Errorf("got key %q; want host, path, rules, comment or source", key)
+	sc, err := f.place(siteHost, f.sitePath, "host, path, rules, comment or source", func(sc *scope, key string) (bool, error) {
+		if key != "rules" {
+			return false, nil
 		}
-		return err
+		return true, f.array(func() error { return f.switchAt(sc) })
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case sc.host == "":
-		return errors.New(`got an entry without host; want one, "*" for all`)
-	case sc.on|sc.off == 0:
+	}
+	if sc.on|sc.off == 0 {
 		return errors.New("got an entry without rules; want some to switch")
 	}
 	sites.add(sc)

@@ -4,8 +4,8 @@ import (
 	"github.com/firstseen/firstseen/internal/whatwg"
 )
 
-// ruleDef is a rule with the function that does it. before works on the text before it
-// is cut into parts, do on the parts; a rule has one of them.
+// ruleDef is a rule with the function that does it. before works on the text before it is cut into parts, do on
+// the parts. The two rules that have neither, scoped-rules and keep-hashbang, change what other rules do.
 type ruleDef struct {
 	RuleInfo
 	before func(raw string) string
@@ -13,7 +13,7 @@ type ruleDef struct {
 }
 
 // rules is every rule of the qiita profile, in order; the index is the ruleID.
-// The risks are measured or reported ones, not guesses.
+// The risks are measured, reported, or follow from a specification; where none is known the rule names none.
 var rules = [ruleCount]ruleDef{
 	rTrimSpace: {must(TrimSpace, "URL Standard 4.4 step 1",
 		"cuts blanks and control characters off both ends"), whatwg.TrimSpace, nil},

@@ -11,7 +11,7 @@ import (
 
 // The slow path: the rules of the table, one after another, on a URL that is cut into parts. It takes any
 // input, Explain and Compare are runs of it, and the fast path is fuzzed against it. So the rules are short and
-// plain rather than fast. Each is a method of work; they stand in the order in which they run.
+// plain rather than fast. Those that work on parts are methods of work, in the order in which they run.
 
 // work is one URL on its way through the rules.
 type work struct {

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"log/slog"
 
 	"github.com/firstseen/firstseen/internal/fault"
 )
@@ -87,15 +86,6 @@ func (h *UrlShortHash) Scan(src any) error { return scan(h[:], src) }
 
 // Scan reads the bytes or the hexadecimal form; see [UrlHash.Scan].
 func (h *UrlVeryShortHash) Scan(src any) error { return scan(h[:], src) }
-
-// LogValue makes slog print the hexadecimal form, and only when the line is printed.
-func (h UrlHash) LogValue() slog.Value { return slog.StringValue(h.Hex()) }
-
-// LogValue makes slog print the hexadecimal form.
-func (h UrlShortHash) LogValue() slog.Value { return slog.StringValue(h.Hex()) }
-
-// LogValue makes slog print the hexadecimal form.
-func (h UrlVeryShortHash) LogValue() slog.Value { return slog.StringValue(h.Hex()) }
 
 // Format prints the hexadecimal form for %s, %v and %x, in upper case for %X, and
 // the form of [UrlHash.Display] for %d.

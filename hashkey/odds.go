@@ -18,9 +18,3 @@ func ExpectedCollisions(n uint64, bits int) float64 {
 	}
 	return math.Ldexp(float64(n)*float64(n-1), -bits-1)
 }
-
-// InputsAtOdds returns how many inputs make the odds of a collision in the given width
-// reach p, 0 < p < 1: the inverse of [CollisionOdds].
-func InputsAtOdds(p float64, bits int) float64 {
-	return math.Sqrt(math.Ldexp(-math.Log1p(-p), bits+1))
-}

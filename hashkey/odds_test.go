@@ -38,15 +38,6 @@ func TestExpectedCollisions(t *testing.T) {
 	}
 }
 
-func TestInputsAtOddsInvertsOdds(t *testing.T) {
-	for _, p := range []float64{1e-9, 1e-3, 0.5, 0.999} {
-		n := InputsAtOdds(p, 64)
-		if got := CollisionOdds(uint64(n), 64); math.Abs(got-p) > 1e-3*p {
-			t.Errorf("odds %v: %v inputs have odds %v", p, n, got)
-		}
-	}
-}
-
 // TestTableInThePackageComment recomputes every figure of the table in doc.go.
 func TestTableInThePackageComment(t *testing.T) {
 	text, err := os.ReadFile("doc.go")

@@ -5,6 +5,7 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/hashkey/internal/plain"
+	"github.com/firstseen/firstseen/internal/zerocopy"
 )
 
 var whatwg = canon.WHATWG()
@@ -29,7 +30,7 @@ func SumURLCrate(url string) (UrlHash, error) {
 	if err != nil {
 		return UrlHash{}, err
 	}
-	return UrlHashCrate(bytesOf(canonical)), nil
+	return UrlHashCrate(zerocopy.Bytes(canonical)), nil
 }
 
 func parseURL(url string) (string, error) {

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"crypto/sha512"
-	"unsafe"
+	"encoding/binary"
+
+	"github.com/firstseen/firstseen/internal/zerocopy"
 )
 
 // UrlHash is the SHA-256 of a canonical form, its 32 bytes in digest order.
@@ -23,7 +25,7 @@ type UrlVeryShortHash [8]byte
 func Sum(canonical []byte) UrlHash { return sha256.Sum256(canonical) }
 
 // SumString is [Sum] of a string, without a copy of it.
-func SumString(canonical string) UrlHash { return Sum(bytesOf(canonical)) }
+func SumString(canonical string) UrlHash { return Sum(zerocopy.Bytes(canonical)) }
 
 // SumShort returns the short hash of a canonical form.
 func SumShort(canonical []byte) UrlShortHash { return Sum(canonical).Short() }
@@ -67,5 +69,10 @@ func (h UrlShortHash) Compare(o UrlShortHash) int { return bytes.Compare(h[:], o
 // Compare orders hashes by their bytes; see [UrlHash.Compare].
 func (h UrlVeryShortHash) Compare(o UrlVeryShortHash) int { return bytes.Compare(h[:], o[:]) }
 
-// bytesOf views a string as bytes without a copy. Hashing only reads them.
-func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
+// Less reports whether h is before o. It is Compare for loops over millions of sorted hashes.
+func (h *UrlShortHash) Less(o *UrlShortHash) bool {
+	if a, b := binary.BigEndian.Uint64(h[:8]), binary.BigEndian.Uint64(o[:8]); a != b {
+		return a < b
+	}
+	return binary.BigEndian.Uint64(h[8:]) < binary.BigEndian.Uint64(o[8:])
+}

@@ -2,12 +2,15 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/shape"
 	"github.com/firstseen/firstseen/internal/fault"
+	"github.com/firstseen/firstseen/internal/whatwg"
 )
 
 func newCanonCmd(a *app) *cobra.Command {
@@ -127,4 +130,172 @@ func explain(p *canon.Profile, raw string) (explained, error) {
 		changes = append(changes, change{string(s.Rule), s.Before, s.After, s.Scope, risks[s.Rule]})
 	}
 	return explained{Input: raw, Canonical: e.Canonical, Key: key(e.Canonical), Changes: changes, Sites: e.Sites}, nil
+}
+
+func newExplainCmd(a *app) *cobra.Command {
+	var urls urlFlags
+	var profile profileFlags
+	var rules bool
+	cmd := &cobra.Command{
+		Use:   "explain [URL…]",
+		Short: "Print which rules change a URL, and how",
+		Long: `Print for each URL, from the arguments or from stdin, which rules changed it on the way to
+its canonical form, and what a rule that can be switched off may merge. With --list print the
+rules of the profile instead, with the lists of names that they look for.`,
+		Example: `  firstseen explain 'http://example.com/%7Euser/?b=2&a=1'`,
+		Args:    cobra.ArbitraryArgs,
+		RunE: running(func(cmd *cobra.Command, args []string) error {
+			p, err := profile.open()
+			if err != nil {
+				return err
+			}
+			if rules {
+				return listRules(a, p, urls.json)
+			}
+			return urls.each(cmd, a, args, func(raw string) (answer, error) { return explain(p, raw) })
+		}),
+	}
+	urls.add(cmd.Flags())
+	profile.add(cmd.Flags())
+	cmd.Flags().BoolVar(&rules, "list", false, "list the rules of the profile, in order")
+	return cmd
+}
+
+// text shows an explanation to a person.
+func (e explained) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", visible(e.Input))
+	for _, c := range e.Changes {
+		fmt.Fprintf(&b, "  %-22s %s\n", c.Rule, visible(c.After))
+		if c.risk != "" && c.Scope == "" {
+			fmt.Fprintf(&b, "  %-22s may merge: %s\n", "", c.risk)
+		}
+		if c.Scope != "" {
+			fmt.Fprintf(&b, "  %-22s by the rule file's entry for %s\n", "", visible(c.Scope))
+		}
+	}
+	for _, s := range e.Sites {
+		fmt.Fprintf(&b, "  %-22s %s\n", "entry for a site", visible(s))
+	}
+	if len(e.Changes) == 0 {
+		b.WriteString("  is canonical already\n")
+	}
+	fmt.Fprintf(&b, "  = %s\n  key %s", visible(e.Canonical), e.Key)
+	return b.String()
+}
+
+// ruleJSON describes a rule in the output of explain --list.
+type ruleJSON struct {
+	Rule     string `json:"rule"`
+	Does     string `json:"does"`
+	Source   string `json:"source"`
+	Risk     string `json:"risk,omitempty"`
+	Optional bool   `json:"optional"`
+
+	List []listed `json:"list,omitempty"`
+}
+
+// listed is an entry of a rule's list.
+type listed struct {
+	Name   string `json:"name"`
+	Value  string `json:"value,omitempty"`
+	Path   bool   `json:"path,omitempty"`
+	Source string `json:"source"`
+	Since  int    `json:"since"`
+	Date   string `json:"date"`
+}
+
+func listRules(a *app, p *canon.Profile, asJSON bool) error {
+	out := newOutput(a.out)
+	for _, r := range p.Rules() {
+		if asJSON {
+			entry := ruleJSON{string(r.Rule), r.Does, r.Source, r.Risk, r.Optional, nil}
+			for _, e := range p.List(r.Rule) {
+				entry.List = append(entry.List, listed(e))
+			}
+			out.json(entry)
+			continue
+		}
+		out.line(fmt.Sprintf("%-22s %s (%s)", r.Rule, r.Does, r.Source))
+		if r.Risk != "" {
+			out.line(fmt.Sprintf("%-22s may merge: %s", "", r.Risk))
+		}
+		for _, e := range p.List(r.Rule) {
+			name := e.Name
+			if e.Value != "" {
+				name += "=" + e.Value
+			}
+			out.line(fmt.Sprintf("%-22s   %-28s %s; lists %d, %s", "", name, e.Source, e.Since, e.Date))
+		}
+	}
+	return out.Flush()
+}
+
+// fieldNames are the fields of --fields, in the order of the help.
+var fieldNames = []string{"input", "canonical", "key", "scheme", "user", "host", "port", "domain", "path", "query", "fragment", "shape"}
+
+// parseFields reads the value of --fields.
+func parseFields(text string) ([]string, error) {
+	names := strings.Split(text, ",")
+	for _, name := range names {
+		if !slices.Contains(fieldNames, name) {
+			return nil, misusef("cannot print field %q; want some of %s", name, strings.Join(fieldNames, ", "))
+		}
+	}
+	return names, nil
+}
+
+// fieldsOf returns the fields of a canonical URL. Of a form that is no URL only the first three
+// and the shape are not empty.
+func fieldsOf(input, form string, names []string) fieldAnswer {
+	values := map[string]string{"input": input, "canonical": form, "key": key(form)}
+	host := canon.Host([]byte(form))
+	values["shape"] = string(shape.Append(nil, []byte(form), host))
+	if host != nil {
+		splitForm(form, string(host), values)
+	}
+	return fieldAnswer{names, values}
+}
+
+// splitForm sets the parts of a URL.
+func splitForm(form, host string, values map[string]string) {
+	values["domain"] = string(appendDomain(nil, []byte(form)))
+	scheme, rest, _ := strings.Cut(form, "://")
+	authority, rest := whatwg.CutBefore(rest, "/?#")
+	values["scheme"] = scheme
+	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
+		values["user"] = authority[:i]
+	}
+	values["host"] = host
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
+		values["host"], values["port"] = host[:i], host[i+1:]
+	}
+	rest, values["fragment"], _ = strings.Cut(rest, "#")
+	values["path"], values["query"], _ = strings.Cut(rest, "?")
+}
+
+// fieldAnswer is the answer of canon --fields: values between tabs, or an object.
+type fieldAnswer struct {
+	names  []string
+	values map[string]string
+}
+
+func (f fieldAnswer) text() string {
+	var list []string
+	for _, name := range f.names {
+		list = append(list, visible(f.values[name]))
+	}
+	return strings.Join(list, "\t")
+}
+
+// MarshalJSON writes the fields that were asked for, in their order.
+func (f fieldAnswer) MarshalJSON() ([]byte, error) {
+	out := []byte{'{'}
+	for i, name := range f.names {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = appendJSON(append(appendJSON(out, name), ':'), f.values[name])
+	}
+	return append(out, '}'), nil
 }

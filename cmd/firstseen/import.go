@@ -45,7 +45,9 @@ and logs, any other format of "firstseen replay", plain or compressed, or a key 
 a store on disk during the import. Daemons on a store in Redis can continue.
 
 A URL counts as fetched if its answer has a status of --status, or is a revisit. URLs that a log
-only found, or could not fetch, stay new. URLs that are queued in the crawl stay queued.
+only found, or could not fetch, stay new, also where only words such as "failed" say so. URLs that are
+queued in the crawl stay queued. Lists of hosts need --scheme, logs of paths --base, and what can be read
+in two ways --format or --url-field.
 
 The progress of each file is noted in the directory of the store, or with --redis in that of
 --notes. So the same command continues after an interruption, skips finished files, and reads only

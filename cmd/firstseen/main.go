@@ -4,8 +4,8 @@
 //	firstseen uniq urls.txt
 //	firstseen serve --db crawl.db
 //
-// Most subcommands are thin: a package does the work, and the subcommand adds flags, files and
-// an exit status:
+// Subcommands read flags and files, have a package do the work, and print its results. Those on a crawl send the requests of
+// the HTTP interface, to a daemon or to its handlers in this process. The exit status:
 //
 //	0  everything went well
 //	1  some input was refused, and the output lists it

@@ -2,14 +2,21 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/firstseen/firstseen/store"
 )
 
 // app is what the subcommands share: the process's streams and its log.
@@ -103,7 +110,7 @@ func writeShortHelp(w io.Writer, cmd *cobra.Command) {
 		}
 	}
 	fmt.Fprint(w, "\nFlags:")
-	column := 80
+	column := 100 // the first begins a line
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		name := "--" + f.Name
 		if f.Shorthand != "" {
@@ -169,4 +176,351 @@ func flagsFromEnv(flags *pflag.FlagSet, lookup func(string) (string, bool)) erro
 		}
 	})
 	return failed
+}
+
+// The exit statuses.
+const (
+	statusOK      = 0
+	statusRefused = 1 // some input was refused
+	statusMisuse  = 2
+	statusFailed  = 3
+)
+
+// errRefused ends a command whose output already lists the refused input.
+var errRefused = errors.New("some input was refused")
+
+// worst joins errors. That some input was refused counts only where nothing failed.
+func worst(errs ...error) error {
+	var failed []error
+	refused := false
+	for _, err := range errs {
+		if err == errRefused {
+			refused = true
+		} else if err != nil {
+			failed = append(failed, err)
+		}
+	}
+	if len(failed) == 0 && refused {
+		return errRefused
+	}
+	return errors.Join(failed...)
+}
+
+// failure marks an error of running a command, as against one of calling it.
+type failure struct{ error }
+
+func (f failure) Unwrap() error { return f.error }
+
+// misuse marks an error of calling a command that only running it could find.
+type misuse struct{ error }
+
+func (m misuse) Unwrap() error { return m.error }
+
+func misusef(format string, args ...any) error { return misuse{fmt.Errorf(format, args...)} }
+
+// running wraps what a command does: its errors are failures unless they say
+// otherwise. Errors outside of it come from reading flags and arguments.
+func running(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		err := f(cmd, args)
+		var m misuse
+		if err == nil || errors.As(err, &m) || errors.Is(err, errRefused) {
+			return err
+		}
+		return failure{err}
+	}
+}
+
+// status prints the error of a command to stderr, and returns the exit status.
+func (a *app) status(cmd *cobra.Command, err error) int {
+	var f failure
+	switch {
+	case err == nil:
+		return statusOK
+	case errors.As(err, &f):
+		fmt.Fprintf(a.err, "firstseen: %v\n", err)
+		return statusFailed
+	case errors.Is(err, errRefused):
+		return statusRefused
+	}
+	fmt.Fprintf(a.err, "firstseen: %v\nSee '%s --help'.\n", groupError(err), cmd.CommandPath())
+	return statusMisuse
+}
+
+// groupOfFlags finds the flags in cobra's errors about groups of them.
+var groupOfFlags = regexp.MustCompile(`^(?:at least one of the flags in the group \[(.*)\] is required|if any flags in the group \[.*\] are set none of the others can be; \[(.*)\] were all set)$`)
+
+// groupError says of an error about a group of flags what to do.
+func groupError(err error) error {
+	m := groupOfFlags.FindStringSubmatch(err.Error())
+	switch {
+	case m == nil:
+		return err
+	case m[1] != "":
+		return fmt.Errorf("give one of --%s", strings.Join(strings.Fields(m[1]), ", --"))
+	}
+	return fmt.Errorf("give only one of --%s", strings.Join(strings.Fields(m[2]), ", --"))
+}
+
+// unlessReported returns the error of a Close, or nil if both it and err, which is reported, are
+// the failure of the store.
+func unlessReported(closed, err error) error {
+	if errors.Is(err, store.ErrFailed) && errors.Is(closed, store.ErrFailed) {
+		return nil
+	}
+	return closed
+}
+
+// noArgs refuses arguments where a command takes flags alone.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("cannot run %s; got argument %q; want flags alone", cmd.Name(), args[0])
+}
+
+// oneArg wants one argument.
+func oneArg(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			return nil
+		}
+		return fmt.Errorf("cannot run %s; got %d arguments; want %s", cmd.Name(), len(args), what)
+	}
+}
+
+// someFiles wants at least one argument.
+func someFiles(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return nil
+	}
+	return fmt.Errorf(`cannot run %s; got no file; want at least one, or "-" for stdin`, cmd.Name())
+}
+
+// A mistake is a setting that a command refuses, if found is true.
+type mistake struct {
+	found     bool
+	got, want string
+}
+
+// refuse returns the first of the mistakes that was found, as misuse: one message names one setting.
+func refuse(what string, mistakes ...mistake) error {
+	for _, m := range mistakes {
+		if m.found {
+			return misusef("cannot %s; got %s; want %s", what, m.got, m.want)
+		}
+	}
+	return nil
+}
+
+// below returns the mistake of a whole number that is less than least.
+func below[N int | int64](flag string, value, least N) mistake {
+	return mistake{value < least, fmt.Sprintf("--%s %d", flag, value), fmt.Sprintf("%d or more", least)}
+}
+
+// bounds are the bounds of flags that bounded added.
+type bounds []func() mistake
+
+// mistakes returns the values of the flags that are out of bounds.
+func (b bounds) mistakes() []mistake {
+	list := make([]mistake, len(b))
+	for i, check := range b {
+		list[i] = check()
+	}
+	return list
+}
+
+// special is a value of a flag with a meaning of its own.
+type special[N any] struct {
+	value N
+	means string
+}
+
+// bounded adds a flag of a number: value is its default, least its least value, and special values may be less. The help and
+// the check are made of the same values, so that what the help names is not refused.
+func bounded[N int | int64 | time.Duration](b *bounds, fs *pflag.FlagSet, at *N, name string, value, least N, usage string, specials ...special[N]) {
+	want := fmt.Sprint(least, " or more")
+	if least == 0 {
+		want = "0 or more" // also of a duration
+	}
+	for i, s := range specials {
+		usage += fmt.Sprintf("%s %d %s", []string{";", ","}[min(i, 1)], s.value, s.means)
+		if s.value < least {
+			want += fmt.Sprintf(", or %d %s", s.value, s.means)
+		}
+	}
+	switch at := any(at).(type) {
+	case *int:
+		fs.IntVar(at, name, int(value), usage)
+	case *int64:
+		fs.Int64Var(at, name, int64(value), usage)
+	case *time.Duration:
+		fs.DurationVar(at, name, time.Duration(value), usage)
+	}
+	*b = append(*b, func() mistake {
+		named := slices.ContainsFunc(specials, func(s special[N]) bool { return s.value == *at })
+		return mistake{*at < least && !named, fmt.Sprintf("--%s %v", name, *at), want}
+	})
+}
+
+// notIn returns the mistake of a share for which ok is false.
+func notIn(flag string, value any, ok bool, want string) mistake {
+	return mistake{!ok, fmt.Sprintf("--%s %v", flag, value), want}
+}
+
+// flagError says of which command a flag could not be read.
+func flagError(cmd *cobra.Command, err error) error {
+	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
+	if meant := nearest(name, flagNamesOf(cmd.Flags())); unknown && meant != "" {
+		return fmt.Errorf("cannot run %s: %w; did you mean --%s?", cmd.Name(), err, meant)
+	}
+	var bad *pflag.InvalidValueError
+	if errors.As(err, &bad) {
+		return fmt.Errorf("cannot run %s: --%s: %w", cmd.Name(), bad.GetFlag().Name, valueError(err))
+	}
+	return fmt.Errorf("cannot run %s: %w", cmd.Name(), err)
+}
+
+// valueError says which value a flag wants. The packages that read numbers and durations say
+// only that they cannot.
+func valueError(err error) error {
+	var bad *pflag.InvalidValueError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	want := ""
+	switch kind := bad.GetFlag().Value.Type(); kind {
+	case "bool":
+		want = "true or false"
+	case "duration":
+		want = "a duration, such as 30s or 5m"
+	case "int", "int64", "uint", "uint64":
+		want = "a whole number"
+	case "float64":
+		want = "a number"
+	default: // our own types, whose errors say it
+		return bad.Unwrap()
+	}
+	if errors.Is(err, strconv.ErrRange) {
+		want = "a smaller number"
+	}
+	return fmt.Errorf("got %q; want %s", bad.GetValue(), want)
+}
+
+// noCommand refuses a word where a command is expected, and names the likely one.
+func noCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	hint := ""
+	switch meant := nearest(args[0], names); {
+	case looksLikeURL(args[0]):
+		hint = fmt.Sprintf("; for the canonical form of a URL, run: firstseen canon %s", quoted(args[0]))
+	case isFile(args[0]):
+		hint = fmt.Sprintf("; for the URLs of a file, each once, run: firstseen uniq %s", quoted(args[0]))
+	case meant != "":
+		hint = fmt.Sprintf("; did you mean %s?", meant)
+	}
+	return fmt.Errorf("there is no command %q%s", args[0], hint)
+}
+
+// hintOfArgument returns what to do instead where an argument that was refused as a URL is the
+// name of a file; or "".
+func hintOfArgument(command, arg string) string {
+	if looksLikeURL(arg) || !isFile(arg) {
+		return ""
+	}
+	return fmt.Sprintf("%s is a file; for the URLs in it, run: firstseen %s < %s", quoted(arg), command, quoted(arg))
+}
+
+func looksLikeURL(s string) bool {
+	scheme, rest, ok := strings.Cut(s, "://")
+	return ok && scheme != "" && rest != "" && !strings.ContainsAny(scheme, "/. ")
+}
+
+func isFile(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && !info.IsDir()
+}
+
+// quoted is an argument as it can be pasted into a shell.
+func quoted(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+,=", r)
+	}) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(visible(s), "'", `'\''`) + "'"
+}
+
+// variableOf is the variable of the environment that sets a flag.
+func variableOf(flag string) string {
+	return "FIRSTSEEN_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// foreignVariables begin the names of variables that the program doesn't read and must not
+// warn about: its tests, benchmarks and clients read them.
+var foreignVariables = []string{
+	"FIRSTSEEN_TEST_", "FIRSTSEEN_BENCH_", "FIRSTSEEN_KILL_", "FIRSTSEEN_SOAK_", "FIRSTSEEN_TORTURE", "FIRSTSEEN_SHARED", "FIRSTSEEN_VECTORS",
+	"FIRSTSEEN_ORACLES", "FIRSTSEEN_JAVA_STUBS", "FIRSTSEEN_PYTHON", "FIRSTSEEN_CRAWLEE", "FIRSTSEEN_SCRAPY", "FIRSTSEEN_COLLY", "FIRSTSEEN_FUZZING",
+	"FIRSTSEEN_IN_SNIPPET", "FIRSTSEEN_UNICODE_PYTHON", "FIRSTSEEN_URL", "FIRSTSEEN_TOKEN", "FIRSTSEEN_BIN", "FIRSTSEEN_CA_FILE",
+	"FIRSTSEEN_REDIS_PASSWORD", "FIRSTSEEN_LEASE", "FIRSTSEEN_PREFETCH", "FIRSTSEEN_GIVE_UP", "FIRSTSEEN_SERIALIZER",
+}
+
+// warnOfUnknownVariables warns of variables that look like settings and are none.
+func warnOfUnknownVariables(root *cobra.Command, w io.Writer, environ []string) {
+	known := map[string]bool{}
+	collectVariables(root, known)
+	names := make([]string, 0, len(known))
+	for name := range known {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, variable := range environ {
+		name, _, _ := strings.Cut(variable, "=")
+		if !strings.HasPrefix(name, "FIRSTSEEN_") || known[name] ||
+			slices.ContainsFunc(foreignVariables, func(f string) bool { return strings.HasPrefix(name, f) }) {
+			continue
+		}
+		hint := ""
+		if meant := nearest(name, names); meant != "" {
+			hint = "; did you mean " + meant + "?"
+		}
+		fmt.Fprintf(w, "firstseen: ignoring variable %s, as no flag is called --%s%s\n", name,
+			strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, "FIRSTSEEN_"), "_", "-")), hint)
+	}
+}
+
+func collectVariables(cmd *cobra.Command, known map[string]bool) {
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { known[variableOf(f.Name)] = true })
+	for _, sub := range cmd.Commands() {
+		collectVariables(sub, known)
+	}
+}
+
+func flagNamesOf(flags *pflag.FlagSet) (names []string) {
+	flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	return names
+}
+
+// nearest returns the one name that a mistyped word probably means, or "". Cobra suggests commands; names of flags and
+// variables are asked for as commands of these names.
+func nearest(word string, names []string) string {
+	if word == "" {
+		return ""
+	}
+	asked := &cobra.Command{SuggestionsMinimumDistance: 2}
+	for _, name := range names {
+		asked.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
+	}
+	if meant := asked.SuggestionsFor(word); len(meant) == 1 {
+		return meant[0]
+	}
+	return ""
 }

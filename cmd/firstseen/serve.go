@@ -4,16 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/queuestate"
 	"github.com/firstseen/firstseen/cmd/internal/server"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store/captures"
@@ -210,7 +214,7 @@ func (f *serveFlags) serve(ctx context.Context, a *app, front *frontier.Frontier
 	if err := f.chooseProfiles(ctx, front); err != nil {
 		return err
 	}
-	f.server.Queues = queuestate.Defaults{MaxInFlight: f.maxInFlight, Delay: f.delay}
+	f.server.Queues = server.QueueDefaults{MaxInFlight: f.maxInFlight, Delay: f.delay}
 	f.server.Profile, f.server.TrapsOverGRPC = func() *canon.Profile { return front.Profile("*") }, f.trapModes.links == "all"
 	f.server.Declared = f.trusted.stats
 	go f.trusted.run(ctx, a.log, f.declaredFile())
@@ -269,5 +273,75 @@ func (f *serveFlags) storeOptions() pebblestore.Options {
 		IndexBytes: f.indexMiB << 20,
 		Clock:      storeClock(),
 		CacheBytes: f.cache << 20, BufferBytes: f.buffers << 20,
+	}
+}
+
+// notify sends the service manager that started the daemon a state, as sd_notify(3) does. It does
+// nothing if no manager waits for one: systemd sets the variable for units of Type=notify.
+func notify(state string) error {
+	name := os.Getenv("NOTIFY_SOCKET")
+	if name == "" {
+		return nil
+	}
+	// A name that starts with @ is an abstract socket, here as in the variable.
+	c, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: name, Net: "unixgram"})
+	if err != nil {
+		return fmt.Errorf("cannot notify the service manager of %s: %w", state, err)
+	}
+	_, err = c.Write([]byte(state))
+	if err = errors.Join(err, c.Close()); err != nil {
+		return fmt.Errorf("cannot notify the service manager of %s: %w", state, err)
+	}
+	return nil
+}
+
+// untilEOF returns a context that ends when r does: the write end of a pipe is closed by the
+// system, however the process that holds it ends.
+func untilEOF(ctx context.Context, r io.Reader) context.Context {
+	ctx, end := context.WithCancel(ctx)
+	go func() {
+		defer end()
+		_, _ = io.Copy(io.Discard, r) // any error is an end, too
+	}()
+	return ctx
+}
+
+// The heap of serve may hold garbage of garbagePercent of what is live and garbageRoom together.
+// Hundreds of thousands of messages a second come and go: with the default of Go, as much as is
+// live, Go would scan a small heap as often. It would leave room for twice what clients are
+// served with when these take no answers.
+const (
+	garbageRoom    = 160 << 20
+	garbagePercent = 50
+)
+
+// allowGarbage makes that room, until the caller calls the function it returns: a block that
+// counts as live, and takes no memory since nothing writes to it. A Builder does not clear it,
+// unlike make, which clears all of it if the heap used a page of it before. allowGarbage does
+// nothing if the operator set GOGC or GOMEMLIMIT.
+func allowGarbage() func() {
+	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+		return func() {}
+	}
+	room := new(strings.Builder)
+	room.Grow(garbageRoom)
+	percent := debug.SetGCPercent(garbagePercent)
+	return func() {
+		debug.SetGCPercent(percent)
+		runtime.KeepAlive(room)
+	}
+}
+
+// leastProcs is the least GOMAXPROCS of serve. A Go program whose goroutines keep all of its Ps
+// busy looks for network traffic only every 10 ms. With one P, one busy client would delay each
+// step of every other call by so long. With two, the second one waits for traffic, and the kernel
+// runs it as soon as there is some.
+const leastProcs = 2
+
+// useProcs raises GOMAXPROCS to leastProcs on a machine with one processor, unless the operator
+// has set it.
+func useProcs() {
+	if os.Getenv("GOMAXPROCS") == "" && runtime.GOMAXPROCS(0) < leastProcs {
+		runtime.GOMAXPROCS(leastProcs)
 	}
 }

@@ -4,13 +4,19 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/firstseen/firstseen/cmd/internal/yield"
+	"github.com/firstseen/firstseen/frontier"
 )
 
 func (f *serveFlags) add(cmd *cobra.Command) {
@@ -174,6 +180,110 @@ func setFromLine(flags *pflag.FlagSet, given map[string]bool, line string) error
 	}
 	if err := flags.Set(name, value); err != nil {
 		return fmt.Errorf("cannot use setting %s: %w", name, valueError(err))
+	}
+	return nil
+}
+
+func (f *serveFlags) checkLimits() error {
+	if _, err := f.chosenProfiles(); err != nil {
+		return err
+	}
+	if err := refuse("serve", append(f.bounds.mistakes(),
+		below("max-expired", min(f.maxExpired.http, f.maxExpired.grpc), 0),
+		notIn("probe", f.probe, f.probe >= 0 && f.probe <= 1, "0 to 1"),
+		notIn("queue-by", f.queueBy, queueFuncs[f.queueBy] != nil, "host or domain"),
+		notIn("adaptive", f.adaptive, f.adaptive >= 0, "0 or more"))...); err != nil {
+		return err
+	}
+	return f.trapModes.parse(f.traps)
+}
+
+var queueFuncs = map[string]frontier.QueueFunc{"host": frontier.ByHost, "domain": frontier.ByDomain}
+
+// policy is what the flags say in the frontier's terms, where 0 stands for the default.
+func (f *serveFlags) policy() frontier.Options {
+	return frontier.Options{
+		Lease: 30 * time.Second, QueueBy: queueFuncs[f.queueBy],
+		Delay: noneIfZero(f.delay), MaxInFlight: noneIfZero(f.maxInFlight), Adaptive: f.adaptive, Attempts: f.attempts, RetryAfter: f.retryAfter,
+		MaxPerQueue: f.maxPerQueue, MaxHeld: f.maxHeld, MaxDepth: f.maxDepth,
+		MaxExpired: noneIfZero(f.maxExpired.http),
+		Traps:      frontier.Traps{Off: f.trapModes.links == "off"}, Probe: f.probe, SeenFor: f.seenFor,
+	}
+}
+
+// noneIfZero distinguishes a flag that is 0 from the default.
+func noneIfZero[T int | int64 | time.Duration](v T) T {
+	if v == 0 {
+		return -1
+	}
+	return v
+}
+
+// trapModes are what --traps names.
+type trapModes struct {
+	links string // whose URLs the fixed limits refuse: "http", "all" or "off"
+	yield string // "", "yield" or "yield-shadow"
+}
+
+func (m *trapModes) parse(flag string) error {
+	*m = trapModes{}
+	m.links, m.yield, _ = strings.Cut(flag, ",")
+	if !slices.Contains([]string{"http", "all", "off"}, m.links) || !slices.Contains([]string{"", "yield", "yield-shadow"}, m.yield) {
+		return fmt.Errorf("cannot serve; got --traps %q; want http, all or off, alone or with \",yield\" or \",yield-shadow\"", flag)
+	}
+	return nil
+}
+
+// table returns where fetches are counted, nil for nowhere.
+func (m *trapModes) table() *yield.Table {
+	if m.yield == "" {
+		return nil
+	}
+	return yield.New(m.yield == "yield-shadow")
+}
+
+// settings are the flags of a daemon, and the file of --config that they were read from.
+type settings struct {
+	flags *pflag.FlagSet
+	given map[string]bool // by the command line or the environment: they have precedence over the file
+	file  string          // "" for none
+	level string          // the log level, as last read from the file
+}
+
+// reload reads the file again. The log level is used at once; the log names the other settings that
+// differ from those in force. After an error, nothing changes.
+func (s *settings) reload(a *app) error {
+	if s.file == "" {
+		return nil
+	}
+	cmd, _, err := newRootCmd(&app{in: a.in, out: io.Discard, err: io.Discard}).Find([]string{"serve"})
+	if err == nil {
+		err = cmd.ParseFlags(nil) // adds those of all commands
+	}
+	if err != nil {
+		return err
+	}
+	fresh := cmd.Flags()
+	if err := flagsFromFile(fresh, s.given, s.file); err != nil {
+		return err
+	}
+	level, changed := fresh.Lookup("log-level").Value.String(), []string(nil)
+	fresh.VisitAll(func(f *pflag.Flag) {
+		if have := s.flags.Lookup(f.Name); f.Name != "config" && f.Name != "log-level" && !s.given[f.Name] && have.Value.String() != f.Value.String() {
+			changed = append(changed, f.Name)
+		}
+	})
+	if !s.given["log-level"] && level != s.level {
+		var l slog.Level
+		if err := l.UnmarshalText([]byte(level)); err != nil {
+			return fmt.Errorf("cannot use setting log-level; got %q; want debug, info, warn or error", level)
+		}
+		a.level.Set(l)
+		s.level = level
+	}
+	if len(changed) > 0 {
+		slices.Sort(changed)
+		a.log.Warn("settings changed that need a restart", "file", s.file, "settings", changed)
 	}
 	return nil
 }

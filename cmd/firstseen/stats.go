@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -58,4 +61,75 @@ func writeStats(out *output, st *wire.Stats) {
 		row(st.Index.Bytes, "bytes of index in memory, "+st.Index.Mode)
 	}
 	out.line(fmt.Sprintf("\nprofile %s, version %d, Unicode %s\ncrawls %s", st.Profile, st.Version, st.Unicode, nameList(st.Crawls)))
+}
+
+// listFlags choose the queues to list.
+type listFlags struct {
+	place         place
+	queue, search string
+	asJSON        bool
+}
+
+func newListCmd(a *app) *cobra.Command {
+	var f listFlags
+	cmd := &cobra.Command{
+		Use:   "list (--db DIR | --redis ADDR | --daemon ADDR)",
+		Short: "List queues with their states (ready, paused, blocked and others)",
+		Long: `List the queues of a crawl in order of name: its state, how many of its URLs are queued or leased,
+when the state changes by itself, and what holds the queue. SERVE.md explains the states. --json prints what
+GET /v1/queues answers. Without a daemon, a queue that has no delay and bound of its own counts as having the
+defaults of serve.`,
+		Example: `  firstseen list --daemon 127.0.0.1:7072
+  firstseen list --db crawl.db --queue example.org`,
+		Args: noArgs,
+	}
+	f.place.onCrawl(a, cmd, true, func(ctx context.Context, c *client, _ []string) error {
+		out := newOutput(a.out)
+		return errors.Join(f.run(ctx, c, out), endOutput(out, 0))
+	})
+	cmd.Flags().StringVar(&f.queue, "queue", "", "only the queue of this name")
+	cmd.Flags().StringVar(&f.search, "search", "", "only queues whose name contains this")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "write a JSON object for each queue")
+	return cmd
+}
+
+// run asks for page after page of each crawl.
+func (f *listFlags) run(ctx context.Context, c *client, out *output) error {
+	crawls, err := c.crawls(ctx, f.place.crawl)
+	if err != nil {
+		return err
+	}
+	for _, crawl := range crawls {
+		query := url.Values{"crawl": {crawl}, "queue": {f.queue}, "search": {f.search}, "limit": {"1000"}}
+		for {
+			var page wire.Queues
+			if err := c.get(ctx, "/v1/queues", query, &page); err != nil {
+				return err
+			}
+			for i := range page.Queues {
+				f.write(out, &page.Queues[i])
+			}
+			if page.More == "" {
+				break
+			}
+			query.Set("after", page.More)
+		}
+	}
+	return nil
+}
+
+func (f *listFlags) write(out *output, q *wire.Queue) {
+	if f.asJSON {
+		out.json(q)
+		return
+	}
+	next := ""
+	if !q.Next.IsZero() {
+		next = q.Next.UTC().Format(time.RFC3339)
+	}
+	text := fmt.Sprintf("%-9s  %12s  %-20s  %s", q.State, grouped(q.Held), cmp.Or(next, "-"), visible(q.Queue))
+	if q.Reason != "" {
+		text += "  (" + q.Reason + ")"
+	}
+	out.line(text)
 }

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -140,4 +143,159 @@ func decodeSXURL(c sxurl.Codec, raw string) (answer, error) {
 		}
 	}
 	return d, nil
+}
+
+// probeFlags are the questions to keys, one flag for each component.
+type probeFlags struct{ values map[sxurl.Component]*string }
+
+// probeComponents are the components that can be asked about, in the order of the help.
+var probeComponents = []sxurl.Component{
+	sxurl.TLD, sxurl.Domain, sxurl.Subdomain, sxurl.Host, sxurl.Path, sxurl.Query, sxurl.Fragment, sxurl.Port, sxurl.Scheme,
+}
+
+func (p *probeFlags) add(flags *pflag.FlagSet) {
+	p.values = map[sxurl.Component]*string{}
+	for _, c := range probeComponents {
+		p.values[c] = flags.String(string(c), "", fmt.Sprintf("the %s to match; for subdomain, query and fragment \"\" means none", c))
+	}
+}
+
+// probes are the questions that were asked.
+func (p *probeFlags) probes(c sxurl.Codec, flags *pflag.FlagSet) (probes []sxurl.Probe, err error) {
+	for _, component := range probeComponents {
+		if !flags.Changed(string(component)) {
+			continue
+		}
+		probe, err := c.Probe(component, *p.values[component])
+		if err != nil {
+			return nil, misuse{err}
+		}
+		probes = append(probes, probe)
+	}
+	if len(probes) == 0 {
+		return nil, misusef("cannot match; got no component; want at least one, as --tld com")
+	}
+	return probes, nil
+}
+
+// matchAll reports whether a key can have all the given parts.
+func matchAll(probes []sxurl.Probe, key sxurl.Key) (bool, error) {
+	for i := range probes {
+		if ok, err := probes[i].Match(key); !ok || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+type sxurlMatched struct {
+	Input string `json:"input"`
+	Match bool   `json:"match"`
+}
+
+func (m sxurlMatched) text() string { return strconv.FormatBool(m.Match) }
+
+func newSXURLMatchCmd(a *app) *cobra.Command {
+	var urls urlFlags
+	var keys sxurlFlags
+	var asked probeFlags
+	cmd := &cobra.Command{
+		Use:   "match --COMPONENT VALUE… [KEY…]",
+		Short: "Report which SXURLs can have parts with these values",
+		Long: `Print for each SXURL, from the arguments or stdin, whether its URL can have the given parts: true
+or false. False is always right. True can be wrong, because two values can have the same hash.`,
+		Example: "  firstseen sxurl match --domain example --tld com < keys.txt",
+		RunE: running(func(cmd *cobra.Command, args []string) error {
+			c, err := keys.codec()
+			if err != nil {
+				return err
+			}
+			probes, err := asked.probes(c, cmd.Flags())
+			if err != nil {
+				return err
+			}
+			return urls.each(cmd, a, args, func(raw string) (answer, error) {
+				key, err := sxurl.ParseKey(raw)
+				if err != nil {
+					return nil, err
+				}
+				ok, err := matchAll(probes, key)
+				return sxurlMatched{raw, ok}, err
+			})
+		}),
+	}
+	urls.add(cmd.Flags())
+	keys.add(cmd.Flags())
+	keys.addStrict(cmd.Flags())
+	asked.add(cmd.Flags())
+	return cmd
+}
+
+func newSXURLFilterCmd(a *app) *cobra.Command {
+	var keys sxurlFlags
+	var asked probeFlags
+	invert := false
+	cmd := &cobra.Command{
+		Use:   "filter --COMPONENT VALUE…",
+		Short: "Keep the lines whose SXURL or URL has parts of these values",
+		Long: `Copy the lines of stdin whose first word is an SXURL, or a URL, with the parts asked for.
+A line with anything else at its start is dropped and reported on stderr, and the exit status is 1.`,
+		Example: "  firstseen sxurl filter --tld com --domain example < keys-and-urls.txt",
+		Args:    noArgs,
+		RunE: running(func(cmd *cobra.Command, _ []string) error {
+			c, err := keys.codec()
+			if err != nil {
+				return err
+			}
+			probes, err := asked.probes(c, cmd.Flags())
+			if err != nil {
+				return err
+			}
+			return filterLines(a, sxurl.NewEncoder(c), probes, invert)
+		}),
+	}
+	keys.add(cmd.Flags())
+	keys.addStrict(cmd.Flags())
+	asked.add(cmd.Flags())
+	cmd.Flags().BoolVarP(&invert, "invert-match", "v", false, "keep the lines that don't match")
+	return cmd
+}
+
+func filterLines(a *app, encoder *sxurl.Encoder, probes []sxurl.Probe, invert bool) error {
+	out := newOutput(a.out)
+	refused := false
+	for line, err := range fromLines(a.in) {
+		if err != nil {
+			return errors.Join(err, out.Flush())
+		}
+		ok, err := matchLine(encoder, probes, line)
+		if err != nil {
+			refused = true
+			fmt.Fprintf(a.err, "firstseen: %s: %v\n", shown(line), err)
+		} else if ok != invert {
+			out.line(line)
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("cannot write output: %w", err)
+	}
+	if refused {
+		return errRefused
+	}
+	return nil
+}
+
+func matchLine(encoder *sxurl.Encoder, probes []sxurl.Probe, line string) (bool, error) {
+	word := line
+	if i := strings.IndexAny(line, " \t"); i >= 0 {
+		word = line[:i]
+	}
+	key, err := sxurl.ParseKey(word)
+	if err != nil {
+		key, err = encoder.Encode(word)
+	}
+	if err != nil {
+		return false, err
+	}
+	return matchAll(probes, key)
 }

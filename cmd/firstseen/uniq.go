@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -45,7 +46,9 @@ with the same store would never fetch the URLs that uniq recorded.
 files of "firstseen export"; --common prints what is in one of them.
 
 Lines that are no URL are dropped and counted. A closing line on standard error counts what
-was read, printed, dropped as a duplicate and refused.
+was read, printed, dropped as a duplicate and refused; with --counts-json it is one JSON object, with
+what became of each line of each file. Lists of hosts are refused unless --scheme https says
+what they are of, and files that can be read in two ways unless --input-format or --url-field decides.
 
 About 10 bytes are kept of each different URL. When they fill --memory, the further ones go
 to a temporary store in TMPDIR, which is removed at the end. -c and -d need 64 bytes a URL;
@@ -158,7 +161,10 @@ func (f *uniqFlags) bound() (undo func()) {
 // close writes the closing line and returns the error that the exit status is made of.
 func (f *uniqFlags) close(ctx context.Context, a *app, r *uniq.Result, err error) error {
 	nothing := r.URLs+r.Unreadable == 0 && (err != nil || len(r.Errors) > 0)
-	if !f.quiet && !nothing {
+	switch {
+	case f.counts:
+		f.tellCounts(a, r)
+	case !f.quiet && !nothing:
 		fmt.Fprintln(a.err, f.closingLine(r))
 	}
 	var errs []error
@@ -187,6 +193,27 @@ func (f *uniqFlags) close(ctx context.Context, a *app, r *uniq.Result, err error
 		errs = append(errs, errRefused)
 	}
 	return worst(errs...)
+}
+
+// tellCounts writes what the closing line says for programs.
+func (f *uniqFlags) tellCounts(a *app, r *uniq.Result) {
+	type input struct {
+		Name  string      `json:"input"`
+		Units logs.Counts `json:"units"`
+	}
+	counts := struct {
+		Read       int64   `json:"read"`
+		Printed    int64   `json:"printed"`
+		Duplicates int64   `json:"duplicates"`
+		Known      int64   `json:"left_out"`
+		Refused    int64   `json:"refused"`
+		Inputs     []input `json:"inputs"`
+	}{r.URLs + r.Unreadable, r.Printed, r.Duplicates, r.Known, r.Refused + r.Unreadable, nil}
+	for i := range r.Inputs {
+		counts.Inputs = append(counts.Inputs, input{r.Inputs[i].Name, r.Inputs[i].Units})
+	}
+	text, _ := json.Marshal(counts) // of numbers and names
+	fmt.Fprintf(a.err, "%s\n", text)
 }
 
 func (f *uniqFlags) closingLine(r *uniq.Result) string {

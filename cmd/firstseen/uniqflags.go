@@ -20,6 +20,7 @@ type uniqFlags struct {
 	log               logFlags
 	invalid, format   string
 	strict, quiet     bool
+	counts            bool
 	zero              bool
 	by                string
 	keep              int
@@ -48,6 +49,7 @@ func (f *uniqFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.format, "format", "text", "form of the output: text, or jsonl, an object with a field url for each")
 	flags.BoolVar(&f.strict, "strict", false, "exit with status 1 if a line is no URL")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "write no closing line on standard error")
+	flags.BoolVar(&f.counts, "counts-json", false, "write the closing line as one JSON object, with what became of each line of each file")
 	flags.BoolVarP(&f.zero, "zero-terminated", "z", false, "end each printed URL with NUL instead of a line feed, and split lists that have NULs at these")
 }
 

@@ -2,10 +2,10 @@ package hasheduri
 
 import (
 	"encoding/hex"
-	"unsafe"
 
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/internal/hashedform"
+	"github.com/firstseen/firstseen/internal/zerocopy"
 )
 
 // Variant is how far a URI is made canonical before it is hashed (draft, Appendix A). The
@@ -81,12 +81,9 @@ func (h *Hasher) AppendForm(dst []byte, uri string) ([]byte, error) {
 
 func (h *Hasher) appendForm(dst []byte, uri string, query, fragment bool) ([]byte, hashedform.Parts, error) {
 	o := hashedform.Options{Variant: h.Variant, KeepQuery: query, KeepFragment: fragment, Literal: h.Literal}
-	dst, parts, err := hashedform.Append(dst, bytesOf(uri), o)
+	dst, parts, err := hashedform.Append(dst, zerocopy.Bytes(uri), o)
 	if err != nil {
 		err = fault.As(ErrRelative, "cannot hash URI; got %q and no base; want a scheme and a colon at its start", uri[:min(len(uri), 200)])
 	}
 	return dst, parts, err
 }
-
-// bytesOf views a string as bytes without a copy. What gets them only reads.
-func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }

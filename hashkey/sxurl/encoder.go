@@ -2,9 +2,9 @@ package sxurl
 
 import (
 	"hash/maphash"
-	"unsafe"
 
 	"github.com/firstseen/firstseen/hashkey/internal/plain"
+	"github.com/firstseen/firstseen/internal/zerocopy"
 )
 
 // Encoder encodes many URLs. It remembers the hosts it has met last, so that a host that
@@ -48,7 +48,7 @@ func (e *Encoder) Encode(url string) (Key, error) {
 
 // EncodeBytes is [Encoder.Encode] of bytes. url is neither kept nor changed.
 func (e *Encoder) EncodeBytes(url []byte) (Key, error) {
-	return e.Encode(unsafe.String(unsafe.SliceData(url), len(url)))
+	return e.Encode(zerocopy.String(url))
 }
 
 // host returns the bits of a host, from memory if it is there.
@@ -66,6 +66,6 @@ func (e *Encoder) host(name string) (bits, error) {
 	}
 	h.bits = e.codec.Layout.hostBits(Parts{TLD: tld, Domain: domain, Subdomain: subdomain})
 	h.buf = append(h.buf[:0], name...)
-	h.name = unsafe.String(unsafe.SliceData(h.buf), len(h.buf))
+	h.name = zerocopy.String(h.buf)
 	return h.bits, nil
 }

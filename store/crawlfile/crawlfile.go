@@ -14,7 +14,7 @@
 // attempts, the counts of completed and dropped URLs whose text is not kept, and the
 // settings of a whole crawl or store.
 //
-// All numbers are big-endian:
+// A key file is a crawl file without rows: [Import], [Scan] and [IdentityOf] read both. All numbers are big-endian:
 //
 //	+---------------+-------------------+---------------+-------+
 //	| "firstseen.c1"| length 4, not zero| JSON of a row | CRC 4 |  any number of rows
@@ -29,17 +29,18 @@
 package crawlfile
 
 import (
+	"bufio"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/frame"
+	"github.com/firstseen/firstseen/store/keyfile"
 )
 
 // Magic is what a file begins with.
@@ -47,12 +48,6 @@ const Magic = "firstseen.c1"
 
 // maxRow bounds a row, in the file that is written and in the one that is read.
 const maxRow = 1 << 30
-
-// readAtOnce is how much memory is taken for a row before more of it was read: its length
-// may be damaged.
-const readAtOnce = 1 << 20
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // row is what a row holds: one of the three.
 type row struct {
@@ -120,6 +115,18 @@ func urlRowOf(e store.Entry) *urlRow {
 	return &urlRow{e.Key[:], []byte(e.Queue), []byte(e.URL), e.Meta, e.Due, e.Priority, e.State == store.Done || dropped, dropped}
 }
 
+// entry is the inverse of urlRowOf.
+func (u *urlRow) entry() store.Entry {
+	e := store.Entry{Key: store.Key(u.Key), Queue: string(u.Queue), URL: string(u.URL), Meta: u.Meta, Due: u.Due, Priority: u.Priority, State: store.Queued}
+	switch {
+	case u.Dropped:
+		e.State = store.Dropped
+	case u.Done:
+		e.State = store.Done
+	}
+	return e
+}
+
 // writer writes rows.
 type writer struct {
 	w    io.Writer
@@ -145,78 +152,164 @@ func (w *writer) end() error {
 }
 
 func (w *writer) framed(length uint32, body []byte) error {
-	w.buf = binary.BigEndian.AppendUint32(w.buf[:0], length)
-	w.buf = append(w.buf, body...)
-	w.buf = binary.BigEndian.AppendUint32(w.buf, crc32.Checksum(w.buf, castagnoli))
+	w.buf = frame.Seal(append(binary.BigEndian.AppendUint32(w.buf[:0], length), body...))
 	if _, err := w.w.Write(w.buf); err != nil {
 		return fmt.Errorf("cannot write crawl file: %w", err)
 	}
 	return nil
 }
 
-// reader reads rows.
+// reader reads a file of either kind: its rows, if it has any, and then its keys.
 type reader struct {
-	r    io.Reader
-	buf  []byte
-	rows int64
+	r    frame.Reader
+	rows int64           // read so far
+	made store.Identity  // of a crawl file
+	file *keyfile.Reader // of a key file
 }
 
-// next returns the next row; ok is false after the last.
+// open begins to read a file. For one of another kind the error is store.ErrFormat.
+func open(r io.Reader) (*reader, error) {
+	br := bufio.NewReaderSize(r, 1<<20)
+	rd := &reader{r: frame.Reader{R: br, Kind: "crawl file"}}
+	start, err := br.Peek(len(Magic))
+	if err != nil || string(start) != Magic {
+		rd.file, err = keyfile.NewReader(br)
+		return rd, err
+	}
+	_, _ = br.Discard(len(Magic)) // it was peeked at
+	first, ok, err := rd.next()
+	if err == nil && (!ok || first.Identity == nil) {
+		err = rd.r.Damaged("; got none of an identity")
+	}
+	if err != nil {
+		return nil, err
+	}
+	rd.made = *first.Identity
+	return rd, nil
+}
+
+// keys returns the reader of the keys, when there is no further row.
+func (r *reader) keys() (*keyfile.Reader, error) {
+	if r.file != nil {
+		return r.file, nil
+	}
+	return keyfile.NewReader(r.r.R)
+}
+
+// next returns the next row; ok is false after the last, and for a key file.
 func (r *reader) next() (next row, ok bool, err error) {
+	if r.file != nil {
+		return next, false, nil
+	}
 	var length [4]byte
-	if _, err := io.ReadFull(r.r, length[:]); err != nil {
-		return next, false, truncated(err)
+	if err := r.r.Fill(length[:]); err != nil {
+		return next, false, err
 	}
 	n := binary.BigEndian.Uint32(length[:])
 	if n > maxRow {
-		return next, false, fault.As(store.ErrCorrupt, "cannot read crawl file; got a row of %d bytes; want at most %d", n, maxRow)
+		return next, false, r.r.Damaged("; got a row of %d bytes; want at most %d", n, maxRow)
 	}
-	body, err := r.body(length, max(n, 8*isZero(n)))
+	if n == 0 {
+		end, err := r.r.Row(length[:], 8)
+		if err == nil && binary.BigEndian.Uint64(end[4:]) != uint64(r.rows) {
+			err = r.r.Damaged("; got %d rows; want %d", r.rows, binary.BigEndian.Uint64(end[4:]))
+		}
+		return next, false, err
+	}
+	text, err := r.r.Row(length[:], int(n))
 	if err != nil {
 		return next, false, err
 	}
-	if n == 0 {
-		if want := binary.BigEndian.Uint64(body); uint64(r.rows) != want {
-			return next, false, fault.As(store.ErrCorrupt, "cannot read crawl file; got %d rows; want %d", r.rows, want)
-		}
-		return next, false, nil
-	}
 	r.rows++
-	if err := json.Unmarshal(body, &next); err != nil {
+	if err := json.Unmarshal(text[4:], &next); err != nil {
 		return next, false, fmt.Errorf("cannot read row %d of crawl file: %w", r.rows, errors.Join(err, store.ErrCorrupt))
+	}
+	if u := next.URL; u != nil && len(u.Key) != len(store.Key{}) || u == nil && next.Queue == nil && next.Identity == nil {
+		return next, false, r.r.Damaged("; row %d has neither a queue nor a URL with its key", r.rows)
 	}
 	return next, true, nil
 }
 
-func isZero(n uint32) uint32 {
-	if n == 0 {
-		return 1
+// IdentityOf returns what the keys of a crawl file or a key file were made by, reading
+// its beginning.
+func IdentityOf(r io.Reader) (store.Identity, error) {
+	start := bufio.NewReader(r)
+	magic, _ := start.Peek(len(Magic))
+	rd, err := open(start)
+	switch {
+	case errors.Is(err, store.ErrFormat):
+		return store.Identity{}, fault.As(store.ErrFormat, `it is neither a file of "firstseen copy" nor a key file of "firstseen export": it begins %q`, magic)
+	case err != nil:
+		return store.Identity{}, err
+	case rd.file != nil:
+		return rd.file.Header().Identity, nil
 	}
-	return 0
+	return rd.made, nil
 }
 
-// body reads n bytes that follow a length, and the checksum of both.
-func (r *reader) body(length [4]byte, n uint32) ([]byte, error) {
-	b := append(r.buf[:0], length[:]...)
-	for left := int(n) + 4; left > 0; {
-		at, step := len(b), min(left, readAtOnce)
-		b = slices.Grow(b, step)[:at+step]
-		if _, err := io.ReadFull(r.r, b[at:]); err != nil {
-			return nil, truncated(err)
+// Counts are the counts of a file, or of an export or import.
+type Counts struct {
+	Queues  int64 `json:"queues"`  // queues whose settings differ from the defaults
+	Waiting int64 `json:"waiting"` // URLs that wait
+	Done    int64 `json:"done"`    // URLs that were completed, with their text
+	Dropped int64 `json:"dropped"` // URLs that were dropped, with their text
+	Keys    int64 `json:"keys"`    // keys seen
+	New     int64 `json:"new"`     // of an import: keys that were not known
+}
+
+// count counts a URL.
+func (n *Counts) count(s store.State) {
+	switch s {
+	case store.Done:
+		n.Done++
+	case store.Dropped:
+		n.Dropped++
+	default:
+		n.Waiting++
+	}
+}
+
+// Scan reads a crawl file or a key file to its end and returns its counts. The error is
+// store.ErrCorrupt if the file is damaged or not whole. Scan calls url for each URL; nil is to
+// count alone.
+func Scan(r io.Reader, url func(store.Entry) error) (n Counts, err error) {
+	br := bufio.NewReaderSize(r, 1<<20)
+	if _, err := br.Peek(len(Magic)); err != nil { // what was cut off so early is no file of another kind
+		return n, (&frame.Reader{R: br, Kind: "crawl file"}).Fill(make([]byte, len(Magic)))
+	}
+	rd, err := open(br)
+	if err != nil {
+		return n, err
+	}
+	for {
+		next, ok, err := rd.next()
+		if err != nil {
+			return n, err
 		}
-		left -= step
+		if !ok {
+			break
+		}
+		if next.URL == nil {
+			n.Queues++
+			continue
+		}
+		e := next.URL.entry()
+		n.count(e.State)
+		if url != nil {
+			if err := url(e); err != nil {
+				return n, err
+			}
+		}
 	}
-	r.buf = b
-	end := len(b) - 4
-	if got, want := crc32.Checksum(b[:end], castagnoli), binary.BigEndian.Uint32(b[end:]); got != want {
-		return nil, fault.As(store.ErrCorrupt, "cannot read crawl file; got checksum %08x; want %08x", got, want)
+	keys, err := rd.keys()
+	if err != nil {
+		return n, err
 	}
-	return b[4:end], nil
-}
-
-func truncated(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fault.As(store.ErrCorrupt, "cannot read crawl file; it ends too early")
+	for _, err := range keys.Keys() {
+		if err != nil {
+			return n, err
+		}
+		n.Keys++
 	}
-	return fmt.Errorf("cannot read crawl file: %w", err)
+	return n, nil
 }

@@ -12,16 +12,6 @@ import (
 	"github.com/firstseen/firstseen/store/keyfile"
 )
 
-// Counts are the counts of a file, or of an export or import.
-type Counts struct {
-	Queues  int64 `json:"queues"`  // queues whose settings differ from the defaults
-	Waiting int64 `json:"waiting"` // URLs that wait
-	Done    int64 `json:"done"`    // URLs that were completed, with their text
-	Dropped int64 `json:"dropped"` // URLs that were dropped, with their text
-	Keys    int64 `json:"keys"`    // keys seen
-	New     int64 `json:"new"`     // of an import: keys that were not known
-}
-
 // exporter is a store that writes key files itself.
 type exporter interface {
 	Export(ctx context.Context, w io.Writer, crawl string) (int64, error)

@@ -1,9 +1,7 @@
 package crawlfile
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -13,7 +11,6 @@ import (
 
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/keyfile"
 )
 
 // ImportOptions modify Import. The zero value is fine.
@@ -53,15 +50,16 @@ func Import(ctx context.Context, r io.Reader, s store.Store, crawl string, opt I
 	im := &importer{s: s, crawl: crawl, opt: opt, at: opt.After}
 	im.settings.SetLimit(settingsAtOnce)
 	defer func() { _ = im.settings.Wait() }() // after another error; flush returns this one
-	br := bufio.NewReaderSize(r, 1<<20)
-	start, err := br.Peek(len(Magic))
-	if err == nil && string(start) == Magic {
-		_, _ = br.Discard(len(Magic)) // it was peeked at
-		if err := im.rows(ctx, &reader{r: br}); err != nil {
+	rd, err := open(r)
+	if err != nil {
+		return im.n, err
+	}
+	if rd.file == nil {
+		if err := im.rows(ctx, rd); err != nil {
 			return im.n, err
 		}
 	}
-	return im.n, im.keys(ctx, br)
+	return im.n, im.keys(ctx, rd)
 }
 
 // settingsAtOnce is how many settings of queues are imported at a time.
@@ -85,8 +83,10 @@ type importer struct {
 
 // rows does the rows of a crawl file.
 func (im *importer) rows(ctx context.Context, r *reader) error {
-	if err := im.identity(r); err != nil {
-		return err
+	have, want := im.opt.Identity, r.made
+	im.sameUnicode = want.Unicode == have.Unicode
+	if want.Unicode = have.Unicode; want != have {
+		return foreign("the crawl", r.made, have)
 	}
 	for {
 		next, ok, err := r.next()
@@ -110,23 +110,6 @@ func (im *importer) rows(ctx context.Context, r *reader) error {
 	}
 }
 
-// identity reads the first row.
-func (im *importer) identity(r *reader) error {
-	first, ok, err := r.next()
-	if err != nil {
-		return err
-	}
-	if !ok || first.Identity == nil {
-		return fault.As(store.ErrCorrupt, "cannot import; got a crawl file without an identity")
-	}
-	have, want := im.opt.Identity, *first.Identity
-	im.sameUnicode = want.Unicode == have.Unicode
-	if want.Unicode = have.Unicode; want != have {
-		return foreign("the crawl", *first.Identity, have)
-	}
-	return nil
-}
-
 // foreign is the error for a file with another identity than the store's.
 func foreign(what string, made, have store.Identity) error {
 	_, err := made.Adopt(have, true, true)
@@ -143,8 +126,8 @@ func (im *importer) row(ctx context.Context, next row) error {
 		return nil
 	}
 	u := next.URL
-	if u == nil || len(u.Key) != len(store.Key{}) {
-		return fault.As(store.ErrCorrupt, "cannot import; got a row without a queue or a URL with its key")
+	if u == nil {
+		return fault.As(store.ErrCorrupt, "cannot import; got a second identity")
 	}
 	key, queue, url := store.Key(u.Key), string(u.Queue), string(u.URL)
 	unicode := unicodeHost(url)
@@ -237,8 +220,8 @@ func (im *importer) end(ctx context.Context) error {
 }
 
 // keys does a key file.
-func (im *importer) keys(ctx context.Context, r io.Reader) error {
-	kr, err := keyfile.NewReader(r)
+func (im *importer) keys(ctx context.Context, r *reader) error {
+	kr, err := r.keys()
 	if err != nil {
 		return err
 	}
@@ -283,30 +266,4 @@ func (im *importer) see(ctx context.Context, keys iter.Seq2[store.Key, error], o
 		}
 	}
 	return flush()
-}
-
-// IdentityOf returns what the keys of a crawl file or a key file were made by, reading
-// its beginning.
-func IdentityOf(r io.Reader) (store.Identity, error) {
-	br := bufio.NewReader(r)
-	start, err := br.Peek(len(Magic))
-	if err != nil || string(start) != Magic {
-		kr, err := keyfile.NewReader(br)
-		if errors.Is(err, store.ErrFormat) {
-			return store.Identity{}, fault.As(store.ErrFormat, `it is neither a file of "firstseen copy" nor a key file of "firstseen export": it begins %q`, start)
-		}
-		if err != nil {
-			return store.Identity{}, err
-		}
-		return kr.Header().Identity, nil
-	}
-	_, _ = br.Discard(len(Magic)) // it was peeked at
-	first, ok, err := (&reader{r: br}).next()
-	if err == nil && (!ok || first.Identity == nil) {
-		err = fault.As(store.ErrCorrupt, "cannot read crawl file; got none of an identity")
-	}
-	if err != nil {
-		return store.Identity{}, err
-	}
-	return *first.Identity, nil
 }

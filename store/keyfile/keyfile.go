@@ -24,13 +24,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"iter"
 
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/internal/fields"
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/frame"
 	"github.com/firstseen/firstseen/store/internal/identityform"
 )
 
@@ -51,8 +51,6 @@ type Header struct {
 	// them, so that they belong to that Unicode version.
 	UnicodeHosts bool
 }
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Write writes a file of the keys of seq, which must ascend strictly,
 // and returns their number. It ends with the first error of seq or w.
@@ -78,18 +76,16 @@ func Write(w io.Writer, h Header, seq iter.Seq2[store.Key, error]) (int64, error
 
 // Writer writes a file. Use [NewWriter].
 type Writer struct {
-	w     *bufio.Writer
-	e     encoder
-	block []byte // room for a count, then keys
+	w     *bufio.Writer // whose first error Flush returns
+	block []byte        // room for a count, then keys
 	last  store.Key
 	n     int64
 }
 
-// NewWriter returns a Writer to w. The next Append or Close returns an error of w.
+// NewWriter returns a Writer to w. Append or Close returns an error of w.
 func NewWriter(w io.Writer, h Header) *Writer {
-	bw := bufio.NewWriterSize(w, 1<<20)
-	kw := &Writer{w: bw, e: encoder{w: bw}, block: make([]byte, 4, 4+blockKeys*keyLen+4)}
-	kw.e.row(appendHeader([]byte(Magic), h))
+	kw := &Writer{w: bufio.NewWriterSize(w, 1<<20), block: make([]byte, 4, 4+blockKeys*keyLen+4)}
+	_, _ = kw.w.Write(frame.Seal(appendHeader([]byte(Magic), h)))
 	return kw
 }
 
@@ -97,16 +93,27 @@ func NewWriter(w io.Writer, h Header) *Writer {
 func (w *Writer) Append(keys []store.Key) error {
 	for i := range keys {
 		k := &keys[i]
-		if w.n > 0 && !before(&w.last, k) {
+		if w.n > 0 && !w.last.Less(k) {
 			return fault.As(store.ErrInvalid, "cannot write key file; got key %x after %x; want ascending ones", *k, w.last)
 		}
 		w.last = *k
 		w.n++
 		if w.block = append(w.block, k[:]...); len(w.block) == 4+blockKeys*keyLen {
-			w.block = w.e.block(w.block)
+			if err := w.endBlock(); err != nil {
+				return err
+			}
 		}
 	}
-	return w.e.err
+	return nil
+}
+
+func (w *Writer) endBlock() error {
+	binary.BigEndian.PutUint32(w.block, uint32(len(w.block)-4)/uint32(keyLen))
+	_, err := w.w.Write(frame.Seal(w.block))
+	if w.block = w.block[:4]; err != nil {
+		return fmt.Errorf("cannot write key file: %w", err)
+	}
+	return nil
 }
 
 // Len returns the number of keys so far.
@@ -116,38 +123,15 @@ func (w *Writer) Len() int64 { return w.n }
 // the underlying writer.
 func (w *Writer) Close() error {
 	if len(w.block) > 4 {
-		w.block = w.e.block(w.block)
+		if err := w.endBlock(); err != nil {
+			return err
+		}
 	}
-	w.e.row(binary.BigEndian.AppendUint64(make([]byte, 4), uint64(w.n)))
-	return errors.Join(w.e.err, w.w.Flush())
-}
-
-// before reports whether x is before y.
-func before(x, y *store.Key) bool {
-	if a, b := binary.BigEndian.Uint64(x[:]), binary.BigEndian.Uint64(y[:]); a != b {
-		return a < b
+	_, _ = w.w.Write(frame.Seal(binary.BigEndian.AppendUint64(make([]byte, 4), uint64(w.n))))
+	if err := w.w.Flush(); err != nil {
+		return fmt.Errorf("cannot write key file: %w", err)
 	}
-	return binary.BigEndian.Uint64(x[8:]) < binary.BigEndian.Uint64(y[8:])
-}
-
-type encoder struct {
-	w   io.Writer
-	err error
-}
-
-// row writes b and its checksum.
-func (e *encoder) row(b []byte) {
-	b = binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
-	if _, err := e.w.Write(b); err != nil && e.err == nil {
-		e.err = fmt.Errorf("cannot write key file: %w", err)
-	}
-}
-
-// block writes a block whose count is yet to be filled in, and empties it.
-func (e *encoder) block(b []byte) []byte {
-	binary.BigEndian.PutUint32(b, uint32(len(b)-4)/uint32(keyLen))
-	e.row(b)
-	return b[:4]
+	return nil
 }
 
 func appendHeader(dst []byte, h Header) []byte {
@@ -160,18 +144,9 @@ func appendHeader(dst []byte, h Header) []byte {
 	return append(binary.BigEndian.AppendUint32(dst, uint32(len(b))), b...)
 }
 
-func parseHeader(b []byte) (Header, error) {
-	r := fields.Reader{B: b}
-	h := Header{Identity: identityform.Read(&r), UnicodeHosts: r.Byte()&1 != 0}
-	if r.Bad || len(r.B) > 0 {
-		return Header{}, fault.As(store.ErrCorrupt, "cannot read key file header; got %x", b)
-	}
-	return h, nil
-}
-
 // Reader reads a file. Use [NewReader].
 type Reader struct {
-	r    *bufio.Reader
+	r    frame.Reader
 	h    Header
 	last store.Key
 	n    int64
@@ -192,38 +167,20 @@ func NewReader(r io.Reader) (*Reader, error) {
 	if err != nil || string(head[:len(Magic)]) != Magic {
 		return nil, fault.As(store.ErrFormat, `it is no key file, as "firstseen export" writes it: it begins %q, not %q`, head[:min(got, len(Magic))], Magic)
 	}
+	kr := &Reader{r: frame.Reader{R: br, Kind: "key file"}}
 	n := binary.BigEndian.Uint32(head[len(Magic):])
 	if n > maxHeader {
-		return nil, fault.As(store.ErrCorrupt, "cannot read key file header; got %d bytes; want at most %d", n, maxHeader)
+		return nil, kr.r.Damaged(" header; got %d bytes; want at most %d", n, maxHeader)
 	}
-	row, err := checked(br, head, int(n))
+	row, err := kr.r.Row(head, int(n))
 	if err != nil {
 		return nil, err
 	}
-	h, err := parseHeader(row[len(head):])
-	return &Reader{r: br, h: h}, err
-}
-
-// checked reads n bytes and a checksum of start and them, and returns start and
-// them.
-func checked(r io.Reader, start []byte, n int) ([]byte, error) {
-	row := make([]byte, len(start)+n+4)
-	copy(row, start)
-	if _, err := io.ReadFull(r, row[len(start):]); err != nil {
-		return nil, truncated(err)
+	f := fields.Reader{B: row[len(head):]}
+	if kr.h = (Header{Identity: identityform.Read(&f), UnicodeHosts: f.Byte()&1 != 0}); f.Bad || len(f.B) > 0 {
+		return nil, kr.r.Damaged(" header; got %x", row[len(head):])
 	}
-	body := row[:len(row)-4]
-	if got, want := crc32.Checksum(body, castagnoli), binary.BigEndian.Uint32(row[len(body):]); got != want {
-		return nil, fault.As(store.ErrCorrupt, "cannot read key file; got checksum %08x; want %08x", got, want)
-	}
-	return body, nil
-}
-
-func truncated(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fault.As(store.ErrCorrupt, "cannot read key file; it ends too early")
-	}
-	return fmt.Errorf("cannot read key file: %w", err)
+	return kr, nil
 }
 
 // Header returns what the file says of its keys.
@@ -244,8 +201,8 @@ func (r *Reader) Keys() iter.Seq2[store.Key, error] {
 			}
 			for ; len(block) > 0; block = block[keyLen:] {
 				k := store.Key(block[:keyLen])
-				if r.n > 0 && !before(&r.last, &k) {
-					yield(store.Key{}, fault.As(store.ErrCorrupt, "cannot read key file; got key %x after %x; want ascending ones", k, r.last))
+				if r.n > 0 && !r.last.Less(&k) {
+					yield(store.Key{}, r.r.Damaged("; got key %x after %x; want ascending ones", k, r.last))
 					return
 				}
 				r.last = k
@@ -261,34 +218,29 @@ func (r *Reader) Keys() iter.Seq2[store.Key, error] {
 // block returns the keys of the next block, or nil at the end.
 func (r *Reader) block() ([]byte, error) {
 	var count [4]byte
-	if _, err := io.ReadFull(r.r, count[:]); err != nil {
-		return nil, truncated(err)
+	if err := r.r.Fill(count[:]); err != nil {
+		return nil, err
 	}
 	n := binary.BigEndian.Uint32(count[:])
-	if n == 0 {
-		return nil, r.end(count[:])
-	}
 	if n > maxBlock {
-		return nil, fault.As(store.ErrCorrupt, "cannot read key file; got a block of %d keys; want at most %d", n, maxBlock)
+		return nil, r.r.Damaged("; got a block of %d keys; want at most %d", n, maxBlock)
 	}
-	row, err := checked(r.r, count[:], int(n)*keyLen)
+	if n > 0 {
+		row, err := r.r.Row(count[:], int(n)*keyLen)
+		if err != nil {
+			return nil, err
+		}
+		return row[4:], nil
+	}
+	row, err := r.r.Row(count[:], 8)
 	if err != nil {
 		return nil, err
 	}
-	return row[4:], nil
-}
-
-// end reads the last row.
-func (r *Reader) end(start []byte) error {
-	row, err := checked(r.r, start, 8)
-	if err != nil {
-		return err
-	}
 	if want := binary.BigEndian.Uint64(row[4:]); uint64(r.n) != want {
-		return fault.As(store.ErrCorrupt, "cannot read key file; got %d keys; want %d", r.n, want)
+		return nil, r.r.Damaged("; got %d keys; want %d", r.n, want)
 	}
-	if _, err := r.r.ReadByte(); err != io.EOF {
-		return fault.As(store.ErrCorrupt, "cannot read key file; got bytes after its end")
+	if _, err := io.ReadFull(r.r.R, count[:1]); err != io.EOF {
+		return nil, r.r.Damaged("; got bytes after its end")
 	}
-	return nil
+	return nil, nil
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"os"
 	"runtime/debug"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/frame"
 	"github.com/firstseen/firstseen/store/internal/mmap"
 )
 
@@ -96,7 +96,7 @@ func (s *Set) readBlocks() error {
 	for {
 		rest := s.data[min(at, int64(len(s.data))):]
 		if len(rest) < 4 {
-			return truncated(io.EOF)
+			return fault.As(store.ErrCorrupt, "cannot read key file; it ends too early")
 		}
 		b := setBlock{at: at + 4, n: int64(binary.BigEndian.Uint32(rest))}
 		size := 4 + b.n*int64(keyLen) + 4
@@ -107,7 +107,7 @@ func (s *Set) readBlocks() error {
 			return fault.As(store.ErrCorrupt, "cannot read key file; got a block of %d keys in %d bytes", b.n, len(rest))
 		}
 		b.first = store.Key(rest[4:])
-		if n := len(s.blocks); n > 0 && !before(&s.blocks[n-1].first, &b.first) {
+		if n := len(s.blocks); n > 0 && !s.blocks[n-1].first.Less(&b.first) {
 			return fault.As(store.ErrCorrupt, "cannot read key file; got keys that do not ascend")
 		}
 		s.blocks = append(s.blocks, b)
@@ -118,7 +118,7 @@ func (s *Set) readBlocks() error {
 
 // readEnd checks the last row.
 func (s *Set) readEnd(row []byte) error {
-	if len(row) != 16 || crc32.Checksum(row[:12], castagnoli) != binary.BigEndian.Uint32(row[12:]) || binary.BigEndian.Uint64(row[4:]) != uint64(s.n) {
+	if len(row) != 16 || !frame.IsSealed(row) || binary.BigEndian.Uint64(row[4:]) != uint64(s.n) {
 		return fault.As(store.ErrCorrupt, "cannot read key file; its end is not that of %d keys", s.n)
 	}
 	return nil
@@ -143,7 +143,7 @@ func (s *Set) Find(keys []store.Key, known []bool) (n int, err error) {
 }
 
 func (s *Set) has(k *store.Key) (bool, error) {
-	i := sort.Search(len(s.blocks), func(i int) bool { return before(k, &s.blocks[i].first) }) - 1
+	i := sort.Search(len(s.blocks), func(i int) bool { return k.Less(&s.blocks[i].first) }) - 1
 	for _, j := range []int{i, i + 1} { // damage to the first key of the next may lead here
 		if j >= 0 && j < len(s.blocks) {
 			if err := s.check(j); err != nil {
@@ -157,7 +157,7 @@ func (s *Set) has(k *store.Key) (bool, error) {
 	b := &s.blocks[i]
 	at := sort.Search(int(b.n), func(j int) bool {
 		other := store.Key(s.data[b.at+int64(j*keyLen):])
-		return !before(&other, k)
+		return !other.Less(k)
 	})
 	return at < int(b.n) && store.Key(s.data[b.at+int64(at*keyLen):]) == *k, nil
 }
@@ -169,18 +169,18 @@ func (s *Set) check(i int) error {
 	}
 	b := &s.blocks[i]
 	end := b.at + b.n*int64(keyLen)
-	if crc32.Checksum(s.data[b.at-4:end], castagnoli) != binary.BigEndian.Uint32(s.data[end:]) {
+	if !frame.IsSealed(s.data[b.at-4 : end+4]) {
 		return fault.As(store.ErrCorrupt, "cannot read key file; the checksum of block %d is wrong", i)
 	}
 	last := b.first
 	for at := b.at + int64(keyLen); at < end; at += int64(keyLen) {
 		k := store.Key(s.data[at:])
-		if !before(&last, &k) {
+		if !last.Less(&k) {
 			return fault.As(store.ErrCorrupt, "cannot read key file; the keys of block %d do not ascend", i)
 		}
 		last = k
 	}
-	if i+1 < len(s.blocks) && !before(&last, &s.blocks[i+1].first) {
+	if i+1 < len(s.blocks) && !last.Less(&s.blocks[i+1].first) {
 		return fault.As(store.ErrCorrupt, "cannot read key file; the keys of block %d do not ascend", i)
 	}
 	s.sound[i].Store(true)

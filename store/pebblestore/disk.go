@@ -381,8 +381,8 @@ func newWatchFS(dir string, opt Options, h *health, n *noteKeeper) *watchFS {
 	return &watchFS{FS: opt.FS, h: h, note: n, dir: dir, readOnly: opt.Mode == OpenReadOnly, locked: opt.locked}
 }
 
-// change makes a change of the disk, unless the store has failed or is only read.
-func (fs *watchFS) change(n need, f func() error) error {
+// change makes a change of a file or directory, unless the store has failed or is only read.
+func (fs *watchFS) change(n need, path string, f func() error) error {
 	if fs.readOnly {
 		return errReadOnly
 	}
@@ -394,10 +394,18 @@ func (fs *watchFS) change(n need, f func() error) error {
 	}
 	err := f()
 	if err != nil && n == vital {
-		fs.h.die(fmt.Errorf("cannot write the log or sync a directory: %w", err))
+		fs.h.die(onFile(path, err))
 		return nil
 	}
 	return err
+}
+
+// onFile makes an error one that names the file. Those of system calls do not.
+func onFile(path string, err error) error {
+	if err == nil || strings.Contains(err.Error(), path) {
+		return err
+	}
+	return fmt.Errorf("cannot write %s: %w", path, err)
 }
 
 var errReadOnly = errors.New("the store is open for reading only")
@@ -423,8 +431,8 @@ func (fs *watchFS) need(dir string, c vfs.DiskWriteCategory) need {
 
 // create makes a file by f. If the store has failed, the file is in memory.
 func (fs *watchFS) create(name string, c vfs.DiskWriteCategory, f func() (vfs.File, error)) (vfs.File, error) {
-	w := &watchFile{File: vfs.NewMemFile(nil), fs: fs, need: fs.need(fs.PathDir(name), c)}
-	err := fs.change(w.need, func() error {
+	w := &watchFile{File: vfs.NewMemFile(nil), fs: fs, path: name, need: fs.need(fs.PathDir(name), c)}
+	err := fs.change(w.need, name, func() error {
 		file, err := f()
 		if err != nil {
 			return err
@@ -436,7 +444,7 @@ func (fs *watchFS) create(name string, c vfs.DiskWriteCategory, f func() (vfs.Fi
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, onFile(name, err)
 	}
 	return w, nil
 }
@@ -448,7 +456,7 @@ func (fs *watchFS) create(name string, c vfs.DiskWriteCategory, f func() (vfs.Fi
 func (fs *watchFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	if strings.HasPrefix(fs.PathBase(name), "marker.") {
 		dir := fs.PathDir(name)
-		if err := fs.change(fs.need(dir, c), func() error { return syncDir(fs.FS, dir) }); err != nil {
+		if err := fs.change(fs.need(dir, c), dir, func() error { return syncDir(fs.FS, dir) }); err != nil {
 			return nil, err
 		}
 	}
@@ -483,12 +491,12 @@ func (fs *watchFS) OpenDir(name string) (vfs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &watchFile{File: f, fs: fs, need: fs.need(name, vfs.WriteCategoryUnspecified)}, nil
+	return &watchFile{File: f, fs: fs, path: name, need: fs.need(name, vfs.WriteCategoryUnspecified)}, nil
 }
 
 // Remove implements vfs.FS.
 func (fs *watchFS) Remove(name string) error {
-	return fs.change(retried, func() error {
+	return fs.change(retried, name, func() error {
 		if err := fs.removing(name); err != nil {
 			return err
 		}
@@ -499,7 +507,7 @@ func (fs *watchFS) Remove(name string) error {
 // Rename implements vfs.FS. Pebble renames its options during Open, and if it can't leaves goroutines behind that
 // end the process.
 func (fs *watchFS) Rename(oldName, newName string) error {
-	return fs.change(fs.need(fs.PathDir(newName), vfs.WriteCategoryUnspecified), func() error { return fs.FS.Rename(oldName, newName) })
+	return fs.change(fs.need(fs.PathDir(newName), vfs.WriteCategoryUnspecified), newName, func() error { return fs.FS.Rename(oldName, newName) })
 }
 
 // Lock implements vfs.FS. The directory is locked already, if that is possible (see lockDir): the file
@@ -526,12 +534,17 @@ func (fs *watchFS) Unwrap() vfs.FS { return fs.FS }
 type watchFile struct {
 	vfs.File
 	fs   *watchFS
+	path string
 	need need
+}
+
+func (f *watchFile) change(do func() error) error {
+	return onFile(f.path, f.fs.change(f.need, f.path, do))
 }
 
 // Write implements vfs.File.
 func (f *watchFile) Write(p []byte) (int, error) {
-	err := f.fs.change(f.need, func() error {
+	err := f.change(func() error {
 		_, err := f.File.Write(p)
 		return err
 	})
@@ -547,7 +560,7 @@ func (f *watchFile) Write(p []byte) (int, error) {
 // Stat implements vfs.File. Pebble asks a log that it uses again for its size, and panics if it does not learn it.
 func (f *watchFile) Stat() (vfs.FileInfo, error) {
 	var info vfs.FileInfo
-	err := f.fs.change(f.need, func() (err error) {
+	err := f.change(func() (err error) {
 		info, err = f.File.Stat()
 		return err
 	})
@@ -561,24 +574,24 @@ func (f *watchFile) Stat() (vfs.FileInfo, error) {
 func (f *watchFile) Close() error {
 	err := f.File.Close()
 	if err != nil && f.need == vital {
-		f.fs.h.die(fmt.Errorf("cannot close a file: %w", err))
+		f.fs.h.die(onFile(f.path, err))
 		return nil
 	}
 	return err
 }
 
 // Sync implements vfs.File.
-func (f *watchFile) Sync() error { return f.fs.change(f.need, f.File.Sync) }
+func (f *watchFile) Sync() error { return f.change(f.File.Sync) }
 
 // SyncData implements vfs.File.
 func (f *watchFile) SyncData() error {
 	runtime.Gosched()
-	return f.fs.change(f.need, f.File.SyncData)
+	return f.change(f.File.SyncData)
 }
 
 // SyncTo implements vfs.File.
 func (f *watchFile) SyncTo(length int64) (full bool, err error) {
-	err = f.fs.change(f.need, func() (err error) {
+	err = f.change(func() (err error) {
 		full, err = f.File.SyncTo(length)
 		return err
 	})

@@ -20,7 +20,7 @@ import (
 // is done, no answer may be wrong, nobody's file may be removed, a refusal may change nothing, and nothing may panic.
 // A repair must end in a store that is sound, or refuse.
 func TestMutations(t *testing.T) {
-	stride := tortureCount(t, 12, 1)
+	stride := tortureCount(t, 24, 1)
 	if stride == 1 && testing.Short() {
 		stride = 40
 	}

@@ -28,7 +28,7 @@ func TestBatchesInParts(t *testing.T) {
 		clock.step(time.Minute)
 		items := make([]store.Item, 6000)
 		for i := range items {
-			k := rng.IntN(9000)
+			k := rng.IntN(9000) + 2000*round
 			items[i] = store.Item{Key: testKey(k), Queue: fmt.Sprint("q", rng.IntN(1500)), URL: fmt.Sprintf("http://a/%d/%d", round, i), Force: rng.IntN(9) == 0}
 			if rng.IntN(50) == 0 {
 				items[i].Queue = ""
@@ -52,7 +52,12 @@ func TestBatchesInParts(t *testing.T) {
 		}
 		list := make([]store.Settlement, 5000)
 		for i := range list {
-			list[i] = store.Settlement{Key: testKey(rng.IntN(9000)), Outcome: []store.Outcome{store.Complete, store.Drop, store.Requeue}[rng.IntN(3)]}
+			list[i] = store.Settlement{Key: testKey(rng.IntN(9000) + 2000*round), Outcome: []store.Outcome{store.Complete, store.Drop, store.Requeue}[rng.IntN(3)]}
+		}
+		if round%2 == 1 { // then all queues hold nothing, and the next Add has to read their rows
+			for k := range 9000 + 2000*round {
+				list = append(list, store.Settlement{Key: testKey(k), Outcome: store.Drop})
+			}
 		}
 		answers, err := s.Settle(t.Context(), "", list)
 		if err != nil {

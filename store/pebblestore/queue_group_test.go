@@ -48,3 +48,21 @@ func TestFlushLeavesWholeSteps(t *testing.T) {
 		t.Errorf("got %+v, %v; want the URL", got, err)
 	}
 }
+
+// TestFlushedGroupIsDurable: a group that wrote all it had before its end is synced as others are.
+func TestFlushedGroupIsDurable(t *testing.T) {
+	fs := vfs.NewCrashableMem()
+	s := mustOpen(t, "db", Options{FS: fs})
+	defer s.Close()
+	err := s.do(t.Context(), stepOp(func(tx *txn) error {
+		_, err := tx.recordSorted(tx.crawl(store.DefaultCrawl, true), testKeys(1, 2), first, make([]bool, 1))
+		tx.flush()
+		return err
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := mustOpen(t, "db", Options{FS: fs.CrashClone(vfs.CrashCloneCfg{})})
+	defer after.Close()
+	wantSeen(t, after, "", 1)
+}

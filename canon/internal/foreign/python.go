@@ -22,14 +22,21 @@ type pyURL struct{ scheme, netloc, path, query, fragment string }
 // ends everywhere. The scheme is in lower case. Errors wrap ErrURL.
 func pySplit(raw string) (pyURL, error) {
 	s := strings.TrimLeftFunc(raw, func(r rune) bool { return r <= ' ' })
-	s = whatwg.DropNewlines(s)
-	var u pyURL
+	return cutPy(whatwg.DropNewlines(s), nil, pyCheckNetloc)
+}
+
+// cutPy cuts a cleaned URL. In the schemes for which slashed is true, "\" is a slash before query and fragment.
+func cutPy(s string, slashed func(scheme string) bool, check func(netloc string) error) (u pyURL, err error) {
 	if n := whatwg.SchemeLen(s); n > 0 {
 		u.scheme, s = strings.ToLower(s[:n]), s[n+1:]
 	}
+	if slashed != nil && slashed(u.scheme) {
+		head, tail := whatwg.CutBefore(s, "?#")
+		s = strings.ReplaceAll(head, `\`, "/") + tail
+	}
 	if strings.HasPrefix(s, "//") {
 		u.netloc, s = whatwg.CutBefore(s[2:], "/?#")
-		if err := pyCheckNetloc(u.netloc); err != nil {
+		if err := check(u.netloc); err != nil {
 			return u, err
 		}
 	}

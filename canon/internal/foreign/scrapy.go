@@ -48,24 +48,7 @@ var (
 // scrapySplit cuts as w3lib's own urlsplit: like Python's, but blanks go at both ends,
 // "\" is "/" in special schemes, and bytes that are not UTF-8 become escapes first.
 func scrapySplit(raw string) (pyURL, error) {
-	s := whatwg.DropNewlines(whatwg.TrimSpace(escapeInvalid(raw)))
-	var u pyURL
-	if n := whatwg.SchemeLen(s); n > 0 {
-		u.scheme, s = strings.ToLower(s[:n]), s[n+1:]
-	}
-	if isSpecial(u.scheme) {
-		head, tail := whatwg.CutBefore(s, "?#")
-		s = strings.ReplaceAll(head, `\`, "/") + tail
-	}
-	if strings.HasPrefix(s, "//") {
-		u.netloc, s = whatwg.CutBefore(s[2:], "/?#")
-		if err := scrapyCheckNetloc(u.netloc); err != nil {
-			return u, err
-		}
-	}
-	s, u.fragment, _ = strings.Cut(s, "#")
-	u.path, u.query, _ = strings.Cut(s, "?")
-	return u, nil
+	return cutPy(whatwg.DropNewlines(whatwg.TrimSpace(escapeInvalid(raw))), isSpecial, scrapyCheckNetloc)
 }
 
 // scrapyJoin is like join, but an authority that is empty is written only before a path
@@ -252,35 +235,21 @@ func scrapyQuery(query, scheme string) string {
 	var params []param
 	for pair := range strings.SplitSeq(query, "&") {
 		if pair != "" {
-			name, value, _ := strings.Cut(pair, "=")
-			params = append(params, param{whatwg.Unescape(strings.ReplaceAll(name, "+", " ")), whatwg.Unescape(strings.ReplaceAll(value, "+", " "))})
+			name, value, _ := strings.Cut(strings.ReplaceAll(pair, "+", " "), "=")
+			params = append(params, param{whatwg.Unescape(name), whatwg.Unescape(value)})
 		}
 	}
 	slices.SortFunc(params, func(a, b param) int {
 		return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(a.value, b.value))
 	})
-	var b []byte
+	pairs := make([]string, len(params))
 	for i, p := range params {
-		if i > 0 {
-			b = append(b, '&')
-		}
-		b = append(appendForm(b, p.name), '=')
-		b = appendForm(b, p.value)
+		pairs[i] = encodeForm(p.name) + "=" + encodeForm(p.value)
 	}
-	return string(b)
+	return strings.Join(pairs, "&")
 }
 
-// appendForm appends s as an HTML form encodes it.
-func appendForm(b []byte, s string) []byte {
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == ' ':
-			b = append(b, '+')
-		case whatwg.IsUnreserved[c]:
-			b = append(b, c)
-		default:
-			b = whatwg.AppendEscape(b, c)
-		}
-	}
-	return b
+// encodeForm encodes s as an HTML form does.
+func encodeForm(s string) string {
+	return strings.ReplaceAll(whatwg.Escape(s, whatwg.IsUnreserved), "%20", "+")
 }

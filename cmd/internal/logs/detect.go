@@ -155,10 +155,10 @@ func (d *detector) sample() {
 	if i := bytes.LastIndexByte(text, d.end); i >= 0 && !d.whole {
 		text = text[:i+1]
 	}
-	splitLines(text, d.end, func(line []byte) bool {
-		if !isBlank(line) {
-			d.coloured = d.coloured || bytes.IndexByte(line, 0x1b) >= 0
-			d.lines = append(d.lines, colours.ReplaceAllString(string(bytes.TrimPrefix(line, []byte(byteOrderMark))), ""))
+	splitLines(string(text), d.end, func(line string) bool {
+		if !isBlank([]byte(line)) {
+			d.coloured = d.coloured || strings.IndexByte(line, 0x1b) >= 0
+			d.lines = append(d.lines, colours.ReplaceAllString(strings.TrimPrefix(line, byteOrderMark), ""))
 		}
 		return len(d.lines) < trialLines
 	})

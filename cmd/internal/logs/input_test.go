@@ -173,7 +173,7 @@ func TestBlocksSkipALineTooLong(t *testing.T) {
 				}
 				continue
 			}
-			splitLines(b.text, '\n', func(line []byte) bool { lines = append(lines, string(line)); return true })
+			splitLines(string(b.text), '\n', func(line string) bool { lines = append(lines, line); return true })
 		}
 		if got := strings.Join(lines, ","); got != c.want {
 			t.Errorf("%d bytes: got %.50s; want %.50s", len(c.text), got, c.want)
@@ -239,7 +239,7 @@ func TestBlocksDontWaitForASlowWriter(t *testing.T) {
 
 func TestLines(t *testing.T) {
 	var got []string
-	splitLines([]byte("a\r\n\nb\rc\nlast"), '\n', func(line []byte) bool { got = append(got, string(line)); return true })
+	splitLines("a\r\n\nb\rc\nlast", '\n', func(line string) bool { got = append(got, line); return true })
 	if want := "a||b\rc|last"; strings.Join(got, "|") != want {
 		t.Errorf("got %q; want %s", got, want)
 	}

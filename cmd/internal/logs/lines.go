@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"strings"
 	"sync"
 )
 
@@ -147,10 +148,13 @@ func countLines(text []byte, end byte) int64 {
 
 // splitLines calls f with each line of text, without its end, until f returns false. Where
 // lines end with LF, they may also end with CR LF.
-func splitLines(text []byte, end byte, f func(line []byte) bool) {
+func splitLines(text string, end byte, f func(line string) bool) {
 	for len(text) > 0 {
-		var line []byte
-		if line, text = cutLineEnd(text, end); !f(line) {
+		line, rest, _ := strings.Cut(text, string(end))
+		if text = rest; end == '\n' {
+			line = strings.TrimSuffix(line, "\r")
+		}
+		if !f(line) {
 			return
 		}
 	}

@@ -110,7 +110,7 @@ func (s *sink) plain(f *File, how *reading) error {
 		b := &Batch{Format: List, first: block.first, end: end, obeyed: s.opt.Format == List, block: block}
 		if block.tooLong {
 			b.Counts.Units = 1
-			b.refuse(block.first, string(block.text[:200]), bad("got a line of more than %d bytes", len(block.text)))
+			b.refuse(Refusal{Line: block.first, Text: string(block.text[:200]), Err: bad("got a line of more than %d bytes", len(block.text))})
 		} else if b.Text = block.text; block.first == 1 {
 			b.Text = bytes.TrimPrefix(b.Text, []byte(byteOrderMark))
 			if line, rest, ok := bytes.Cut(b.Text, []byte{end}); ok && isHeaderOfList(string(line)) {

@@ -110,9 +110,9 @@ func (c *Counts) Lost() bool {
 // leftOut begins the reason of what Options.Events left out.
 const leftOut = "left out by --events: "
 
-func (c *Counts) example(number int64, text, reason string) {
+func (c *Counts) example(r Refusal) {
 	if len(c.Examples) < 3 {
-		c.Examples = append(c.Examples, fmt.Sprintf("line %d: %s: %.100q", number, reason, text))
+		c.Examples = append(c.Examples, fmt.Sprintf("%v: %.100q", r, r.Text))
 	}
 }
 
@@ -178,16 +178,28 @@ func other(reason string) error { return &outcome{"other", reason} }
 
 // A Refusal is a unit that can't be read.
 type Refusal struct {
-	Line int64
-	Text string // its beginning
-	Err  error
+	Line, Offset int64  // as those of Record
+	Member       string // of a WACZ
+	Text         string // its beginning
+	Err          error
+	archive      bool
 }
 
-func (r Refusal) Error() string { return fmt.Sprintf("line %d: %v", r.Line, r.Err) }
+func (r Refusal) Error() string {
+	switch {
+	case r.Member != "":
+		return fmt.Sprintf("record %d of %s, at byte %d: %v", r.Line, r.Member, r.Offset, r.Err)
+	case r.archive:
+		return fmt.Sprintf("record %d, at byte %d: %v", r.Line, r.Offset, r.Err)
+	}
+	return fmt.Sprintf("line %d: %v", r.Line, r.Err)
+}
 
 // A Batch is a run of units of one file. It belongs to its receiver.
 type Batch struct {
 	Format Format
+	// Member is the file of a WACZ that all of it is of.
+	Member string
 	// Records are in the order of the file.
 	Records []Record
 	// Text has whole lines of a plain list, instead of Records: for Each.
@@ -273,11 +285,11 @@ func (b *Batch) Check(line []byte) error {
 	return nil
 }
 
-func (b *Batch) refuse(number int64, text string, err error) {
-	b.Counts.refuse(err)
-	b.Counts.example(number, text, err.Error())
+func (b *Batch) refuse(r Refusal) {
+	b.Counts.refuse(r.Err)
+	b.Counts.example(r)
 	if len(b.Refusals) < mostRefusals {
-		b.Refusals = append(b.Refusals, Refusal{number, text, err})
+		b.Refusals = append(b.Refusals, r)
 	}
 }
 
@@ -287,7 +299,7 @@ func (b *Batch) All() iter.Seq[Record] {
 		b.Each(func(line []byte, number int64) {
 			if err := b.Check(line); err != nil {
 				b.Counts.Read--
-				b.refuse(number, string(line[:min(len(line), 200)]), err)
+				b.refuse(Refusal{Line: number, Text: string(line[:min(len(line), 200)]), Err: err})
 				return
 			}
 			b.Records = append(b.Records, Record{URL: string(line), Kind: Listed, Line: number})
@@ -319,6 +331,8 @@ type sink struct {
 	left    bool // records were left out by Events
 	stopped bool // yield was false
 	number  int64
+	offset  int64  // where the archive record begins that is read
+	member  string // of a WACZ
 }
 
 // Read returns the records of a file in batches. The sequence ends with the file or with the first error. A unit
@@ -387,7 +401,9 @@ func (s *sink) nothing(name string) error {
 		name, s.format, s.total.Units, s.total.Refused, s.total.Skipped(), strings.Join(reasons[:min(3, len(reasons))], "; "))
 }
 
-func (s *sink) begin() { s.b = &Batch{Format: s.format, Records: (*recordRoom.Get().(*[]Record))[:0]} }
+func (s *sink) begin() {
+	s.b = &Batch{Format: s.format, Member: s.member, Records: (*recordRoom.Get().(*[]Record))[:0]}
+}
 
 // flush hands the batch on, and reports whether the caller still reads.
 func (s *sink) flush() bool {
@@ -404,7 +420,7 @@ func (s *sink) flush() bool {
 // emit adds a record of the unit that is read.
 func (s *sink) emit(r Record) {
 	if r.Line == 0 {
-		r.Line = s.number
+		r.Line, r.Offset = s.number, s.offset
 	}
 	if !s.opt.Events.takes(s.format, r.Kind) {
 		if s.b.left = "no request to a web server"; r.Kind != Other {
@@ -425,6 +441,9 @@ func (s *sink) unit(err error, text string) {
 	c.Units++
 	err = s.lost(err)
 	o, inOrder := err.(*outcome)
+	at := func(err error) Refusal {
+		return Refusal{Line: s.number, Offset: s.offset, Member: s.member, Text: text[:min(len(text), 200)], Err: err, archive: s.format == WARC || s.format == ARC}
+	}
 	switch {
 	case inOrder && o == isBlankLine:
 		c.Blank++
@@ -435,13 +454,13 @@ func (s *sink) unit(err error, text string) {
 	case inOrder:
 		c.Other++
 		count(&c.OtherFor, o.reason, 1)
-		c.example(s.number, text, o.reason)
+		c.example(at(errors.New(o.reason)))
 	case err != nil:
-		b.refuse(s.number, text[:min(len(text), 200)], err)
+		b.refuse(at(err))
 	case b.emitted == 0 && b.left != "":
 		c.Other++
 		count(&c.OtherFor, b.left, 1)
-		c.example(s.number, text, b.left)
+		c.example(at(errors.New(b.left)))
 	default:
 		c.Read++
 	}
@@ -493,7 +512,7 @@ func (s *sink) lines(f *File, how *reading) error {
 			s.number++
 			s.unit(bad("got a line of more than %d bytes", len(block.text)), string(block.text[:200]))
 		} else {
-			splitLines(block.text, how.end, func(line []byte) bool {
+			splitLines(string(block.text), how.end, func(line string) bool {
 				s.line(how.parser, line)
 				return !s.stopped
 			})
@@ -510,15 +529,14 @@ func (s *sink) lines(f *File, how *reading) error {
 
 // line reads a line with what no format has in it: a byte-order mark of a file that was appended, colours of a
 // terminal, NULs.
-func (s *sink) line(p parser, line []byte) {
+func (s *sink) line(p parser, text string) {
 	s.number++
-	line = bytes.TrimPrefix(line, []byte(byteOrderMark))
-	if bytes.IndexByte(line, 0) >= 0 {
-		s.unit(errNUL, string(line[:min(len(line), 200)]))
+	text = strings.TrimPrefix(text, byteOrderMark)
+	if strings.IndexByte(text, 0) >= 0 {
+		s.unit(errNUL, text)
 		return
 	}
-	text := string(line)
-	if bytes.IndexByte(line, 0x1b) >= 0 {
+	if strings.IndexByte(text, 0x1b) >= 0 {
 		text = colours.ReplaceAllString(text, "")
 		s.cut("colours")
 	}

@@ -252,14 +252,14 @@ func TestWARCTraps(t *testing.T) {
 	}, "\r\n")
 	fetches := `warc
 1 fetch "http://a.example/folded" mime=text/plain length=2
-! line 2: got a response record without a URI
+! record 2, at byte 129: got a response record without a URI
 4 fetch "http://c.example/" length=500
 ! cannot read - beyond record 4: unexpected EOF
 (1 without a record)
 `
 	links := `warc
 3 link "http://b.example/" via=http://a.example/
-! line 4: unexpected EOF
+! record 4, at byte 325: unexpected EOF
 ! cannot read - beyond record 4: unexpected EOF
 (2 without a record)
 `
@@ -295,7 +295,7 @@ func TestLongOutlink(t *testing.T) {
 	want := `warc
 1 link "http://b.example/1" via=http://a.example/
 1 link "http://b.example/2" via=http://a.example/
-! line 1: got an outlink of 2097182 bytes; want at most 1048576
+! record 1, at byte 0: got an outlink of 2097182 bytes; want at most 1048576
 `
 	if got := transcript(t, open(t, "", warc), Options{Events: Links}); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)

@@ -52,8 +52,10 @@ type Record struct {
 	// Declarations of the response, as in package declared. Records of WARC files have them with
 	// [Options.Declared], as do the captures that a daemon kept.
 	Canonical, NoVarySearch, CleanParam string
-	// Line is the place in the file: the number of the line, row, entry or archive record, from 1.
+	// Line is the place in the file, or in [Batch.Member] of it: the number of the line, row, entry or archive record, from 1.
 	Line int64
+	// Offset is where an archive record begins, in bytes of the file without its compression. Other records have 0.
+	Offset int64
 }
 
 // answered sets the status of a fetch from the text of the log. A log that has a place for the status
@@ -81,9 +83,11 @@ func kindOf(url string, fetched Kind) Kind {
 
 // isURL reports whether a text begins like the URL of a fetch.
 func isURL(s string) bool {
-	i := strings.Index(s, "://")
-	return i > 0 && i < 12 && len(s) > i+3 && strings.Trim(strings.ToLower(s[:i]), "abcdefghijklmnopqrstuvwxyz") == "" &&
-		!strings.ContainsAny(s, " \t")
+	i := 0
+	for i < len(s) && i < 12 && 'a' <= s[i]|0x20 && s[i]|0x20 <= 'z' {
+		i++
+	}
+	return i > 0 && strings.HasPrefix(s[i:], "://") && len(s) > i+3 && strings.IndexByte(s, ' ') < 0 && strings.IndexByte(s, '\t') < 0
 }
 
 // plausible reports whether a text is an absolute URL whose host DNS can hold. Canonicalizers take

@@ -579,7 +579,7 @@ func (t *tableParser) rowOf(cells []string, emit func(Record)) error {
 
 // isRule reports whether a line is drawn between the rows of a table that is printed.
 func isRule(text string) bool {
-	return len(text) > 4 && strings.Trim(text, "-+=|: ") == "" && strings.Contains(text, "--")
+	return len(text) > 4 && strings.IndexByte("-+=|: ", text[0]) >= 0 && strings.Trim(text, "-+=|: ") == "" && strings.Contains(text, "--")
 }
 
 func (t *tableParser) end(emit func(Record)) error {

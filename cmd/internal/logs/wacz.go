@@ -32,8 +32,11 @@ func (s *sink) wacz(f *File) error {
 			continue
 		}
 		found = true
-		s.number = 0
-		if err := s.member(f.ctx, member); err != nil {
+		if !s.flush() {
+			break
+		}
+		s.number, s.member, s.b.Member = 0, member.Name, member.Name
+		if err := s.read(f.ctx, member); err != nil {
 			return err
 		}
 	}
@@ -60,8 +63,8 @@ func (b *boundedAt) ReadAt(p []byte, off int64) (int, error) {
 	return b.ReaderAt.ReadAt(p, off)
 }
 
-// member reads one WARC file.
-func (s *sink) member(ctx context.Context, member *zip.File) error {
+// read reads one WARC file.
+func (s *sink) read(ctx context.Context, member *zip.File) error {
 	stored, err := member.Open()
 	if err != nil {
 		return fmt.Errorf("cannot open %s: %w", member.Name, err)

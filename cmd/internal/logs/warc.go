@@ -16,8 +16,9 @@ import (
 type warcReader struct {
 	*sink
 	r      *bufio.Reader
-	links  bool // the outlinks are asked for, and not the fetches
-	header int  // bytes read of the record's header
+	links  bool  // the outlinks are asked for, and not the fetches
+	header int   // bytes read of the record's header
+	at     int64 // where the reader is
 }
 
 // Maximum sizes of the parts of a record that are read: of the header, all lines together, and of
@@ -67,7 +68,7 @@ func (w *warcReader) record() (string, error) {
 		return "", fatal(err)
 	}
 	w.number++
-	w.header = 0
+	w.header, w.offset = 0, w.at
 	line, err := w.headerLine()
 	switch {
 	case err != nil:
@@ -89,6 +90,7 @@ func (w *warcReader) skipBlank() error {
 			return nil
 		}
 		_, _ = w.r.Discard(1)
+		w.at++
 	}
 }
 
@@ -98,6 +100,7 @@ func (w *warcReader) headerLine() (string, error) {
 	var long []byte
 	for {
 		part, err := w.r.ReadSlice('\n')
+		w.at += int64(len(part))
 		if w.header += len(part); w.header > maxWARCHeader {
 			return "", fmt.Errorf("got a header of more than %d bytes in record %d", maxWARCHeader, w.number)
 		}
@@ -144,6 +147,7 @@ func (w *warcReader) warcRecord() error {
 		return fatal(errors.New("got a record without a Content-Length"))
 	}
 	block := &io.LimitedReader{R: w.r, N: h.length}
+	w.at += h.length
 	result := w.capture(h, block)
 	if err := w.pass(block); err != nil {
 		return err

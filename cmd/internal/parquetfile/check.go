@@ -50,8 +50,7 @@ func checkFooter(in io.ReaderAt, size int64) error {
 	if _, err := in.ReadAt(footer, size-8-n); err != nil {
 		return fmt.Errorf("cannot read the footer: %w", err)
 	}
-	w := thrift{b: footer}
-	return w.structure(0, nil)
+	return checkThrift(footer)
 }
 
 // checkChunk checks the pages of a column, which has one value a row, or perhaps none if it
@@ -118,9 +117,9 @@ func (c *chunkCheck) page(in io.ReaderAt, at int64, h pageHeader) error {
 		}
 	}
 	switch h.kind {
-	case dataPage:
+	case format.DataPage:
 		return c.data(values, h)
-	case dataPageV2:
+	case format.DataPageV2:
 		present, err := checkRuns(levels, 1, h.values)
 		if !c.optional {
 			present = h.values
@@ -129,9 +128,9 @@ func (c *chunkCheck) page(in io.ReaderAt, at int64, h pageHeader) error {
 			return err
 		}
 		return c.values(values, h, present)
-	case dictionaryPage:
+	case format.DictionaryPage:
 		return c.texts(values, h.values)
-	case indexPage:
+	case format.IndexPage:
 		return nil
 	}
 	return fmt.Errorf("got a page of kind %d: %w", h.kind, errBroken)
@@ -175,7 +174,7 @@ func (c *chunkCheck) texts(b []byte, values int64) error {
 }
 
 func (c *chunkCheck) values(b []byte, h pageHeader, present int64) error {
-	switch format.Encoding(h.encoding) {
+	switch h.encoding {
 	case format.Plain:
 		return c.texts(b, present)
 	case plainDictionary, format.RLEDictionary:
@@ -190,7 +189,7 @@ func (c *chunkCheck) values(b []byte, h pageHeader, present int64) error {
 	case format.DeltaBinaryPacked, format.DeltaLengthByteArray:
 		return checkDelta(b, h.values)
 	}
-	return fmt.Errorf("got a column in encoding %v; want plain, a dictionary, or deltas of integers and lengths", format.Encoding(h.encoding))
+	return fmt.Errorf("got a column in encoding %v; want plain, a dictionary, or deltas of integers and lengths", h.encoding)
 }
 
 // plainDictionary is the older number of RLEDictionary, which DuckDB still writes.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/parquet-go/parquet-go"
@@ -98,11 +99,14 @@ func (r *reader) findColumns(file *parquet.File, urlField string) error {
 		}
 		for _, name := range names {
 			leaf, ok := file.Schema().Lookup(name)
+			if !ok && strings.Contains(name, ".") {
+				leaf, ok = file.Schema().Lookup(strings.Split(name, ".")...)
+			}
 			if !ok || r.column[i] != nil {
 				continue
 			}
-			if leaf.MaxRepetitionLevel > 0 || len(leaf.Path) > 1 {
-				return fmt.Errorf("got a column %q of lists or parts; want one value a row", name)
+			if leaf.MaxRepetitionLevel > 0 || leaf.MaxDefinitionLevel > 1 {
+				return fmt.Errorf("got a column %q of lists, or of parts that can be missing; want one value a row", name)
 			}
 			r.column[i] = &column{index: leaf.ColumnIndex, optional: leaf.MaxDefinitionLevel > 0, unit: timeUnit(leaf.Node.Type())}
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/snappy"
+	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 )
 
@@ -86,6 +87,31 @@ func FuzzParquet(f *testing.F) {
 	})
 }
 
+// TestNested reads a column within a structure that is always there, by its path.
+func TestNested(t *testing.T) {
+	type row struct {
+		Request struct {
+			URL string `parquet:"url"`
+		} `parquet:"request"`
+	}
+	rows := make([]row, 2)
+	rows[0].Request.URL, rows[1].Request.URL = "http://a.example/", "http://b.example/"
+	var file bytes.Buffer
+	if err := parquet.Write(&file, rows); err != nil {
+		t.Fatal(err)
+	}
+	for field, want := range map[string]string{"request.url": "http://a.example/ http://b.example/ ", "": "", "request": ""} {
+		var got string
+		err := Read(bytes.NewReader(file.Bytes()), int64(file.Len()), field, func(_ int64, row *Row, err error) bool {
+			got += row.URL + " "
+			return err == nil
+		})
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("--url-field %q: got %q, %v; want %q", field, got, err, want)
+		}
+	}
+}
+
 // TestParquetBombs: what asks for more than there is is refused before the library sees it.
 func TestParquetBombs(t *testing.T) {
 	footer := []byte{0x15, 2, 0x19, 0xfc} // version 1; a list of structs, of
@@ -96,7 +122,7 @@ func TestParquetBombs(t *testing.T) {
 		t.Errorf("a list of 2^30 elements: got %v; want it refused", err)
 	}
 	deep := append(bytes.Repeat([]byte{0x1c}, 1000), make([]byte, 1001)...)
-	if err := (&thrift{b: deep}).structure(0, nil); err == nil {
+	if err := checkThrift(deep); err == nil {
 		t.Error("structs 1,000 deep: got no error")
 	}
 	runs := binary.AppendUvarint(nil, 1<<31)

@@ -131,7 +131,11 @@ func (t *tally) count(b *batch) error {
 	t.held.add(lineCounts{c.Units, c.Blank, c.Skipped(), c.Refused})
 	t.heldKinds.add(b.kinds)
 	for _, r := range b.Refusals {
-		t.tell(Refusal{Line: r.Line, Text: excerpt([]byte(r.Text)), Code: badRecord, Reason: r.Err.Error(), number: b.number})
+		reason := r.Err.Error()
+		if r.Member != "" {
+			reason = r.Member + ": " + reason
+		}
+		t.tell(Refusal{Line: r.Line, Text: excerpt([]byte(r.Text)), Code: badRecord, Reason: reason, number: b.number})
 	}
 	if t.declared != nil {
 		for i := range b.Records {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"log/slog"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -35,6 +36,11 @@ import (
 const (
 	// maxWaiting bounds the calls that wait for a lease.
 	maxWaiting = 4096
+	// singleBytes is for steps of one URL when there is no more of Config.MaxInHand.
+	singleBytes = 8 << 20
+	// maxLate bounds the calls that waited for leases and, with these in memory, wait to
+	// pay for them, see payForLeases.
+	maxLate = 16
 	// maxOpen bounds the calls without a token that last: watches of health, and pages.
 	maxOpen = 256
 	// strangeBytes bounds what all connections without a call that was let in may have sent.
@@ -311,4 +317,201 @@ func (s *gate) endRevoked() {
 			c.end(errRevoked)
 		}
 	}
+}
+
+// budget is what a client may take of a pool of bytes.
+type budget struct {
+	pool   *admit.Pool
+	client admit.Client
+	// patience is how long take waits. The default is no bound.
+	patience time.Duration
+}
+
+// inHand returns the budget for what a call has decoded, holds for a commit, or answers.
+func (s *gate) inHand(ctx context.Context) budget {
+	return budget{pool: s.admission.inHand, client: clientOf(ctx)}
+}
+
+// received returns the budget for what a call has received and not decoded. Calls that have
+// received half of something may wait for each other, so that a wait has a bound.
+func (s *gate) received(ctx context.Context) budget {
+	return budget{pool: s.admission.received, client: clientOf(ctx), patience: s.patience}
+}
+
+func clientOf(ctx context.Context) admit.Client {
+	if c := callOf(ctx); c != nil {
+		return c.client
+	}
+	return admit.Client{}
+}
+
+// take waits until it can take n bytes, or half of all if that is less, and returns how
+// many it took. They are for give.
+func (b budget) take(ctx context.Context, n int64) (int64, error) {
+	if b.patience <= 0 {
+		return b.pool.Take(ctx, b.client, n)
+	}
+	limited, cancel := context.WithTimeout(ctx, b.patience)
+	defer cancel()
+	n, err := b.pool.Take(limited, b.client, n)
+	if err != nil && ctx.Err() == nil {
+		err = errBusy
+	}
+	return n, err
+}
+
+// try takes n bytes if that is possible immediately, and reports whether it was.
+func (b budget) try(n int64) bool { return b.pool.Try(b.client, n) }
+
+// most returns what something that costs n is charged: half of all at most.
+func (b budget) most(n int64) int64 { return b.pool.Most(n) }
+
+func (b budget) give(n int64) { b.pool.Give(b.client, n) }
+
+// holding is what something took of a budget.
+type holding struct {
+	budget budget
+	n      int64
+}
+
+// take adds n bytes.
+func (h *holding) take(ctx context.Context, n int64) error {
+	n, err := h.budget.take(ctx, n)
+	h.n += n
+	return err
+}
+
+// try adds n bytes if that is possible immediately, and reports whether it was.
+func (h *holding) try(n int64) bool {
+	ok := h.budget.try(n)
+	if ok {
+		h.n += n
+	}
+	return ok
+}
+
+// keep returns all but n bytes to the pool.
+func (h *holding) keep(n int64) {
+	if n < h.n {
+		h.budget.give(h.n - n)
+		h.n = n
+	}
+}
+
+// done returns all bytes to the pool. A nil holding has none.
+func (h *holding) done() {
+	if h != nil {
+		h.keep(0)
+	}
+}
+
+// The units of work that may be in progress, see admit.Work. A unit takes about 10 µs of a
+// processor, so that a call waits about 3 ms for each other client that is busy.
+const (
+	workAlone, workShared, workTotal = 8192, 256, 4096
+	// callUnits is the work of a call that is not for a number of URLs.
+	callUnits = 32
+	// workRest is how long a client with a backlog rests for each unit while other clients work,
+	// on a machine with one processor: with what the unit takes, half of the processor is left.
+	workRest = 20 * time.Microsecond
+)
+
+func newWork() *admit.Work {
+	processors := min(runtime.NumCPU(), runtime.GOMAXPROCS(0))
+	return admit.NewWork(admit.WorkBounds{Alone: workAlone, Shared: workShared, Total: workTotal,
+		Rest: workRest / time.Duration(processors)})
+}
+
+type turnKey struct{}
+
+// turn blocks until the client of a call may begin some of n units of work, and returns how
+// many, and the context for that work, within which further work needs no turn. The caller
+// must call end.
+func (s *gate) turn(ctx context.Context, n int) (inside context.Context, got int, end func(), err error) {
+	if ctx.Value(turnKey{}) != nil {
+		return ctx, n, func() {}, nil
+	}
+	client := clientOf(ctx)
+	if got, err = s.admission.work.Begin(ctx, client, n); err != nil {
+		return nil, 0, nil, context.Cause(ctx)
+	}
+	return context.WithValue(ctx, turnKey{}, true), got, func() { s.admission.work.End(client, got) }, nil
+}
+
+// inTurn does something that is as much work as n URLs in a turn.
+func (s *gate) inTurn(ctx context.Context, n int, do func(context.Context) error) error {
+	inside, _, end, err := s.turn(ctx, n)
+	if err != nil {
+		return err
+	}
+	defer end()
+	return do(inside)
+}
+
+// inTurns does something to items, to some of them in each turn, and returns all results. After
+// an error it returns the results of the turns before.
+func inTurns[T, R any](ctx context.Context, s *gate, items []T, do func(context.Context, []T) ([]R, error)) (results []R, err error) {
+	for done := 0; done < len(items); {
+		some, n, err := oneTurn(ctx, s, items[done:], do)
+		if err != nil {
+			return results, err
+		}
+		if results == nil {
+			results = some
+		} else {
+			results = append(results, some...)
+		}
+		done += n
+	}
+	return results, nil
+}
+
+// oneTurn is one turn of inTurns, and returns to how many items something was done.
+func oneTurn[T, R any](ctx context.Context, s *gate, items []T, do func(context.Context, []T) ([]R, error)) ([]R, int, error) {
+	if ctx.Value(turnKey{}) == nil {
+		if err := s.rest(ctx); err != nil {
+			return nil, 0, err
+		}
+	}
+	inside, n, end, err := s.turn(ctx, len(items))
+	if err != nil {
+		return nil, 0, err
+	}
+	defer end()
+	results, err := do(inside, items[:n])
+	return results, n, err
+}
+
+// errDraining ends streams when the server does. Clients send again, on
+// another connection, what has no ack.
+var errDraining = status.Error(codes.Unavailable, "server is going down; send what has no ack again")
+
+// tally counts calls. Unlike a WaitGroup it may grow while a goroutine waits.
+type tally struct {
+	mu     sync.Mutex
+	n      int
+	waiter chan struct{} // closed at zero, nil while no goroutine waits
+}
+
+func (t *tally) add(n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.n += n; t.n == 0 && t.waiter != nil {
+		close(t.waiter)
+		t.waiter = nil
+	}
+}
+
+// zero returns a channel that is closed when the count is zero. One goroutine
+// may ask.
+func (t *tally) zero() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := make(chan struct{})
+	if t.n == 0 {
+		close(c)
+	} else {
+		t.waiter = c
+	}
+	return c
 }

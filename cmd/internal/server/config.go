@@ -3,18 +3,16 @@ package server
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/backup"
-	"github.com/firstseen/firstseen/cmd/internal/queuestate"
 	"github.com/firstseen/firstseen/cmd/internal/trust"
 	"github.com/firstseen/firstseen/cmd/internal/yield"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/captures"
+	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
 // Config configures a Server. The zero value serves on loopback in the clear.
@@ -91,7 +89,7 @@ type Config struct {
 	Store StoreMetrics
 	// Queues are the settings of queues that have none of their own, for reports of
 	// their state. The default is none.
-	Queues queuestate.Defaults
+	Queues QueueDefaults
 	// Backups is where backups of the store go. The default is that there are none.
 	Backups *backup.Dir
 	// Exports is the store of the frontier, for exports. The default is that there are none.
@@ -149,29 +147,26 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Check returns every error that would keep a server of this configuration
-// from starting, except those of listening on its ports.
-func (c Config) Check(ctx context.Context) error {
-	c = c.withDefaults()
-	errs := []error{checkAddress(ctx, "grpc", c.GRPCAddr, c.TLS.enabled(), c.InsecurePublic)}
-	if c.HTTPAddr != "off" {
-		errs = append(errs, checkAddress(ctx, "http", c.HTTPAddr, c.TLS.enabled(), c.InsecurePublic))
-	}
-	errs = append(errs, checkHealthAddress(c.HealthAddr), checkHosts(c.HTTPHosts))
-	_, err := loadKeyring(c.TLS)
-	errs = append(errs, err)
-	_, err = loadTokens(c.TokensFile)
-	errs = append(errs, err)
-	for _, limit := range []struct {
-		name  string
-		value int64
-	}{
-		{"MaxMessage", int64(c.MaxMessage)}, {"MaxConnections", int64(c.MaxConnections)}, {"MaxStreams", int64(c.MaxStreams)},
-		{"MaxCalls", int64(c.MaxCalls)}, {"MaxURL", int64(c.MaxURL)}, {"MaxMetadata", int64(c.MaxMetadata)}, {"MaxInHand", c.MaxInHand},
-	} {
-		if limit.value <= 0 {
-			errs = append(errs, fmt.Errorf("cannot serve; got %s %d; want more than 0", limit.name, limit.value))
-		}
-	}
-	return errors.Join(errs...)
+// Members lists the daemons that serve a store together.
+type Members interface {
+	// Beat records that a node lives, and returns the names of those that do, in
+	// order. A node that hasn't beaten for some time is dead.
+	Beat(ctx context.Context, node string) ([]string, error)
+	// Leave records that a node ends.
+	Leave(ctx context.Context, node string) error
 }
+
+// StoreMetrics returns metrics of a store on disk.
+type StoreMetrics interface {
+	Metrics(context.Context) (pebblestore.Metrics, error)
+}
+
+// QueueDefaults hold for queues without settings of their own.
+type QueueDefaults struct {
+	MaxInFlight int           // 0 for no bound
+	Delay       time.Duration // 0 for none
+	Paused      bool          // all queues are
+}
+
+// maxHeader bounds the headers of a call in bytes.
+const maxHeader = 8 << 10

@@ -12,11 +12,16 @@
 // Config.MaxInHand bounds the decoded items of all clients together. Writes are refused only if
 // the disk is nearly full. While several clients work, each has few URLs in progress (turns.go).
 //
-//	server.go, config.go, listen.go, drain.go                  the life of a server
-//	scope.go, tokens.go, auth.go, tls.go, limits.go, disk.go   what each client may do
-//	inbox.go, pump.go                                          from streams to batches
-//	codec.go, decode.go, fields.go, offer.go                   fast paths for frequent messages
-//	puturls.go, geturls.go, steer.go, forget.go, list.go       the gRPC calls
-//	http*.go, openapi.json                                     the HTTP interface
-//	counters.go, metrics.go                                    the counters of /metrics and the dashboard
+// It consists of rooms, from the lowest up. Each has a type that embeds the one below, so that nothing reaches upwards; a
+// test holds the files to them.
+//
+//	gate       who calls, and what that client may do and how much: config, access (tokens, scopes, rates), admission
+//	           (places, memory, turns), tls, counters
+//	service    the frontier as calls reach it: guard (crawls of a token), offers (from messages and lines to the
+//	           frontier; decode reads messages), inbox (from streams to batches), leases, settings (of queues, the pause of all, what is
+//	           forgotten), queuestate, storewatch
+//	metrics    /metrics, the curves of an hour, the last judgement of the rules
+//	httpAPI    the HTTP interface: routes with what openapi.json says of them, bodies, lines, the dashboard
+//	grpcAPI    the calls of URLFrontier
+//	Server     its life: listen, serve, drain; and Local, the same handlers for a command on a store
 package server

@@ -2,19 +2,8 @@ package server
 
 import (
 	"context"
-	"strings"
-	"sync"
 	"time"
-
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
-	"github.com/firstseen/firstseen/frontier/frontierpb"
 )
-
-// errDraining ends streams when the server does. Clients send again, on
-// another connection, what has no ack.
-var errDraining = status.Error(codes.Unavailable, "server is going down; send what has no ack again")
 
 // linger is how long streams that only watch, such as health's, may stay after
 // the last call that does something. They would never end by themselves. A connection whose client doesn't answer gRPC's ping holds
@@ -98,39 +87,4 @@ func (s *Server) endWatches() {
 			c.end(errDraining)
 		}
 	}
-}
-
-// isWork reports whether a drain waits for a call.
-func isWork(method string) bool {
-	return strings.HasPrefix(method, "/"+frontierpb.URLFrontier_ServiceDesc.ServiceName+"/")
-}
-
-// tally counts calls. Unlike a WaitGroup it may grow while a goroutine waits.
-type tally struct {
-	mu     sync.Mutex
-	n      int
-	waiter chan struct{} // closed at zero, nil while no goroutine waits
-}
-
-func (t *tally) add(n int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.n += n; t.n == 0 && t.waiter != nil {
-		close(t.waiter)
-		t.waiter = nil
-	}
-}
-
-// zero returns a channel that is closed when the count is zero. One goroutine
-// may ask.
-func (t *tally) zero() <-chan struct{} {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	c := make(chan struct{})
-	if t.n == 0 {
-		close(c)
-	} else {
-		t.waiter = c
-	}
-	return c
 }

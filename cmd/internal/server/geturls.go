@@ -2,7 +2,6 @@ package server
 
 import (
 	"cmp"
-	"context"
 	"time"
 
 	"github.com/firstseen/firstseen/frontier"
@@ -10,15 +9,8 @@ import (
 )
 
 const (
-	// defaultLease is how long URLs are held for a client that doesn't say.
-	defaultLease = 30 * time.Second
-	// takeAtOnce bounds the URLs leased in one step, so that a client that asks
-	// for all URLs is served in pieces, and leases none that it does not read.
-	takeAtOnce = 4096
 	// encodeAtOnce is how many URLs are encoded ahead of being sent.
 	encodeAtOnce = 64
-	// unbounded stands for "no bound" where the frontier has none of its own.
-	unbounded = 1 << 30
 )
 
 // GetURLs implements the call. One queue is never served to two callers: a
@@ -95,22 +87,6 @@ func leaseRequest(p *frontierpb.GetParams) (req frontier.LeaseRequest, ok bool) 
 	return req, p.Key == "" || req.Crawl != "*"
 }
 
-// leaseNow leases what there is: nothing while this daemon is paused. A write is refused on a
-// full disk, and a lease is one. Both may begin while the call waits for its turn.
-func (s *service) leaseNow(ctx context.Context, req frontier.LeaseRequest) (leases []*frontier.Lease, next time.Time, err error) {
-	if err = s.rest(ctx); err != nil {
-		return nil, time.Time{}, err
-	}
-	err = s.inTurn(ctx, req.Max, func(ctx context.Context) (err error) {
-		if err := s.roomFor(1); err != nil || s.pausedHere.now() {
-			return err
-		}
-		leases, next, err = s.f.Lease(ctx, req)
-		return err
-	})
-	return leases, next, err
-}
-
 // sendLeases hands leases over, and drops their metadata when it is encoded. What could not be
 // sent is given back, so that it needn't wait for its lease to run out.
 func (s *grpcAPI) sendLeases(stream frontierpb.URLFrontier_GetURLsServer, leases []*frontier.Lease) error {
@@ -129,24 +105,6 @@ func (s *grpcAPI) sendLeases(stream frontierpb.URLFrontier_GetURLsServer, leases
 		}
 	}
 	return nil
-}
-
-// countLeases counts URLs that are handed out, also for the rate of the token.
-func (s *service) countLeases(ctx context.Context, n int) {
-	s.count.getURLs.Add(float64(n))
-	s.rateOf(ctx).charge(n)
-}
-
-func (s *service) release(leases []*frontier.Lease) {
-	back := make([]frontier.Settlement, len(leases))
-	for i, l := range leases {
-		back[i] = frontier.Settlement{Lease: l, Outcome: frontier.Release}
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	if _, err := s.f.own.Settle(ctx, back); err != nil {
-		s.log.Warn("cannot release leases that no client received; they stay until they expire", "leases", len(back), "error", err)
-	}
 }
 
 // countQueues counts the different queues of leases; those of one queue come

@@ -12,7 +12,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/steer"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
@@ -156,7 +155,7 @@ func (g *guard) Forget(ctx context.Context, crawl string, r *wire.ForgetRequest)
 	if err := g.check(ctx, crawl); err != nil {
 		return 0, err
 	}
-	return steer.Forget(ctx, g.own, crawl, r)
+	return forgetIn(ctx, g.own, crawl, r)
 }
 
 func (g *guard) FindCrawl(ctx context.Context, st store.Store, crawl string) (frontier.StoredCrawl, error) {
@@ -249,3 +248,18 @@ func (g *guard) Refusals(ctx context.Context) iter.Seq[frontier.Refusal] {
 
 // Profile returns the profile of a crawl. It is no secret.
 func (g *guard) Profile(crawl string) *canon.Profile { return g.own.Profile(crawl) }
+
+// reader is what requests read of a frontier, or of a store without one.
+type reader interface {
+	Stats(ctx context.Context, crawl string) (store.Stats, error)
+	Crawls(ctx context.Context) ([]string, error)
+	Queue(ctx context.Context, crawl, queue string) (store.QueueInfo, error)
+	Queues(ctx context.Context, crawl, after string) iter.Seq2[store.QueueInfo, error]
+	Entries(ctx context.Context, crawl, queue string) iter.Seq2[frontier.Entry, error]
+}
+
+// allows reports whether the token of a call allows what needs a scope.
+func (s *service) allows(ctx context.Context, need Scope) bool {
+	have, err := s.f.grant(ctx)
+	return err == nil && have.scope >= need
+}

@@ -1,17 +1,8 @@
 package server
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"net"
 	"net/http"
-
-	"github.com/firstseen/firstseen/cmd/internal/admit"
 )
-
-// maxProbes bounds the open connections of Config.HealthAddr. A new one ends the oldest.
-const maxProbes = 64
 
 // healthRoutes are those that need no token and are never refused for load. They ask
 // nothing of the store. Every client that reaches the port may call them.
@@ -32,36 +23,6 @@ func (s *httpAPI) newHealth() *http.Server {
 	server := s.newHTTP()
 	server.Handler = mux
 	return server
-}
-
-func (s *Server) listenHealth(ctx context.Context) error {
-	lc := net.ListenConfig{Control: admit.Control}
-	l, err := lc.Listen(ctx, "tcp", s.cfg.HealthAddr)
-	if err != nil {
-		return fmt.Errorf("cannot listen on --health %s: %w", s.cfg.HealthAddr, err)
-	}
-	s.healthL = admit.Listen(l, admit.Connections{Max: maxProbes, WriteTimeout: s.patience})
-	return nil
-}
-
-// serveHealth answers probes until the server has drained, so that they learn of it.
-func (s *Server) serveHealth() error {
-	if err := s.healthHTTP.Serve(s.healthL); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("cannot serve health: %w", err)
-	}
-	return nil
-}
-
-// checkHealthAddress returns an error unless address is host:port. Every host is allowed: the
-// answers reveal only whether the daemon works.
-func checkHealthAddress(address string) error {
-	if address == "" || address == "off" {
-		return nil
-	}
-	if _, _, err := net.SplitHostPort(address); err != nil {
-		return fmt.Errorf("cannot listen; got --health %q; want host:port: %w", address, err)
-	}
-	return nil
 }
 
 // getHealth answers a liveness probe: only a new process can open a store that failed.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/firstseen/firstseen/cmd/internal/dashboard"
 	"github.com/firstseen/firstseen/internal/wire"
 )
 
@@ -134,8 +133,8 @@ func (s *httpAPI) described() []route {
 func pages() []route {
 	return []route{
 		{pattern: "GET /openapi.json", handler: getOpenAPI},
-		{pattern: "GET /{$}", handler: dashboard.Handler().ServeHTTP},
-		{pattern: "GET /dashboard/", handler: http.StripPrefix("/dashboard", dashboard.Handler()).ServeHTTP},
+		{pattern: "GET /{$}", handler: dashboard().ServeHTTP},
+		{pattern: "GET /dashboard/", handler: http.StripPrefix("/dashboard", dashboard()).ServeHTTP},
 	}
 }
 

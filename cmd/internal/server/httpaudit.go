@@ -2,19 +2,14 @@ package server
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/audit"
-	"github.com/firstseen/firstseen/cmd/internal/trust"
 	"github.com/firstseen/firstseen/frontier"
-	"github.com/firstseen/firstseen/frontier/frontierpb"
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
@@ -33,69 +28,6 @@ func fetchedOf(b *wire.Fetched) (*frontier.Fetched, error) {
 	}
 	return &frontier.Fetched{URL: b.URL, Time: b.Time, Status: b.Status, Digest: b.Digest, Redirect: b.Redirect,
 		Canonical: b.Canonical, NoVarySearch: b.NoVarySearch, CleanParam: b.CleanParam}, nil
-}
-
-// digestNames are what crawlers call the digest in a URL's metadata; StormCrawler's is
-// "signature". statusNames and redirectNames are those of the status and the redirect target.
-var (
-	digestNames   = []string{"digest", "signature"}
-	statusNames   = []string{"status", "fetch.statusCode"}
-	redirectNames = []string{"redirect", "_redirTo"}
-
-	canonicalNames = []string{"canonical"}
-	noVaryNames    = []string{"no-vary-search"}
-	cleanNames     = []string{"clean-param"}
-)
-
-// tellFetch sets the redirect target of a known URL from its metadata, and, if fetches are
-// kept, their results.
-func (s *service) tellFetch(k *frontier.Known) {
-	wanted := s.cfg.Captures != nil || s.declared() != nil || s.cfg.Yield != nil
-	if !wanted && !bytes.Contains(k.Meta, []byte("redir")) || !isMetadata(k.Meta) {
-		return
-	}
-	info := &frontierpb.URLInfo{}
-	unpackMeta(info, k.Meta)
-	f := frontier.Fetched{Digest: firstValue(info, digestNames), Redirect: firstValue(info, redirectNames),
-		NoVarySearch: firstValue(info, noVaryNames), CleanParam: firstValue(info, cleanNames)}
-	if link := firstValue(info, canonicalNames); link != "" {
-		f.Canonical = absolute(k.URL, link)
-	}
-	if f.Redirect != "" {
-		k.Redirect = absolute(k.URL, f.Redirect)
-	}
-	if !wanted || f.Digest+f.Redirect+f.Canonical+f.NoVarySearch+f.CleanParam == "" {
-		return
-	}
-	if n, err := strconv.Atoi(firstValue(info, statusNames)); err == nil && n > 0 && n <= 999 {
-		f.Status = n
-	}
-	k.Fetched = &f
-}
-
-// declared counts the rules that trusted hosts declared; nil if no host is trusted.
-func (s *service) declared() *trust.Stats {
-	if s.cfg.Declared == nil {
-		return nil
-	}
-	return s.cfg.Declared()
-}
-
-// absolute returns an absolute target as it is, and any other resolved.
-func absolute(base, target string) string {
-	if strings.Contains(target, "://") {
-		return target
-	}
-	return audit.Resolve(base, target)
-}
-
-func firstValue(info *frontierpb.URLInfo, names []string) string {
-	for _, name := range names {
-		if values := info.GetMetadata()[name].GetValues(); len(values) > 0 {
-			return values[0]
-		}
-	}
-	return ""
 }
 
 // getAudit answers with the last judgement, and makes one if there is none.

@@ -18,11 +18,6 @@ var outcomes = map[string]frontier.Outcome{
 	"drop": frontier.Drop, "release": frontier.Release, "extend": frontier.Extend,
 }
 
-var outcomeLabels = map[frontier.Outcome]string{
-	frontier.Done: "done", frontier.Retry: "retry", frontier.Recrawl: "recrawl",
-	frontier.Drop: "dropped", frontier.Release: "released", frontier.Extend: "extended",
-}
-
 func settlementOf(d *wire.DoneLease) (frontier.Settlement, error) {
 	l := &frontier.Lease{Crawl: d.Crawl, Attempts: d.Attempts}
 	outcome, ok := outcomes[d.Outcome]
@@ -99,23 +94,67 @@ func (s *httpAPI) settleBody(w http.ResponseWriter, r *http.Request) (out wire.A
 	return out, true
 }
 
-// guardedSettle settles where the disk has room.
-func (s *service) guardedSettle(ctx context.Context, settlements []frontier.Settlement) ([]frontier.Settled, error) {
-	if err := s.roomFor(len(settlements)); err != nil {
-		return nil, err
+// postRedirect answers whether the client must follow a redirect now, because its target is
+// a variant of the page itself, or whether the target was offered like a link.
+func (s *httpAPI) postRedirect(w http.ResponseWriter, r *http.Request) {
+	body, ok := readJSON[wire.RedirectRequest](s, w, r)
+	if !ok {
+		return
 	}
-	return s.f.Settle(ctx, settlements)
+	target := wire.TextOr(body.Target, body.TargetBytes)
+	if target == "" {
+		writeError(w, http.StatusBadRequest, "invalid", `the field "target" is missing`)
+		return
+	}
+	if len(target) > s.cfg.MaxURL {
+		writeError(w, http.StatusBadRequest, "too-long", "target too long")
+		return
+	}
+	var answer frontier.Redirection
+	if s.rest(r.Context()) != nil {
+		return // the client is gone, or its call was ended
+	}
+	s.rateOf(r.Context()).charge(1)
+	err := s.inTurn(r.Context(), callUnits, func(ctx context.Context) error {
+		lease, err := s.leaseAgain(ctx, &body)
+		if err == nil {
+			err = s.roomFor(1)
+		}
+		if err == nil {
+			answer, err = s.f.Redirect(ctx, lease, target)
+		}
+		return err
+	})
+	if err != nil {
+		s.writeFault(w, "redirect", err)
+		return
+	}
+	if answer.Follow != nil {
+		follow := wireLease(answer.Follow, body.RawMeta)
+		writeJSON(w, http.StatusOK, wire.Redirection{Follow: &follow})
+		return
+	}
+	v := wire.VerdictLine{URL: body.Target, URLBytes: body.TargetBytes}
+	fillVerdict(&v, &answer.Target)
+	writeJSON(w, http.StatusOK, wire.Redirection{Target: &v})
 }
 
-func (s *service) countSettled(outcome frontier.Outcome, a frontier.Settled) {
-	label := outcomeLabels[outcome]
-	switch {
-	case a == frontier.Stale:
-		label = "stale"
-	case a == frontier.GaveUp:
-		label = "dropped"
-	case outcome == frontier.Done:
-		s.count.putCompleted.Inc()
+// leaseAgain makes a lease whole again: the store knows what the wire leaves out.
+func (s *httpAPI) leaseAgain(ctx context.Context, b *wire.RedirectRequest) (*frontier.Lease, error) {
+	named := wire.DoneLease{Crawl: b.Crawl, Key: b.Key, Token: b.Token}
+	settlement, err := settlementOf(&named)
+	if err != nil {
+		return nil, err
 	}
-	s.count.settled.WithLabelValues(label).Inc()
+	l := settlement.Lease
+	u := frontier.Link{URL: wire.TextOr(b.URL, b.URLBytes), Crawl: crawlName(b.Crawl), Queue: b.Queue, Discriminator: b.Discriminator}
+	e, err := s.f.Lookup(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	if e.Key != l.Key {
+		return nil, fault.As(store.ErrInvalid, "cannot redirect; got a URL of key %x; want that of the lease, %s", e.Key[:], b.Key)
+	}
+	return &frontier.Lease{URL: u.URL, Crawl: u.Crawl, Queue: e.Entry.Queue, Key: l.Key, Token: l.Token, Meta: e.Meta, Depth: e.Depth,
+		Redirects: e.Redirects, Discriminator: e.Discriminator, Priority: e.Priority, Attempts: e.Attempts, Created: e.Created}, nil
 }

@@ -72,14 +72,6 @@ func (s *httpAPI) explain(u frontier.Link, is *frontier.Entry, err error) wire.E
 	return e
 }
 
-// profileOf is the profile that makes the keys of a crawl.
-func (s *service) profileOf(crawl string) *canon.Profile {
-	if p := s.f.Profile(crawl); p.Name() != s.f.Profile("*").Name() {
-		return p
-	}
-	return s.cfg.Profile()
-}
-
 // rulesBetween names the rules that changed either spelling, in order, each
 // once.
 func rulesBetween(p *canon.Profile, spellings ...string) []string {

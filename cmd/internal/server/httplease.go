@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/firstseen/firstseen/cmd/internal/steer"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
 	"github.com/firstseen/firstseen/internal/fault"
@@ -44,7 +43,7 @@ func leaseRequestOf(b *wire.LeaseRequest) (frontier.LeaseRequest, error) {
 	}
 	if b.DelaySeconds != nil {
 		var err error
-		if req.Delay, err = steer.DelayOf(*b.DelaySeconds); err != nil {
+		if req.Delay, err = delayOf(*b.DelaySeconds); err != nil {
 			return req, fault.As(store.ErrInvalid, "cannot lease; %w", err)
 		}
 	}

@@ -1,15 +1,16 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
-	"github.com/firstseen/firstseen/cmd/internal/queuestate"
 	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 )
@@ -76,7 +77,7 @@ func (s *httpAPI) getQueue(w http.ResponseWriter, r *http.Request, crawl, name s
 	info, err := s.f.Queue(r.Context(), crawl, name)
 	if err == nil {
 		a := wireQueue(&info, s.queueDefaults(), time.Now())
-		if a.State == queuestate.InFlight {
+		if a.State == stateInFlight {
 			a.Next, err = s.leaseEnds(r.Context(), crawl, name)
 		}
 		answer.Queues = append(answer.Queues, a)
@@ -109,15 +110,8 @@ func (s *httpAPI) leaseEnds(ctx context.Context, crawl, queue string) (time.Time
 	return time.Time{}, nil
 }
 
-// queueDefaults are what holds for queues without settings now.
-func (s *service) queueDefaults() queuestate.Defaults {
-	d := s.cfg.Queues
-	d.Paused = s.paused.Load() || s.pausedHere.now()
-	return d
-}
-
-func wireQueue(q *store.QueueInfo, d queuestate.Defaults, now time.Time) wire.Queue {
-	st := queuestate.Of(q, d, now)
+func wireQueue(q *store.QueueInfo, d QueueDefaults, now time.Time) wire.Queue {
+	st := queueStateOf(q, d, now)
 	defaultDelay := d.Delay.Seconds()
 	if q.Delay != 0 {
 		defaultDelay = 0
@@ -125,4 +119,133 @@ func wireQueue(q *store.QueueInfo, d queuestate.Defaults, now time.Time) wire.Qu
 	return wire.Queue{Crawl: q.Crawl, Queue: q.Name, Held: q.Held, InFlight: q.InFlight, Completed: q.Completed, Dropped: q.Dropped,
 		State: st.Name, Reason: st.Reason, Next: st.Next,
 		DelaySeconds: max(q.Delay, 0).Seconds(), DefaultDelaySeconds: defaultDelay, Limit: q.Limit, BlockedUntil: q.BlockedUntil}
+}
+
+// getWaiting lists the queues of a crawl, or with "*" of all crawls that the token may touch, that
+// have most waiting URLs.
+func (s *httpAPI) getWaiting(w http.ResponseWriter, r *http.Request, q url.Values, match func(string) bool, limit int) {
+	if q.Get("after") != "" {
+		writeError(w, http.StatusBadRequest, "invalid", "cannot list queues; got order waiting with after; leave one out: queues by waiting URLs have one page")
+		return
+	}
+	crawls := []string{crawlName(q.Get("crawl"))}
+	if crawls[0] == "*" {
+		var err error
+		if crawls, err = s.f.Crawls(r.Context()); err != nil {
+			s.writeFault(w, "list crawls", err)
+			return
+		}
+	}
+	answer := wire.Queues{Queues: []wire.Queue{}}
+	top, looked := topQueues{limit: limit}, 0
+crawls:
+	for _, crawl := range crawls {
+		for info, err := range s.f.Queues(r.Context(), crawl, "") {
+			if err != nil {
+				s.writeFault(w, "list queues", err)
+				return
+			}
+			if looked++; looked > maxLooked {
+				answer.Partial = true
+				break crawls
+			}
+			if match(info.Name) {
+				top.add(info)
+			}
+		}
+	}
+	defaults, now := s.queueDefaults(), time.Now()
+	for _, info := range top.sorted() {
+		answer.Queues = append(answer.Queues, wireQueue(&info, defaults, now))
+	}
+	writeJSON(w, http.StatusOK, answer)
+}
+
+// topQueues keeps the queues with most waiting URLs, at most twice as many as its limit.
+type topQueues struct {
+	limit int
+	kept  []store.QueueInfo
+}
+
+func (t *topQueues) add(q store.QueueInfo) {
+	if t.kept = append(t.kept, q); len(t.kept) >= 2*t.limit {
+		t.kept = t.sorted()
+	}
+}
+
+// sorted returns the queues with most waiting URLs first; those with the same number by crawl and
+// name.
+func (t *topQueues) sorted() []store.QueueInfo {
+	slices.SortFunc(t.kept, func(a, b store.QueueInfo) int {
+		return cmp.Or(cmp.Compare(b.Held-b.InFlight, a.Held-a.InFlight), cmp.Compare(a.Crawl, b.Crawl), cmp.Compare(a.Name, b.Name))
+	})
+	return t.kept[:min(t.limit, len(t.kept))]
+}
+
+func (s *httpAPI) postQueue(w http.ResponseWriter, r *http.Request) {
+	body, ok := readJSON[wire.QueueSettings](s, w, r)
+	if !ok {
+		return
+	}
+	if body.Limit != nil || body.Paused != nil {
+		if c := callOf(r.Context()); c != nil {
+			c.steers = true
+		}
+		if !s.allows(r.Context(), Admin) {
+			writeError(w, http.StatusForbidden, "forbidden", "cannot change limit or paused; want a token of scope admin")
+			return
+		}
+	}
+	change, err := changeOf(&body)
+	crawl, badCrawl := oneCrawl(body.Crawl)
+	if err = cmp.Or(err, badCrawl); err == nil {
+		err = s.inTurn(r.Context(), callUnits, func(ctx context.Context) error {
+			return s.f.Configure(ctx, crawl, body.Queue, change)
+		})
+	}
+	if err != nil {
+		s.writeFault(w, "change a queue", err)
+		return
+	}
+	writeJSON(w, http.StatusOK, struct{}{})
+}
+
+// postPause pauses or resumes all queues.
+func (s *httpAPI) postPause(w http.ResponseWriter, r *http.Request) {
+	body, ok := readJSON[wire.Pause](s, w, r)
+	if !ok {
+		return
+	}
+	if body.Paused == nil {
+		writeError(w, http.StatusBadRequest, "invalid", "cannot pause or resume; the body names neither; send \"paused\" with true or false")
+		return
+	}
+	err := s.inTurn(r.Context(), callUnits, func(ctx context.Context) error { return s.pause(ctx, *body.Paused) })
+	if err != nil {
+		s.writeFault(w, "pause", err)
+		return
+	}
+	writeJSON(w, http.StatusOK, body)
+}
+
+// postForget forgets what a request names.
+func (s *httpAPI) postForget(w http.ResponseWriter, r *http.Request) {
+	body, held, ok := readHeld[wire.ForgetRequest](s, w, r)
+	defer held.done()
+	if !ok {
+		return
+	}
+	var n int64
+	crawl, err := oneCrawl(body.Crawl)
+	if err == nil {
+		err = s.inTurn(r.Context(), max(callUnits, len(body.URLs)), func(ctx context.Context) (err error) {
+			n, err = s.forget(ctx, crawl, &body)
+			return err
+		})
+	}
+	if err != nil {
+		s.writeFault(w, "forget", err)
+		return
+	}
+	writeJSON(w, http.StatusOK, wire.Forgotten{Forgotten: n})
 }

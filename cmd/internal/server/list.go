@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"strings"
+	"hash/fnv"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -14,9 +15,6 @@ import (
 	"github.com/firstseen/firstseen/frontier/frontierpb"
 	"github.com/firstseen/firstseen/store"
 )
-
-// pageSize is the size of a page for clients that don't say.
-const pageSize = 100
 
 // GetStats implements the call. An unknown crawl or queue has zeros.
 func (s *grpcAPI) GetStats(ctx context.Context, p *frontierpb.QueueWithinCrawlParams) (*frontierpb.Stats, error) {
@@ -161,18 +159,6 @@ func (s *grpcAPI) ListURLs(p *frontierpb.ListUrlParams, stream frontierpb.URLFro
 	return nil
 }
 
-// matcher returns a function that reports whether a URL contains a text.
-func matcher(filter string, ignoreCase bool) func(string) bool {
-	switch {
-	case filter == "":
-		return func(string) bool { return true }
-	case ignoreCase:
-		filter = strings.ToLower(filter)
-		return func(u string) bool { return strings.Contains(strings.ToLower(u), filter) }
-	}
-	return func(u string) bool { return strings.Contains(u, filter) }
-}
-
 // itemOf returns an entry in the form of the protocol.
 func itemOf(e *frontier.Entry, crawl string) *frontierpb.URLItem {
 	url := wireURL(e.URL)
@@ -232,4 +218,64 @@ func (s *grpcAPI) GetURLStatus(ctx context.Context, p *frontierpb.URLStatusReque
 	}
 	e.URL, e.Queue = cmp.Or(e.URL, p.Url), cmp.Or(e.Queue, p.Key)
 	return itemOf(&e, crawl), nil
+}
+
+// ListNodes implements the call.
+func (s *grpcAPI) ListNodes(ctx context.Context, _ *frontierpb.Empty) (*frontierpb.StringList, error) {
+	nodes, err := s.nodes(ctx)
+	if err != nil {
+		return nil, s.fault("list nodes", err)
+	}
+	return &frontierpb.StringList{Values: nodes}, nil
+}
+
+// share returns a function that reports whether a queue is meant: all of them, or those local to
+// this node.
+func (s *grpcAPI) share(ctx context.Context, local bool) (func(crawl, queue string) bool, error) {
+	all := func(string, string) bool { return true }
+	if !local || s.cfg.Members == nil {
+		return all, nil
+	}
+	nodes, err := s.nodes(ctx)
+	if err != nil || len(nodes) < 2 {
+		return all, err
+	}
+	self := s.Node()
+	return func(crawl, queue string) bool { return ownerOf(crawl, queue, nodes) == self }, nil
+}
+
+// ownerOf picks the node that a queue is local to: the largest hash of both, so that a
+// node that comes or goes moves no more than its own share.
+func ownerOf(crawl, queue string, nodes []string) string {
+	weight := func(node string) uint64 {
+		h := fnv.New64a()
+		for _, part := range []string{node, crawl, queue} {
+			_, _ = h.Write(append([]byte(part), 0)) // it has no error
+		}
+		// FNV's high bits change little with the last bytes: mix them.
+		v := h.Sum64()
+		v ^= v >> 33
+		v *= 0xff51afd7ed558ccd
+		return v ^ v>>33
+	}
+	return slices.MaxFunc(nodes, func(a, b string) int { return cmp.Compare(weight(a), weight(b)) })
+}
+
+// localStats counts the queues of this node's share, by a scan. What was seen and
+// is in no queue is in no node's share.
+func (s *grpcAPI) localStats(ctx context.Context, crawl string) (store.Stats, error) {
+	mine, err := s.share(ctx, true)
+	if err != nil {
+		return store.Stats{}, err
+	}
+	var sum store.Stats
+	for q, err := range s.f.Queues(ctx, crawl, "") {
+		if err != nil {
+			return sum, err
+		}
+		if mine(q.Crawl, q.Name) && q.Held+q.Completed+q.Dropped > 0 {
+			addQueue(&sum, &q)
+		}
+	}
+	return sum, nil
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/queuestate"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store"
 )
@@ -24,14 +23,14 @@ type Local struct {
 	front *frontier.Frontier // nil if it only reads
 }
 
-// Defaults are what serve sets for queues that have no settings of their own.
-var Defaults = queuestate.Defaults{MaxInFlight: 1, Delay: time.Second}
+// DefaultQueues are what serve sets for queues that have no settings of their own.
+var DefaultQueues = QueueDefaults{MaxInFlight: 1, Delay: time.Second}
 
 // OpenLocal opens the handlers on a store, which stays the caller's. If it only reads, it writes nothing, not even
 // what a frontier writes when it is opened, and so reads stores whose keys this program cannot make, too.
 func OpenLocal(ctx context.Context, st store.Store, readOnly bool, log *slog.Logger) (*Local, error) {
 	l := &Local{}
-	cfg := Config{Exports: st, Logger: log, Queues: Defaults}.withDefaults()
+	cfg := Config{Exports: st, Logger: log, Queues: DefaultQueues}.withDefaults()
 	cfg.Store, _ = st.(StoreMetrics)
 	s := newHTTPAPI(newMetrics(newService(cfg, guard{reader: storeReader{st}})), false)
 	s.local, s.registry = true, prometheus.NewRegistry() // a command counts nothing that lasts
@@ -64,15 +63,6 @@ func (l *Local) Close() error {
 		return nil
 	}
 	return l.front.Close()
-}
-
-// reader is what requests read of a frontier, or of a store without one.
-type reader interface {
-	Stats(ctx context.Context, crawl string) (store.Stats, error)
-	Crawls(ctx context.Context) ([]string, error)
-	Queue(ctx context.Context, crawl, queue string) (store.QueueInfo, error)
-	Queues(ctx context.Context, crawl, after string) iter.Seq2[store.QueueInfo, error]
-	Entries(ctx context.Context, crawl, queue string) iter.Seq2[frontier.Entry, error]
 }
 
 // storeReader is a reader of a store.

@@ -10,8 +10,7 @@ import (
 // TestMetadataOfLines: metadata is stored as the same bytes whether it came in a line or in
 // a message.
 func TestMetadataOfLines(t *testing.T) {
-	s := &Server{}
-	s.cfg.MaxMetadata = 1 << 10
+	s := newService(Config{MaxMetadata: 1 << 10}, guard{})
 	for _, m := range []map[string][]string{nil, {}, {"": nil}, {"b": {"1"}, "a": {"", "ü", "x"}, "c": {}}} {
 		message := map[string]*frontierpb.StringList{}
 		for name, values := range m {

@@ -2,17 +2,18 @@ package server
 
 import (
 	"context"
-	"slices"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/encoding"
+	encodingproto "google.golang.org/grpc/encoding/proto"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
-	"github.com/firstseen/firstseen/store"
 )
 
 const (
-	defaultCrawl = store.DefaultCrawl
 	// putWindow is how many items of a PutURLs stream wait for a commit.
 	putWindow = 1024
 	// batchWindow is how many batches of a PutDiscovered stream do.
@@ -65,194 +66,6 @@ func sendAll(stream grpc.ServerStream) func(answers) error {
 	}
 }
 
-// putItems commits items and returns their statuses, in order. Within a batch,
-// discovered URLs go first: a client that states a result and offers the same
-// URL again in one batch finds it completed either way.
-func (s *service) putItems(ctx context.Context, items []*putItem) []frontierpb.AckMessage_Status {
-	statuses := make([]frontierpb.AckMessage_Status, len(items))
-	adds := s.addList(len(items))
-	var puts putList
-	for i, it := range items {
-		statuses[i] = frontierpb.AckMessage_SKIPPED
-		switch {
-		case it.known && s.takesResult(&it.url):
-			puts.add(it.url, it.date, i)
-			s.tellFetch(&puts.known[len(puts.known)-1])
-			s.boundMeta(&puts.known[len(puts.known)-1])
-		case !it.ok:
-			s.countUnread(!it.known)
-		default:
-			adds.add(it.url, i)
-		}
-	}
-	added, err := s.commitAdds(ctx, adds, statuses)
-	skipStated(adds, added, &puts, s.commitPuts(ctx, &puts, statuses), statuses)
-	s.freeAdds(adds, err)
-	return statuses
-}
-
-// skipStated makes SKIPPED of discovered URLs whose result was stated before them in the same
-// batch: they were added first, and so were new.
-func skipStated(adds *addList, added []frontier.Result, puts *putList, put []frontier.Result, statuses []frontierpb.AckMessage_Status) {
-	if len(added) == 0 || len(put) == 0 {
-		return
-	}
-	type page struct {
-		crawl string
-		key   store.Key
-	}
-	stated := make(map[page]int, len(put)) // the place of the first
-	for i := len(put) - 1; i >= 0; i-- {
-		if place := puts.places[i]; statuses[place] == frontierpb.AckMessage_OK {
-			stated[page{puts.known[i].Crawl, put[i].Key}] = place
-		}
-	}
-	for i, place := range adds.places[:len(added)] { // fewer if a later turn failed
-		if first, ok := stated[page{adds.urls[i].Crawl, added[i].Key}]; ok && first < place {
-			statuses[place] = frontierpb.AckMessage_SKIPPED
-		}
-	}
-}
-
-// takesResult is takes for a URL whose result is stated, which must not be lost for its
-// metadata.
-func (s *service) takesResult(u *frontier.Link) bool {
-	bare := *u
-	bare.Meta = nil
-	return s.takes(&bare)
-}
-
-// boundMeta drops metadata that is larger than it may be.
-func (s *service) boundMeta(k *frontier.Known) {
-	if len(k.Meta) > s.cfg.MaxMetadata {
-		k.Meta = nil
-		s.count.metaDropped.Inc()
-	}
-}
-
-// countUnread counts an item that never reached the frontier.
-func (s *service) countUnread(discovered bool) {
-	s.count.putURLs.Inc()
-	s.count.refused.Inc()
-	s.count.reasons.WithLabelValues("unreadable").Inc()
-	if discovered {
-		s.count.discoveredURLs.Inc()
-	} else {
-		s.count.knownURLs.Inc()
-	}
-}
-
-// addList and putList are what goes to the frontier, and the place in the
-// message of each.
-type addList struct {
-	urls   []frontier.Link
-	places []int
-}
-
-// addList returns an empty list with room for n URLs. freeAdds takes it back.
-func (s *service) addList(n int) *addList {
-	l, ok := s.addLists.Get().(*addList)
-	if !ok {
-		l = &addList{}
-	}
-	l.urls, l.places = slices.Grow(l.urls, n), slices.Grow(l.places, n)
-	return l
-}
-
-// free empties a list that is no longer read.
-func (l *addList) free() {
-	clear(l.urls)
-	l.urls, l.places = l.urls[:0], l.places[:0]
-}
-
-// add adds a URL. The caller chooses whether it needs the first-seen URL.
-func (l *addList) add(u frontier.Link, place int) {
-	l.urls, l.places = append(l.urls, u), append(l.places, place)
-}
-
-type putList struct {
-	known  []frontier.Known
-	places []int
-}
-
-func (l *putList) add(u frontier.Link, date uint64, place int) {
-	k := frontier.Known{Link: u}
-	if date != 0 {
-		k.Next = dueOf(date)
-	}
-	l.known, l.places = append(l.known, k), append(l.places, place)
-}
-
-// commitAdds adds URLs and sets their statuses: FAIL for those without a result, since a turn
-// failed. freeAdds must follow.
-func (s *service) commitAdds(ctx context.Context, l *addList, statuses []frontierpb.AckMessage_Status) ([]frontier.Result, error) {
-	for i := range l.urls {
-		l.urls[i].SkipTraps = !s.cfg.TrapsOverGRPC
-		l.urls[i].SkipFirst = true // the protocol has no place for it
-	}
-	results, err := inTurns(ctx, s.gate, l.urls, s.guardedAdd)
-	for i, place := range l.places {
-		switch {
-		case i >= len(results):
-			statuses[place] = frontierpb.AckMessage_FAIL
-		case results[i].Status == frontier.StatusNew:
-			statuses[place] = frontierpb.AckMessage_OK
-		case failed(&results[i]):
-			statuses[place] = frontierpb.AckMessage_FAIL
-		default:
-			statuses[place] = frontierpb.AckMessage_SKIPPED
-		}
-	}
-	return results, err
-}
-
-// failed reports whether a URL must be answered with FAIL: SKIPPED would mean that it is known.
-func failed(r *frontier.Result) bool {
-	return r.Reason == reasonForbidden || r.Reason == frontier.ReasonDamaged
-}
-
-// freeAdds takes a list back, unless the store may still be reading the URLs after an error.
-func (s *service) freeAdds(l *addList, err error) {
-	if err == nil {
-		l.free()
-		s.addLists.Put(l)
-	}
-}
-
-// commitPuts states results and sets statuses as commitAdds does.
-func (s *service) commitPuts(ctx context.Context, l *putList, statuses []frontierpb.AckMessage_Status) []frontier.Result {
-	results, _ := inTurns(ctx, s.gate, l.known, s.guardedPut) // put logs errors
-	for i, place := range l.places {
-		switch {
-		case i >= len(results):
-			statuses[place] = frontierpb.AckMessage_FAIL
-		case failed(&results[i]):
-			statuses[place] = frontierpb.AckMessage_FAIL
-		case results[i].Status == frontier.StatusRefused:
-			statuses[place] = frontierpb.AckMessage_SKIPPED
-		default:
-			statuses[place] = frontierpb.AckMessage_OK
-		}
-	}
-	return results
-}
-
-// guardedAdd is add where the disk has room.
-func (s *service) guardedAdd(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
-	if err := s.roomFor(len(urls)); err != nil {
-		return nil, err
-	}
-	return s.add(ctx, urls)
-}
-
-// guardedPut is put where the disk has room.
-func (s *service) guardedPut(ctx context.Context, known []frontier.Known) ([]frontier.Result, error) {
-	if err := s.roomFor(len(known)); err != nil {
-		return nil, err
-	}
-	return s.put(ctx, known)
-}
-
 // batchesAtOnce is how many commits of a PutDiscovered stream are under way:
 // while the disk syncs one, the URLs of the next are read and canonicalized.
 // Batches state nothing that could change places.
@@ -302,23 +115,110 @@ func (s *grpcAPI) putBatches(ctx context.Context, batches []*putBatch) answers {
 	})
 }
 
-// offerList returns an empty list with room for n URLs.
-func (s *service) offerList(n int) []offered {
-	l, ok := s.offerings.Get().(*[]offered)
-	if !ok {
-		l = new([]offered)
+// codec is protobuf, with ways of its own for the messages that come and go by
+// the million.
+type codec struct{ encoding.CodecV2 }
+
+func newCodec() codec { return codec{encoding.GetCodecV2(encodingproto.Name)} }
+
+// Unmarshal implements encoding.CodecV2. Of messages that come by the million it copies the
+// bytes only: a call takes its share of memory before it decodes them.
+func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
+	switch m := v.(type) {
+	case *putItem:
+		m.from.item(data, m)
+		return nil
+	case *putBatch:
+		m.from.batch(data, m)
+		return nil
 	}
-	return slices.Grow((*l)[:0], n)
+	return c.CodecV2.Unmarshal(data, v)
 }
 
-// mostOffered is the largest list that is kept for reuse.
-const mostOffered = 1 << 10
-
-// recycle takes back the list of a batch whose URLs went elsewhere.
-func (s *service) recycle(b *putBatch) {
-	l := b.urls
-	if b.urls = nil; cap(l) <= mostOffered {
-		clear(l)
-		s.offerings.Put(&l)
+// Marshal implements encoding.CodecV2.
+func (c codec) Marshal(v any) (mem.BufferSlice, error) {
+	if m, ok := v.(*encoded); ok {
+		return m.buffers[:], nil
 	}
+	return c.CodecV2.Marshal(v)
+}
+
+// encoded is a message that is ready to be sent. Those of a batch share a slab:
+// the transport drops them at about the same time.
+type encoded struct {
+	data    mem.SliceBuffer
+	buffers [1]mem.Buffer
+}
+
+// answers are messages that are ready to be sent.
+type answers []encoded
+
+// size returns about the bytes that the answers take in memory.
+func (a answers) size() int64 {
+	n := int64(0)
+	for i := range a {
+		n += perAnswer + int64(len(a[i].data))
+	}
+	return n
+}
+
+// encodeAll encodes n messages, each appended by one call. One that is longer than the rest of
+// the slab grows by itself: a slab that grew would copy the messages before it, and each of its
+// copies would stay in memory.
+func encodeAll(n, sizeHint int, appendOne func(dst []byte, i int) []byte) answers {
+	out := make(answers, n)
+	slab := make([]byte, 0, n*sizeHint)
+	for i := range out {
+		if cap(slab)-len(slab) < sizeHint {
+			slab = make([]byte, 0, (n-i)*sizeHint)
+		}
+		one := appendOne(slab[len(slab):], i)
+		if len(one) <= cap(slab)-len(slab) {
+			slab = slab[:len(slab)+len(one)]
+		}
+		out[i].data = one[:len(one):len(one)]
+		out[i].buffers[0] = &out[i].data
+	}
+	return out
+}
+
+// appendAck appends an AckMessage.
+func appendAck(dst []byte, id string, st frontierpb.AckMessage_Status) []byte {
+	dst = appendString(dst, 1, id)
+	if st != 0 {
+		dst = append(dst, varint2, byte(st))
+	}
+	return dst
+}
+
+// appendBatchAck appends a BatchAck.
+func appendBatchAck(dst []byte, id string, statuses []frontierpb.AckMessage_Status) []byte {
+	dst = appendString(dst, 1, id)
+	if len(statuses) == 0 {
+		return dst
+	}
+	dst = protowire.AppendVarint(append(dst, bytes2), uint64(len(statuses)))
+	for _, st := range statuses {
+		dst = append(dst, byte(st))
+	}
+	return dst
+}
+
+// appendLease appends the URLInfo of a lease.
+func appendLease(dst []byte, l *frontier.Lease) []byte {
+	dst = appendString(dst, 1, wireURL(l.URL))
+	dst = appendString(dst, 2, l.Queue)
+	if isMetadata(l.Meta) {
+		dst = append(dst, l.Meta...)
+	}
+	return appendString(dst, 4, l.Crawl)
+}
+
+// appendString appends a string field, as proto3 does: not at all if empty.
+func appendString(dst []byte, number byte, s string) []byte {
+	if s == "" {
+		return dst
+	}
+	dst = protowire.AppendVarint(append(dst, number<<3|byte(protowire.BytesType)), uint64(len(s)))
+	return append(dst, s...)
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/queuestate"
 	"github.com/firstseen/firstseen/cmd/internal/tools/browser"
 )
 
@@ -40,7 +39,7 @@ func TestDashboardScreenshot(t *testing.T) {
 // crawledDaemon has queues of two crawls in several states.
 func crawledDaemon(t *testing.T) *running {
 	t.Helper()
-	r := start(t, canon.Qiita(), Config{Queues: queuestate.Defaults{MaxInFlight: 1}})
+	r := start(t, canon.Qiita(), Config{Queues: QueueDefaults{MaxInFlight: 1}})
 	var lines strings.Builder
 	for i := range 900 {
 		fmt.Fprintf(&lines, "{\"url\":\"http://site%d.example/%d\",\"crawl\":%q}\n", i%(i%17+1), i, []string{"news", "shops"}[i%2])

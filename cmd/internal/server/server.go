@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
@@ -189,4 +190,31 @@ func (s *Server) Reload(ctx context.Context) error {
 	err := errors.Join(s.tokens.reload(), s.keys.reload(), s.cfg.Reload(ctx))
 	s.endRevoked()
 	return err
+}
+
+// beat shows signs of life until ctx ends, and adopts a pause that was set at another
+// daemon.
+func (s *Server) beat(ctx context.Context) {
+	if s.cfg.Members == nil {
+		return
+	}
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		if _, err := s.nodes(ctx); err != nil && ctx.Err() == nil {
+			s.log.Warn("cannot register this node, or list the others", "error", err)
+		}
+		if _, err := s.readPause(ctx); err != nil && ctx.Err() == nil {
+			s.log.Warn("cannot read whether the store is paused", "error", err)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), beatEvery)
+	defer cancel()
+	if err := s.cfg.Members.Leave(last, s.Node()); err != nil {
+		s.log.Warn("cannot unregister this node; the others count it as live until its registration expires", "error", err)
+	}
 }

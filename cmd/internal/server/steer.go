@@ -3,14 +3,13 @@ package server
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/firstseen/firstseen/cmd/internal/steer"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -71,9 +70,6 @@ func (s *grpcAPI) configureAll(ctx context.Context, c store.QueueChange) (*front
 	return &frontierpb.Empty{}, nil
 }
 
-// controlCrawl is the server's own crawl, which is not listed.
-const controlCrawl = steer.ControlCrawl
-
 // SetActive implements the call. The pause is durable, but for that of one of
 // several daemons alone, which is local and ends with it.
 func (s *grpcAPI) SetActive(ctx context.Context, p *frontierpb.Active) (*frontierpb.Empty, error) {
@@ -87,70 +83,6 @@ func (s *grpcAPI) SetActive(ctx context.Context, p *frontierpb.Active) (*frontie
 		return nil, s.fault("change the active state", err)
 	}
 	return &frontierpb.Empty{}, nil
-}
-
-// pause pauses or resumes all queues.
-func (s *service) pause(ctx context.Context, paused bool) error {
-	if err := steer.Pause(ctx, s.f.own, paused); err != nil {
-		return err
-	}
-	s.paused.Store(paused)
-	s.log.Info("changed whether queues may be served", "active", !paused)
-	return nil
-}
-
-// localPause records whether this one of several daemons leases nothing. Safe for
-// concurrent use; the zero value is not paused.
-type localPause struct {
-	mu      sync.Mutex
-	paused  bool
-	changed chan struct{} // closed at the next change, nil while no goroutine waits
-}
-
-func (l *localPause) set(paused bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.changed != nil && paused != l.paused {
-		close(l.changed)
-		l.changed = nil
-	}
-	l.paused = paused
-}
-
-// look returns the state, and a channel that is closed when it changes.
-func (l *localPause) look() (paused bool, changed <-chan struct{}) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.changed == nil {
-		l.changed = make(chan struct{})
-	}
-	return l.paused, l.changed
-}
-
-func (l *localPause) now() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.paused
-}
-
-// recallPause applies the pause that was set before a restart; again, since a
-// crash may have come between its two halves.
-func (s *service) recallPause(ctx context.Context) error {
-	known, err := s.readPause(ctx)
-	if err != nil || !known {
-		return err
-	}
-	return steer.Pause(ctx, s.f.own, s.paused.Load())
-}
-
-// readPause asks the store for the pause, which another daemon may have set. known
-// reports whether it was ever set.
-func (s *service) readPause(ctx context.Context) (known bool, err error) {
-	paused, known, err := steer.Paused(ctx, s.f.reader.Queue)
-	if err == nil {
-		s.paused.Store(paused)
-	}
-	return known, err
 }
 
 // GetActive implements the call.
@@ -180,4 +112,35 @@ func (s *grpcAPI) SetLogLevel(_ context.Context, p *frontierpb.LogLevelParams) (
 		s.cfg.Level.Set(level)
 	}
 	return &frontierpb.Empty{}, nil
+}
+
+// DeleteQueue implements the call.
+func (s *grpcAPI) DeleteQueue(ctx context.Context, p *frontierpb.QueueWithinCrawlParams) (*frontierpb.Long, error) {
+	if p.Key == "" {
+		return nil, status.Error(codes.InvalidArgument, "cannot delete a queue; got no key")
+	}
+	return s.forgetOverGRPC(ctx, p.CrawlID, &wire.ForgetRequest{Queue: p.Key})
+}
+
+// DeleteCrawl implements the call.
+func (s *grpcAPI) DeleteCrawl(ctx context.Context, p *frontierpb.DeleteCrawlMessage) (*frontierpb.Long, error) {
+	return s.forgetOverGRPC(ctx, p.Value, &wire.ForgetRequest{All: true})
+}
+
+// PurgeURLs implements the call: it forgets URLs by age, whatever their state.
+func (s *grpcAPI) PurgeURLs(ctx context.Context, p *frontierpb.PurgeUrlParams) (*frontierpb.Long, error) {
+	before := time.Now().Truncate(time.Second).AddDate(0, 0, -int(min(p.Days, 1<<20)))
+	return s.forgetOverGRPC(ctx, p.CrawlID, &wire.ForgetRequest{Queue: p.Key, Before: before, Held: true})
+}
+
+func (s *grpcAPI) forgetOverGRPC(ctx context.Context, id string, r *wire.ForgetRequest) (*frontierpb.Long, error) {
+	crawl, err := oneCrawl(id)
+	if err != nil {
+		return nil, err
+	}
+	n, err := s.forget(ctx, crawl, r)
+	if err != nil {
+		return nil, s.fault("forget", err)
+	}
+	return &frontierpb.Long{Value: uint64(n)}, nil
 }

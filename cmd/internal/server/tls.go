@@ -8,19 +8,6 @@ import (
 	"sync/atomic"
 )
 
-// TLSConfig names the files of a server's certificate. The zero value serves
-// in the clear.
-type TLSConfig struct {
-	CertFile string // PEM chain, leaf first. The default is no TLS.
-	KeyFile  string // PEM private key of CertFile. The default is none.
-	// ClientCAFile holds the PEM roots that client certificates must chain
-	// to; with it, a connection without one is refused. The default is to ask
-	// for none.
-	ClientCAFile string
-}
-
-func (c TLSConfig) enabled() bool { return c.CertFile != "" || c.KeyFile != "" || c.ClientCAFile != "" }
-
 // keyring holds the current certificate, and is renewed without a restart.
 type keyring struct {
 	files   TLSConfig
@@ -86,3 +73,16 @@ func (k *keyring) config(protocols ...string) *tls.Config {
 		},
 	}
 }
+
+// TLSConfig names the files of a server's certificate. The zero value serves
+// in the clear.
+type TLSConfig struct {
+	CertFile string // PEM chain, leaf first. The default is no TLS.
+	KeyFile  string // PEM private key of CertFile. The default is none.
+	// ClientCAFile holds the PEM roots that client certificates must chain
+	// to; with it, a connection without one is refused. The default is to ask
+	// for none.
+	ClientCAFile string
+}
+
+func (c TLSConfig) enabled() bool { return c.CertFile != "" || c.KeyFile != "" || c.ClientCAFile != "" }

@@ -2,6 +2,7 @@ package uniq
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/firstseen/firstseen/cmd/internal/logs"
@@ -97,6 +98,11 @@ func (w *worker) work(b *batch) {
 			add(start, start+uint32(len(line)))
 		})
 	}
+	room := 0
+	for i := range b.Records {
+		room += len(b.Records[i].URL)
+	}
+	b.text = slices.Grow(b.text, room)
 	for i := range b.Records {
 		start := uint32(len(b.text))
 		b.text = append(b.text, b.Records[i].URL...)

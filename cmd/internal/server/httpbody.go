@@ -1,0 +1,239 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"reflect"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/firstseen/firstseen/cmd/internal/logs"
+	"github.com/firstseen/firstseen/internal/wire"
+	"github.com/firstseen/firstseen/store"
+)
+
+var httpStatus = map[codes.Code]int{
+	codes.NotFound:           http.StatusNotFound,
+	codes.InvalidArgument:    http.StatusBadRequest,
+	codes.FailedPrecondition: http.StatusConflict,
+	codes.ResourceExhausted:  http.StatusInsufficientStorage,
+	codes.Unavailable:        http.StatusServiceUnavailable,
+	codes.DeadlineExceeded:   http.StatusGatewayTimeout,
+	codes.Canceled:           http.StatusServiceUnavailable,
+	codes.PermissionDenied:   http.StatusForbidden,
+	codes.Unauthenticated:    http.StatusUnauthorized,
+}
+
+var faultCode = map[int]string{
+	http.StatusNotFound:              "not-found",
+	http.StatusBadRequest:            "invalid",
+	http.StatusConflict:              "stale",
+	http.StatusInsufficientStorage:   "disk-low",
+	http.StatusServiceUnavailable:    "unavailable",
+	http.StatusGatewayTimeout:        "timeout",
+	http.StatusForbidden:             "forbidden",
+	http.StatusUnauthorized:          "unauthenticated",
+	http.StatusInternalServerError:   "internal",
+	http.StatusRequestEntityTooLarge: "too-large",
+}
+
+// writeFault answers with an error of the frontier, and logs it unless the client
+// caused it.
+func (s *httpAPI) writeFault(w http.ResponseWriter, what string, err error) {
+	if errors.Is(err, errBusy) {
+		writeError(w, http.StatusTooManyRequests, "busy", status.Convert(err).Message())
+		return
+	}
+	identity := errors.Is(err, store.ErrIdentity)
+	err = s.fault(what, err)
+	code, ok := httpStatus[codeOf(err)]
+	if !ok {
+		code = http.StatusInternalServerError
+	}
+	name := faultCode[code]
+	if identity {
+		name = "conflict" // no lease is stale
+	}
+	writeError(w, code, name, status.Convert(err).Message())
+}
+
+const (
+	// costOfJSON is about what a byte of a body costs in memory until it is answered, and costOfElement what an element of a
+	// list costs, however short. Elements of few bytes cost more than their bytes.
+	costOfJSON    = 16
+	costOfElement = 512
+	// smallBody is the size up to which a body needs no share of memory, so that a client that
+	// leases or settles a few URLs does not wait for bulk. The bound of calls bounds these.
+	smallBody = 4 << 10
+	fewOf     = 64 // elements of a small body, however short
+)
+
+// shortest returns what the elements of a body's list are, and the shortest that means anything. A list of many shorter ones is
+// refused before it takes memory.
+func shortest(v any) (what, element string) {
+	switch v.(type) {
+	case *wire.Done:
+		return "leases", `{"key":"0123456789abcdef0123456789abcdef","token":"1"}`
+	case *wire.ForgetRequest:
+		return "URLs", `{"url":"ftp://a"}`
+	}
+	return "values", `"crawl":"a"` // there is no list
+}
+
+// readJSON reads a body that is one JSON value of T and nothing else.
+func readJSON[T any](s *httpAPI, w http.ResponseWriter, r *http.Request) (v T, ok bool) {
+	v, held, ok := readHeld[T](s, w, r)
+	held.done()
+	return v, ok
+}
+
+// readHeld is readJSON for a body that stays in memory. What it holds is the caller's to
+// give back, whatever it returns.
+func readHeld[T any](s *httpAPI, w http.ResponseWriter, r *http.Request) (v T, held *holding, ok bool) {
+	held = &holding{budget: s.inHand(r.Context())}
+	raw := &holding{budget: s.received(r.Context())}
+	defer raw.done()
+	body, err := s.readBody(w, r, raw)
+	if n := countElements(body); err == nil && (len(body) > smallBody || n > fewOf) {
+		err = held.take(r.Context(), int64(max(costOfJSON*len(body), costOfElement*n)))
+	}
+	if err == nil {
+		err = decodeJSON(body, &v)
+	}
+	var tooLarge *http.MaxBytesError
+	switch {
+	case err == nil:
+		return v, held, true
+	case errors.As(err, &tooLarge):
+		writeError(w, http.StatusRequestEntityTooLarge, "too-large", err.Error())
+	case errors.Is(err, errBusy):
+		s.writeFault(w, "read", err)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		writeError(w, http.StatusRequestTimeout, "timeout", "cannot read body in time")
+	default:
+		writeError(w, http.StatusBadRequest, "json", err.Error())
+	}
+	return v, held, false
+}
+
+// readBody reads a body. One that isn't small is charged before it is received. From then
+// on it may take a minute; net/http lifts the limit at the end of the body, so that it ends
+// no request that waits for a lease.
+func (s *httpAPI) readBody(w http.ResponseWriter, r *http.Request, held *holding) ([]byte, error) {
+	deadline := func() { _ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(lineTimeout)) }
+	body := http.MaxBytesReader(w, r.Body, int64(s.cfg.MaxMessage))
+	deadline()
+	first := make([]byte, smallBody+1)
+	n, err := io.ReadFull(body, first)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return first[:n], nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	size := r.ContentLength
+	if size < 0 {
+		size = int64(s.cfg.MaxMessage)
+	}
+	if err := held.take(r.Context(), size); err != nil {
+		return nil, err
+	}
+	deadline()
+	rest, err := io.ReadAll(body)
+	return append(first, rest...), err
+}
+
+func decodeJSON(body []byte, v any) error {
+	what, element := shortest(v)
+	if n := countElements(body); n > fewOf && n*len(element) > len(body) {
+		return fmt.Errorf("cannot read body; got %d %s in %d bytes; want at least %d bytes for each, as in %s", n, what, len(body), len(element), element)
+	}
+	if err := logs.CheckJSON(body); err != nil {
+		return fmt.Errorf("cannot read body; %w; send a URL that is not UTF-8 as url_bytes or target_bytes, in base64", err)
+	}
+	if bytes.Equal(bytes.TrimSpace(body), []byte("null")) {
+		return errors.New("cannot read body; got a JSON null; want an object")
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return fmt.Errorf("cannot read body; %w", jsonError(err))
+	}
+	if _, more := d.Token(); !errors.Is(more, io.EOF) {
+		return fmt.Errorf("cannot read body; got more than one JSON value")
+	}
+	return nil
+}
+
+// countElements counts the elements of the lists in the object that a body is,
+// whatever they are.
+func countElements(body []byte) int {
+	n, depth, inText := 1, 0, false
+	for i := 0; i < len(body); i++ {
+		switch c := body[i]; {
+		case inText && c == '\\':
+			i++
+		case c == '"':
+			inText = !inText
+		case inText:
+		case c == '[' || c == '{':
+			depth++
+		case c == ']' || c == '}':
+			depth--
+		case c == ',' && depth == 2:
+			n++
+		}
+	}
+	return n
+}
+
+// jsonError returns an error of encoding/json in words that name the field of the request, not the
+// types of this program.
+func jsonError(err error) error {
+	var kind *json.UnmarshalTypeError
+	var when *time.ParseError
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &kind) && kind.Field != "":
+		return fmt.Errorf("got a JSON %s in the field %q; want %s", kind.Value, kind.Field, jsonKind(kind.Type))
+	case errors.As(err, &kind):
+		return fmt.Errorf("got a JSON %s; want an object", kind.Value)
+	case errors.As(err, &when):
+		return fmt.Errorf("got the time %.60q; want one such as 2026-01-31T12:00:00Z", strings.Trim(when.Value, `"`))
+	case errors.As(err, &syntax):
+		return fmt.Errorf("got no JSON: %w", err)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("got JSON that ends too early")
+	}
+	if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		return fmt.Errorf("got the unknown field %s", field)
+	}
+	return err
+}
+
+// jsonKind returns what a field of a type takes, in the words of JSON.
+func jsonKind(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "a string"
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	case reflect.Map, reflect.Struct:
+		return "an object"
+	case reflect.Uint8:
+		return "a whole number from 0 to 255"
+	case reflect.Int, reflect.Int64:
+		return "a whole number"
+	}
+	return "a number"
+}

@@ -1,0 +1,398 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/firstseen/firstseen/cmd/internal/logs"
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/internal/wire"
+)
+
+const (
+	// linesAtOnce is how many lines share a commit at most.
+	linesAtOnce = 1024
+	// lineTimeout is how long a client may take for the next piece of its body,
+	// or for reading the next piece of the answer.
+	lineTimeout = time.Minute
+	// maxDiscriminator bounds a discriminator in bytes.
+	maxDiscriminator = 255
+)
+
+// postURLs queues the URLs of the body's lines, and answers each with a line,
+// in order.
+func (s *httpAPI) postURLs(w http.ResponseWriter, r *http.Request) {
+	s.streamLines(w, r, s.answering(s.guardedAdd, nil, isBrief(r)))
+}
+
+// postSeen records the URLs of the body's lines as seen without queueing them,
+// and answers in the same way: a duplicate filter for crawlers that keep their
+// own queue.
+func (s *httpAPI) postSeen(w http.ResponseWriter, r *http.Request) {
+	s.streamLines(w, r, s.answering(s.guardedSee, s.f.Peek, isBrief(r)))
+}
+
+// offering puts URLs into the frontier.
+type offering func(context.Context, []frontier.Link) ([]frontier.Result, error)
+
+// isBrief reports whether the client asked for the verdict and the key alone,
+// which saves a read for each duplicate.
+func isBrief(r *http.Request) bool { return r.URL.Query().Has("brief") }
+
+// bodyLine is a line of a body.
+type bodyLine struct {
+	text    []byte // only its beginning if it is too long
+	tooLong int64  // the length in bytes of a line that is longer than maxLine
+}
+
+// maxLine bounds a line of a body in bytes. A URL may be in it twice, as itself and as
+// its ID, and JSON and base64 make a text longer.
+func (s *httpAPI) maxLine() int { return 2*(s.cfg.MaxURL+s.cfg.MaxMetadata) + 16<<10 }
+
+// fault returns why a line can't be read as JSON, or nil. The decoder must not get text that isn't
+// UTF-8: it would put U+FFFD for it, and so make one URL of several. The end of the message
+// for such a text is the caller's advice.
+func (l *bodyLine) fault(max int, advice string) *wire.Fault {
+	if l.tooLong > 0 {
+		return &wire.Fault{Code: string(frontier.ReasonTooLong), Message: fmt.Sprintf("got a line of %d bytes that begins with %.64q; want at most %d", l.tooLong, l.text, max)}
+	}
+	if err := logs.CheckJSON(l.text); err != nil {
+		return &wire.Fault{Code: "json", Message: err.Error() + advice}
+	}
+	return nil
+}
+
+// lineAnswerer commits lines and appends an answer for each, in order.
+type lineAnswerer func(ctx context.Context, lines []bodyLine, out *bytes.Buffer)
+
+// answering answers lines by what became of their URLs. Lines that ask not to be recorded go to
+// peek; where that is nil, they are refused.
+func (s *httpAPI) answering(offer, peek offering, brief bool) lineAnswerer {
+	return func(ctx context.Context, lines []bodyLine, out *bytes.Buffer) {
+		s.answerLines(ctx, lines, out, offer, peek, brief)
+	}
+}
+
+// streamLines answers each line of a body with a line, in order. The lines
+// that have arrived are committed together, so that a client may also converse
+// line by line. A client that declares the length of its body has all of it and
+// waits for no answer: then as many lines as possible are committed together.
+func (s *httpAPI) streamLines(w http.ResponseWriter, r *http.Request, answer lineAnswerer) {
+	if s.disk.full() {
+		s.writeFault(w, "add URLs", errDiskLow)
+		return
+	}
+	rc := http.NewResponseController(w)
+	_ = rc.EnableFullDuplex() // HTTP/2 has it anyway
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	body := &chargedBody{r: r.Body, ctx: r.Context(), holding: holding{budget: s.received(r.Context())}}
+	defer body.done()
+	in := bufio.NewReaderSize(body, bodyBuffer)
+	more := func() bool {
+		_ = rc.SetReadDeadline(time.Now().Add(lineTimeout))
+		return r.ContentLength > 0 && body.room()
+	}
+	var out bytes.Buffer
+	for {
+		more()
+		lines, end := readLines(in, s.maxLine(), more)
+		held := holding{budget: s.inHand(r.Context())}
+		if held.take(r.Context(), costOfLines(lines)) != nil {
+			return // the client is gone, or its call was ended
+		}
+		body.next(in.Buffered())
+		_, late := inTurns(r.Context(), s.gate, lines, func(ctx context.Context, some []bodyLine) ([]struct{}, error) {
+			answer(ctx, some, &out)
+			return nil, nil
+		})
+		if late != nil {
+			held.done()
+			return // the same
+		}
+		if end != nil && !errors.Is(end, io.EOF) {
+			writeLine(&out, wire.VerdictLine{Verdict: "failed", Error: &wire.Fault{Code: "body", Message: end.Error()}})
+		}
+		_, err := w.Write(out.Bytes())
+		if out.Reset(); out.Cap() > 4*bodyBuffer { // it was charged until now
+			out = bytes.Buffer{}
+		}
+		held.done()
+		if err != nil || end != nil || s.isDraining() || rc.Flush() != nil {
+			return
+		}
+	}
+}
+
+// bodyBuffer is how many bytes of a body are read ahead. The bound of calls bounds all of them.
+const bodyBuffer = 16 << 10
+
+// chargedBody reads a body. It takes memory for the bytes beyond its buffer before it reads them.
+type chargedBody struct {
+	r   io.Reader
+	ctx context.Context
+	holding
+	pending int64 // bytes read since the last batch of lines
+}
+
+// Read implements io.Reader.
+func (b *chargedBody) Read(p []byte) (int, error) {
+	if b.pending+int64(len(p)) > bodyBuffer+b.n {
+		if err := b.take(b.ctx, slab); err != nil {
+			return 0, err
+		}
+	}
+	n, err := b.r.Read(p)
+	b.pending += int64(n)
+	return n, err
+}
+
+// room reports whether Read won't wait for memory.
+func (b *chargedBody) room() bool { return b.pending+bodyBuffer <= bodyBuffer+b.n || b.try(slab) }
+
+// next frees the memory of the bytes read, except those buffered: the caller has copied it.
+func (b *chargedBody) next(buffered int) {
+	b.pending = int64(buffered)
+	b.done()
+}
+
+// costOfLines is about what lines and their answers cost in memory.
+func costOfLines(lines []bodyLine) int64 {
+	n := 0
+	for _, line := range lines {
+		n += 2*len(line.text) + perURL
+	}
+	return int64(n)
+}
+
+// readLines reads at least one line, and then those that have arrived completely or that
+// more allows to wait for. It returns the lines together with the error that ended them. It
+// drops a line that an error cut off.
+func readLines(r *bufio.Reader, max int, more func() bool) (lines []bodyLine, err error) {
+	bytesRead := 0
+	for len(lines) == 0 || len(lines) < linesAtOnce && bytesRead < windowBytes && (r.Buffered() > 0 || more()) {
+		text, tooLong, err := logs.ReadLine(r, max)
+		bytesRead += len(text)
+		if cut := err != nil && !errors.Is(err, io.EOF); !cut && (tooLong > 0 || len(bytes.TrimSpace(text)) > 0) {
+			lines = append(lines, bodyLine{text, tooLong})
+		}
+		if err != nil {
+			return lines, err
+		}
+	}
+	return lines, nil
+}
+
+// answerLines commits lines and writes their verdicts. Lines that ask not to be recorded are
+// answered in their turn: as if those before them were separate requests.
+func (s *httpAPI) answerLines(ctx context.Context, lines []bodyLine, out *bytes.Buffer, offer, peek offering, brief bool) {
+	verdicts := make([]wire.VerdictLine, len(lines))
+	var adds addList
+	recording := true
+	commit := func() {
+		s.commitLines(ctx, &adds, verdicts, map[bool]offering{true: offer, false: peek}[recording], brief)
+		adds = addList{}
+	}
+	for i := range lines {
+		u, record, err := s.parseLine(&lines[i], &verdicts[i])
+		if err == nil && !record && peek == nil {
+			err = &wire.Fault{Code: "json", Message: "got record false; want it in /v1/seen alone: a URL that is queued is recorded"}
+		}
+		if err != nil {
+			verdicts[i].Verdict = "refused"
+			verdicts[i].Error = err
+			s.countUnread(true)
+			continue
+		}
+		if record != recording {
+			commit()
+			recording = record
+		}
+		u.SkipFirst = brief
+		adds.add(u, i)
+	}
+	commit()
+	for _, v := range verdicts {
+		writeLine(out, v)
+	}
+}
+
+// commitLines offers URLs and fills in their verdicts.
+func (s *httpAPI) commitLines(ctx context.Context, adds *addList, verdicts []wire.VerdictLine, offer offering, brief bool) {
+	if len(adds.urls) == 0 {
+		return
+	}
+	results, err := offer(ctx, adds.urls)
+	for i, place := range adds.places {
+		if err != nil {
+			verdicts[place].Verdict = "failed"
+			verdicts[place].Error = &wire.Fault{Code: "unavailable", Message: "not stored; send it again"}
+			continue
+		}
+		fillVerdict(&verdicts[place], &results[i])
+		if brief {
+			verdicts[place].Canonical, verdicts[place].Queue = "", ""
+		} else if results[i].Status == frontier.StatusDuplicate {
+			s.tellFirst(&verdicts[place], results[i].First, &adds.urls[i])
+		}
+	}
+}
+
+func writeLine(out *bytes.Buffer, v wire.VerdictLine) {
+	b, err := encode(v)
+	if err != nil { // no value of this type fails
+		return
+	}
+	out.Write(b)
+}
+
+// parseLine reads a line, and what the verdict repeats of it. record is whether to record its URL.
+func (s *httpAPI) parseLine(line *bodyLine, v *wire.VerdictLine) (u frontier.Link, record bool, fault *wire.Fault) {
+	if fault := line.fault(s.maxLine(), "; send a URL that is not UTF-8 as url_bytes, in base64"); fault != nil {
+		return u, true, fault
+	}
+	var l wire.URLLine
+	d := json.NewDecoder(bytes.NewReader(line.text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&l); err != nil {
+		return u, true, &wire.Fault{Code: "json", Message: jsonError(err).Error()}
+	}
+	if len(bytes.TrimSpace(line.text[d.InputOffset():])) > 0 {
+		return u, true, &wire.Fault{Code: "json", Message: "got more than one JSON value; want one a line"}
+	}
+	v.ID, v.URL, v.URLBytes = l.ID, l.URL, l.URLBytes
+	l.URL = wire.TextOr(l.URL, l.URLBytes)
+	if l.URL == "" {
+		return u, true, &wire.Fault{Code: string(frontier.ReasonURL), Message: `the field "url" is missing`}
+	}
+	u = frontier.Link{URL: l.URL, Queue: l.Queue, Crawl: crawlName(l.Crawl), Meta: appendMetadata(nil, l.Metadata)}
+	if u.Crawl == controlCrawl {
+		return u, true, &wire.Fault{Code: string(frontier.ReasonCrawl), Message: fmt.Sprintf("the crawl %q is the server's own", controlCrawl)}
+	}
+	if len(l.Meta) > 0 && u.Meta != nil {
+		return u, true, &wire.Fault{Code: "json", Message: "got the fields metadata and meta; want one of them"}
+	}
+	if len(l.Meta) > 0 {
+		u.Meta = l.Meta
+	}
+	if len(u.Meta) > s.cfg.MaxMetadata {
+		return u, true, &wire.Fault{Code: "too-long", Message: fmt.Sprintf("got %d bytes of metadata; want at most %d", len(u.Meta), s.cfg.MaxMetadata)}
+	}
+	if !s.takes(&u) {
+		return u, true, &wire.Fault{Code: "too-long", Message: fmt.Sprintf("got a URL of %d bytes; want at most %d", len(u.URL), s.cfg.MaxURL)}
+	}
+	if len(l.Discriminator) > maxDiscriminator {
+		return u, true, &wire.Fault{Code: "too-long", Message: fmt.Sprintf("got a discriminator of %d bytes; want at most %d", len(l.Discriminator), maxDiscriminator)}
+	}
+	u.Due, u.Priority, u.Depth, u.Force, u.Discriminator = l.Due, l.Priority, l.Depth, l.Force, l.Discriminator
+	u.SkipTraps = l.SkipTraps
+	return u, l.Record == nil || *l.Record, nil
+}
+
+// fillVerdict puts a result into a line, without the first-seen URL of a duplicate.
+func fillVerdict(v *wire.VerdictLine, r *frontier.Result) {
+	v.Verdict, v.Canonical, v.Queue, v.Requeued, v.SeenIn = r.Status.String(), r.Canonical, r.Queue, r.Requeued, r.SeenIn
+	if r.Status == frontier.StatusRefused {
+		v.Error = &wire.Fault{Code: string(r.Reason), Message: refusal(r.Reason)}
+		if r.Err != nil {
+			v.Error.Message = r.Err.Error()
+		}
+		return
+	}
+	v.Key = hex.EncodeToString(r.Key[:])
+}
+
+// refusals are the reasons of refusals that come without an error, in words.
+var refusals = map[frontier.Reason]string{
+	frontier.ReasonTooLong:   "the URL is longer than --traps allow; skip_traps accepts it",
+	frontier.ReasonCrawl:     "no crawl can have this name",
+	frontier.ReasonQueue:     "the URL has no host and no queue was given, or the queue is too long",
+	frontier.ReasonExcluded:  "the URL is on the exclusion list (--exclude-hashed)",
+	frontier.ReasonDepth:     "the URL is more links away from a seed than --max-depth",
+	frontier.ReasonPathDepth: "the path has more segments than --traps allow; skip_traps accepts it",
+	frontier.ReasonRepeats:   "a segment of the path occurs more often than --traps allow; skip_traps accepts it",
+	frontier.ReasonQueries:   "too many different queries of this path are queued already (--traps); skip_traps accepts it",
+	frontier.ReasonFull:      "the queue or the crawl is full (--max-per-queue, --max-held)",
+	frontier.ReasonDamaged:   "the disk damaged what says whether the URL was seen: restore a backup",
+	frontier.ReasonRedirects: "the URL was redirected too many times in a row",
+}
+
+// refusal describes a refusal that came without an error.
+func refusal(r frontier.Reason) string {
+	if text, ok := refusals[r]; ok {
+		return text
+	}
+	return "refused: " + string(r)
+}
+
+// tellFirst adds the first-seen URL of a duplicate, if it is kept, and the rules that made
+// the two equal.
+func (s *httpAPI) tellFirst(v *wire.VerdictLine, first string, u *frontier.Link) {
+	v.FirstBytes = wire.BytesOf(first)
+	if v.First = first; first != "" && first != u.URL {
+		v.Rules = rulesBetween(s.profileOf(u.Crawl), u.URL, first)
+	}
+}
+
+// postImport puts items in the JSON form of Protocol Buffers, one a line: what
+// URLFrontier's DumpURLs writes.
+func (s *httpAPI) postImport(w http.ResponseWriter, r *http.Request) {
+	s.streamLines(w, r, s.importLines)
+}
+
+func (s *httpAPI) importLines(ctx context.Context, lines []bodyLine, out *bytes.Buffer) {
+	items := make([]*putItem, len(lines))
+	reader := &messageReader{s: s.service}
+	answers := make([]wire.ImportLine, len(lines))
+	for i := range lines {
+		items[i] = &putItem{}
+		reader.raw, answers[i].Error = s.parseItem(&lines[i])
+		if err := reader.openItem(items[i]); err != nil { // not of what parseItem returns
+			items[i] = &putItem{}
+		}
+	}
+	for i, st := range s.putItems(ctx, items) {
+		answers[i].ID, answers[i].Status = items[i].id, st.String()
+		b, err := json.Marshal(answers[i])
+		if err != nil { // no value of this type fails
+			continue
+		}
+		out.Write(append(b, '\n'))
+	}
+}
+
+// protoError returns the error of a line, with an example of a URLItem. protojson writes "proto:"
+// before its errors, with a blank that differs from build to build.
+func protoError(err error) string {
+	text := strings.ReplaceAll(err.Error(), "\u00a0", " ")
+	return strings.TrimSpace(strings.TrimPrefix(text, "proto:")) +
+		`; want a URLItem such as {"discovered":{"info":{"url":"http://example.org/","key":"example.org"}}}`
+}
+
+// parseItem returns the item of a line as a message; of one that can't be read an empty one, which is SKIPPED.
+func (s *httpAPI) parseItem(line *bodyLine) ([]byte, *wire.Fault) {
+	if fault := line.fault(s.maxLine(), "; a URLItem cannot have it: offer it to /v1/urls, as url_bytes in base64"); fault != nil {
+		return nil, fault
+	}
+	var m frontierpb.URLItem
+	if err := protojson.Unmarshal(line.text, &m); err != nil {
+		return nil, &wire.Fault{Code: "json", Message: protoError(err)}
+	}
+	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(&m)
+	if err != nil {
+		return nil, &wire.Fault{Code: "json", Message: protoError(err)}
+	}
+	return raw, nil
+}

@@ -1,0 +1,423 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/firstseen/firstseen/cmd/internal/audit"
+	"github.com/firstseen/firstseen/cmd/internal/trust"
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/store"
+)
+
+// What clients offer comes as messages (decode.go) or lines (httplines.go). From here on both go the same way: to the
+// frontier in turns, where the disk has room, and counted.
+
+// putItems commits items and returns their statuses, in order. Within a batch,
+// discovered URLs go first: a client that states a result and offers the same
+// URL again in one batch finds it completed either way.
+func (s *service) putItems(ctx context.Context, items []*putItem) []frontierpb.AckMessage_Status {
+	statuses := make([]frontierpb.AckMessage_Status, len(items))
+	adds := s.addList(len(items))
+	var puts putList
+	for i, it := range items {
+		statuses[i] = frontierpb.AckMessage_SKIPPED
+		switch {
+		case it.known && s.takesResult(&it.url):
+			puts.add(it.url, it.date, i)
+			s.tellFetch(&puts.known[len(puts.known)-1])
+			s.boundMeta(&puts.known[len(puts.known)-1])
+		case !it.ok:
+			s.countUnread(!it.known)
+		default:
+			adds.add(it.url, i)
+		}
+	}
+	added, err := s.commitAdds(ctx, adds, statuses)
+	skipStated(adds, added, &puts, s.commitPuts(ctx, &puts, statuses), statuses)
+	s.freeAdds(adds, err)
+	return statuses
+}
+
+// skipStated makes SKIPPED of discovered URLs whose result was stated before them in the same
+// batch: they were added first, and so were new.
+func skipStated(adds *addList, added []frontier.Result, puts *putList, put []frontier.Result, statuses []frontierpb.AckMessage_Status) {
+	if len(added) == 0 || len(put) == 0 {
+		return
+	}
+	type page struct {
+		crawl string
+		key   store.Key
+	}
+	stated := make(map[page]int, len(put)) // the place of the first
+	for i := len(put) - 1; i >= 0; i-- {
+		if place := puts.places[i]; statuses[place] == frontierpb.AckMessage_OK {
+			stated[page{puts.known[i].Crawl, put[i].Key}] = place
+		}
+	}
+	for i, place := range adds.places[:len(added)] { // fewer if a later turn failed
+		if first, ok := stated[page{adds.urls[i].Crawl, added[i].Key}]; ok && first < place {
+			statuses[place] = frontierpb.AckMessage_SKIPPED
+		}
+	}
+}
+
+// takesResult is takes for a URL whose result is stated, which must not be lost for its
+// metadata.
+func (s *service) takesResult(u *frontier.Link) bool {
+	bare := *u
+	bare.Meta = nil
+	return s.takes(&bare)
+}
+
+// boundMeta drops metadata that is larger than it may be.
+func (s *service) boundMeta(k *frontier.Known) {
+	if len(k.Meta) > s.cfg.MaxMetadata {
+		k.Meta = nil
+		s.count.metaDropped.Inc()
+	}
+}
+
+// countUnread counts an item that never reached the frontier.
+func (s *service) countUnread(discovered bool) {
+	s.count.putURLs.Inc()
+	s.count.refused.Inc()
+	s.count.reasons.WithLabelValues("unreadable").Inc()
+	if discovered {
+		s.count.discoveredURLs.Inc()
+	} else {
+		s.count.knownURLs.Inc()
+	}
+}
+
+// addList and putList are what goes to the frontier, and the place in the
+// message of each.
+type addList struct {
+	urls   []frontier.Link
+	places []int
+}
+
+// addList returns an empty list with room for n URLs. freeAdds takes it back.
+func (s *service) addList(n int) *addList {
+	l, ok := s.addLists.Get().(*addList)
+	if !ok {
+		l = &addList{}
+	}
+	l.urls, l.places = slices.Grow(l.urls, n), slices.Grow(l.places, n)
+	return l
+}
+
+// free empties a list that is no longer read.
+func (l *addList) free() {
+	clear(l.urls)
+	l.urls, l.places = l.urls[:0], l.places[:0]
+}
+
+// add adds a URL. The caller chooses whether it needs the first-seen URL.
+func (l *addList) add(u frontier.Link, place int) {
+	l.urls, l.places = append(l.urls, u), append(l.places, place)
+}
+
+type putList struct {
+	known  []frontier.Known
+	places []int
+}
+
+func (l *putList) add(u frontier.Link, date uint64, place int) {
+	k := frontier.Known{Link: u}
+	if date != 0 {
+		k.Next = dueOf(date)
+	}
+	l.known, l.places = append(l.known, k), append(l.places, place)
+}
+
+// commitAdds adds URLs and sets their statuses: FAIL for those without a result, since a turn
+// failed. freeAdds must follow.
+func (s *service) commitAdds(ctx context.Context, l *addList, statuses []frontierpb.AckMessage_Status) ([]frontier.Result, error) {
+	for i := range l.urls {
+		l.urls[i].SkipTraps = !s.cfg.TrapsOverGRPC
+		l.urls[i].SkipFirst = true // the protocol has no place for it
+	}
+	results, err := inTurns(ctx, s.gate, l.urls, s.guardedAdd)
+	for i, place := range l.places {
+		switch {
+		case i >= len(results):
+			statuses[place] = frontierpb.AckMessage_FAIL
+		case results[i].Status == frontier.StatusNew:
+			statuses[place] = frontierpb.AckMessage_OK
+		case failed(&results[i]):
+			statuses[place] = frontierpb.AckMessage_FAIL
+		default:
+			statuses[place] = frontierpb.AckMessage_SKIPPED
+		}
+	}
+	return results, err
+}
+
+// failed reports whether a URL must be answered with FAIL: SKIPPED would mean that it is known.
+func failed(r *frontier.Result) bool {
+	return r.Reason == reasonForbidden || r.Reason == frontier.ReasonDamaged
+}
+
+// freeAdds takes a list back, unless the store may still be reading the URLs after an error.
+func (s *service) freeAdds(l *addList, err error) {
+	if err == nil {
+		l.free()
+		s.addLists.Put(l)
+	}
+}
+
+// commitPuts states results and sets statuses as commitAdds does.
+func (s *service) commitPuts(ctx context.Context, l *putList, statuses []frontierpb.AckMessage_Status) []frontier.Result {
+	results, _ := inTurns(ctx, s.gate, l.known, s.guardedPut) // put logs errors
+	for i, place := range l.places {
+		switch {
+		case i >= len(results):
+			statuses[place] = frontierpb.AckMessage_FAIL
+		case failed(&results[i]):
+			statuses[place] = frontierpb.AckMessage_FAIL
+		case results[i].Status == frontier.StatusRefused:
+			statuses[place] = frontierpb.AckMessage_SKIPPED
+		default:
+			statuses[place] = frontierpb.AckMessage_OK
+		}
+	}
+	return results
+}
+
+// guardedAdd is add where the disk has room.
+func (s *service) guardedAdd(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
+	if err := s.roomFor(len(urls)); err != nil {
+		return nil, err
+	}
+	return s.add(ctx, urls)
+}
+
+// guardedPut is put where the disk has room.
+func (s *service) guardedPut(ctx context.Context, known []frontier.Known) ([]frontier.Result, error) {
+	if err := s.roomFor(len(known)); err != nil {
+		return nil, err
+	}
+	return s.put(ctx, known)
+}
+
+// offerList returns an empty list with room for n URLs.
+func (s *service) offerList(n int) []offered {
+	l, ok := s.offerings.Get().(*[]offered)
+	if !ok {
+		l = new([]offered)
+	}
+	return slices.Grow((*l)[:0], n)
+}
+
+// mostOffered is the largest list that is kept for reuse.
+const mostOffered = 1 << 10
+
+// recycle takes back the list of a batch whose URLs went elsewhere.
+func (s *service) recycle(b *putBatch) {
+	l := b.urls
+	if b.urls = nil; cap(l) <= mostOffered {
+		clear(l)
+		s.offerings.Put(&l)
+	}
+}
+
+// guardedSee records URLs as seen where the disk has room.
+func (s *service) guardedSee(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
+	if err := s.roomFor(len(urls)); err != nil || len(urls) == 0 {
+		return nil, err
+	}
+	began := time.Now()
+	results, err := s.f.See(ctx, urls)
+	s.countAdded(ctx, len(urls), results, err, began)
+	return results, err
+}
+
+// tellFetch sets the redirect target of a known URL from its metadata, and, if fetches are
+// kept, their results.
+func (s *service) tellFetch(k *frontier.Known) {
+	wanted := s.cfg.Captures != nil || s.declared() != nil || s.cfg.Yield != nil
+	if !wanted && !bytes.Contains(k.Meta, []byte("redir")) || !isMetadata(k.Meta) {
+		return
+	}
+	info := &frontierpb.URLInfo{}
+	unpackMeta(info, k.Meta)
+	f := frontier.Fetched{Digest: firstValue(info, digestNames), Redirect: firstValue(info, redirectNames),
+		NoVarySearch: firstValue(info, noVaryNames), CleanParam: firstValue(info, cleanNames)}
+	if link := firstValue(info, canonicalNames); link != "" {
+		f.Canonical = absolute(k.URL, link)
+	}
+	if f.Redirect != "" {
+		k.Redirect = absolute(k.URL, f.Redirect)
+	}
+	if !wanted || f.Digest+f.Redirect+f.Canonical+f.NoVarySearch+f.CleanParam == "" {
+		return
+	}
+	if n, err := strconv.Atoi(firstValue(info, statusNames)); err == nil && n > 0 && n <= 999 {
+		f.Status = n
+	}
+	k.Fetched = &f
+}
+
+// declared counts the rules that trusted hosts declared; nil if no host is trusted.
+func (s *service) declared() *trust.Stats {
+	if s.cfg.Declared == nil {
+		return nil
+	}
+	return s.cfg.Declared()
+}
+
+// absolute returns an absolute target as it is, and any other resolved.
+func absolute(base, target string) string {
+	if strings.Contains(target, "://") {
+		return target
+	}
+	return audit.Resolve(base, target)
+}
+
+func firstValue(info *frontierpb.URLInfo, names []string) string {
+	for _, name := range names {
+		if values := info.GetMetadata()[name].GetValues(); len(values) > 0 {
+			return values[0]
+		}
+	}
+	return ""
+}
+
+// digestNames are what crawlers call the digest in a URL's metadata; StormCrawler's is
+// "signature". statusNames and redirectNames are those of the status and the redirect target.
+var (
+	digestNames   = []string{"digest", "signature"}
+	statusNames   = []string{"status", "fetch.statusCode"}
+	redirectNames = []string{"redirect", "_redirTo"}
+
+	canonicalNames = []string{"canonical"}
+	noVaryNames    = []string{"no-vary-search"}
+	cleanNames     = []string{"clean-param"}
+)
+
+// add offers URLs to the frontier, counts the verdicts, and returns no results
+// when they could not be stored.
+func (s *service) add(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
+	if len(urls) == 0 {
+		return nil, nil
+	}
+	began := time.Now()
+	results, err := s.f.AddBatch(ctx, urls)
+	s.countAdded(ctx, len(urls), results, err, began)
+	return results, err
+}
+
+func (s *service) countAdded(ctx context.Context, n int, results []frontier.Result, err error, began time.Time) {
+	c := s.count
+	s.rateOf(ctx).charge(n)
+	c.putURLs.Add(float64(n))
+	c.discoveredURLs.Add(float64(n))
+	c.batch.Observe(float64(n))
+	if err != nil {
+		c.failed.Add(float64(n))
+		s.log.Error("cannot add URLs", "urls", n, "error", err)
+		s.store.noticed(err)
+		return
+	}
+	c.commit.Observe(time.Since(began).Seconds())
+	var fresh, duplicate, refused float64
+	for i := range results {
+		switch r := &results[i]; r.Status {
+		case frontier.StatusNew:
+			fresh++
+		case frontier.StatusDuplicate:
+			duplicate++
+		default:
+			refused++
+			c.reasons.WithLabelValues(string(r.Reason)).Inc()
+		}
+	}
+	c.fresh.Add(fresh)
+	c.duplicate.Add(duplicate)
+	c.putIgnored.Add(duplicate)
+	c.refused.Add(refused)
+}
+
+// put states what became of URLs.
+func (s *service) put(ctx context.Context, known []frontier.Known) ([]frontier.Result, error) {
+	if len(known) == 0 {
+		return nil, nil
+	}
+	began := time.Now()
+	results, err := s.f.Put(ctx, known)
+	c := s.count
+	s.rateOf(ctx).charge(len(known))
+	c.putURLs.Add(float64(len(known)))
+	c.knownURLs.Add(float64(len(known)))
+	c.batch.Observe(float64(len(known)))
+	if err != nil {
+		c.failed.Add(float64(len(known)))
+		s.log.Error("cannot put URLs", "urls", len(known), "error", err)
+		s.store.noticed(err)
+		return nil, err
+	}
+	c.commit.Observe(time.Since(began).Seconds())
+	for i := range results {
+		s.countPut(&results[i], known[i].Next.IsZero() && !results[i].Requeued)
+	}
+	return results, nil
+}
+
+func (s *service) countPut(r *frontier.Result, completed bool) {
+	switch {
+	case r.Status == frontier.StatusRefused:
+		s.count.refused.Inc()
+		s.count.reasons.WithLabelValues(string(r.Reason)).Inc()
+	case completed:
+		s.count.putCompleted.Inc()
+		s.count.settled.WithLabelValues("done").Inc()
+	default:
+		s.count.settled.WithLabelValues("recrawl").Inc()
+	}
+}
+
+// maxSeconds is the year 5138: a later date can't be meant as seconds, and
+// is read as milliseconds.
+const maxSeconds = 100_000_000_000
+
+// dueOf is the time of a refetchable_from_date other than 0.
+func dueOf(date uint64) time.Time {
+	if date > maxSeconds {
+		return time.UnixMilli(int64(min(date, maxSeconds*1000)))
+	}
+	return time.Unix(int64(date), 0)
+}
+
+// appendMetadata appends metadata that did not come in a message, as the decoder leaves it.
+func appendMetadata(dst []byte, m map[string][]string) []byte {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		var list []byte
+		for _, value := range m[name] {
+			list = protowire.AppendString(append(list, bytes1), value)
+		}
+		dst = appendEntry(dst, []byte(name), list)
+	}
+	return dst
+}
+
+// unpackMeta adds metadata to a message. What isn't metadata of ours, such as
+// that of a URL added by other means, is left out.
+func unpackMeta(info *frontierpb.URLInfo, meta []byte) {
+	if len(meta) == 0 {
+		return
+	}
+	var only frontierpb.URLInfo
+	if proto.Unmarshal(meta, &only) == nil {
+		info.Metadata = only.Metadata
+	}
+}
