@@ -241,11 +241,11 @@ func (o *offering) kind() byte {
 
 func (o *offering) head() []byte { return appendUint(append(o.s.shardsHead(), o.kind()), 6, o.cap()) }
 
-// offer is what was sent of an item, and what its key's home answered.
+// offer is one item of an offering.
 type offer struct {
 	call   *call
-	entry  []byte // of a URL with a queue
-	answer byte
+	entry  []byte // as sent; nil without a queue
+	answer byte   // of the key's home
 }
 
 // record records keys, and begins the steps of those that are new.

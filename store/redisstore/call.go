@@ -18,12 +18,12 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// What a caller wants is divided among shards (batch), one script call for each (call). The calls of a node go in one pipeline on one
-// connection, followed by WAIT: it covers what this connection wrote. go-redis would route each command by itself, and
-// WAIT would be on any connection.
+// A batch divides work among shards, with one script call for each. The calls to a node share one pipeline on one
+// connection, followed by WAIT, which covers only what this connection wrote. That is why go-redis doesn't route the commands: it would
+// send WAIT on any connection.
 //
-// A call that got no answer may have been carried out. So it has an id under which its shard keeps the answer, and is
-// sent again as it is until it is answered, fails permanently, or Options.RetryFor is over.
+// A call without an answer may have been carried out. So it has an id under which its shard keeps the answer, and the same call is
+// sent again until it is answered, fails permanently, or Options.RetryFor is over.
 //
 // A batch and its calls belong to the goroutine that made them. While attempt runs, the calls of a node
 // belong to the goroutine of its pipeline.
@@ -42,7 +42,7 @@ type script struct {
 type repeat byte
 
 const (
-	anytime  repeat = iota // what it does can be done twice, and answers for nothing: there is no WAIT after it
+	anytime  repeat = iota // it does no harm twice, and no promise depends on it: there is no WAIT
 	answered               // its answer is kept under the id of the call
 	receipts               // it keeps a receipt for each step; see lua/receipts.lua
 )
@@ -58,35 +58,35 @@ const (
 )
 
 var (
-	scriptOffer     = newScript(partSeen+"offer", answered)
-	scriptResolve   = newScript(partSeen+"resolve", anytime)
-	scriptJudge     = newScript(partSeen+"resolve", answered)
-	scriptPlace     = newScript(partSeen+"place", answered)
-	scriptForget    = newScript(whenFull+partSeen+"place", answered)
-	scriptEnd       = newScript(whenFull+partSeen+"end", anytime)
-	scriptPage      = newScript(partSeen+"page", anytime)
-	scriptEnqueue   = newScript(partQueue+"receipts enqueue", receipts)
-	scriptRelease   = newScript(whenFull+partQueue+"receipts release", receipts)
-	scriptSettle    = newScript(partQueue+"settle", answered)
-	scriptDetach    = newScript(whenFull+partQueue+"detach", answered)
-	scriptDead      = newScript(whenFull+partQueue+"dead", anytime)
-	scriptConfigure = newScript(partQueue+"configure", answered)
-	scriptInfo      = newScript(partQueue+"advance info", anytime)
-	scriptTake      = newScript(partTake+"rotate take", answered)
-	scriptTakeFrom  = newScript(partTake+"takefrom take", answered)
-	scriptGiveBack  = newScript(whenFull+partQueue+"giveback", anytime)
-	scriptLookup    = newScript(partQueue+"found lookup", anytime)
-	scriptEntries   = newScript(partQueue+"found entries", anytime)
-	scriptSweep     = newScript(whenFull+partQueue+"seen sweep", answered)
-	scriptReady     = newScript(partPlain+"settings ready", anytime)
-	scriptStats     = newScript(partPlain+"stats", anytime)
-	scriptWipe      = newScript(whenFull+partPlain+"wipe", answered)
-	scriptOverdue   = newScript(partPlain+"overdue", anytime)
-	scriptLeftovers = newScript(whenFull+partPlain+"steps leftovers", anytime)
-	scriptBeat      = newScript(partPlain+"beat", anytime)
-	scriptKeep      = newScript("head keep", anytime)
-	scriptBirth     = newScript("head birth", answered)
-	scriptMeta      = newScript("head meta", answered)
+	scriptOffer        = newScript(partSeen+"offer", answered)
+	scriptResolve      = newScript(partSeen+"resolve", anytime)
+	scriptJudge        = newScript(partSeen+"resolve", answered)
+	scriptPlace        = newScript(partSeen+"place", answered)
+	scriptForget       = newScript(whenFull+partSeen+"place", answered)
+	scriptEnd          = newScript(whenFull+partSeen+"end", anytime)
+	scriptPage         = newScript(partSeen+"page", anytime)
+	scriptEnqueue      = newScript(partQueue+"receipts enqueue", receipts)
+	scriptRelease      = newScript(whenFull+partQueue+"receipts release", receipts)
+	scriptSettle       = newScript(partQueue+"settle", answered)
+	scriptDeleteQueue  = newScript(whenFull+partQueue+"deletequeue", answered)
+	scriptDeletedQueue = newScript(whenFull+partQueue+"deletedqueue", anytime)
+	scriptConfigure    = newScript(partQueue+"configure", answered)
+	scriptInfo         = newScript(partQueue+"advance info", anytime)
+	scriptTake         = newScript(partTake+"rotate take", answered)
+	scriptTakeFrom     = newScript(partTake+"takefrom take", answered)
+	scriptGiveBack     = newScript(whenFull+partQueue+"giveback", anytime)
+	scriptLookup       = newScript(partQueue+"found lookup", anytime)
+	scriptEntries      = newScript(partQueue+"found entries", anytime)
+	scriptSweep        = newScript(whenFull+partQueue+"seen sweep", answered)
+	scriptReady        = newScript(partPlain+"settings ready", anytime)
+	scriptStats        = newScript(partPlain+"stats", anytime)
+	scriptForgetCrawl  = newScript(whenFull+partPlain+"forgetcrawl", answered)
+	scriptOverdue      = newScript(partPlain+"overdue", anytime)
+	scriptLeftovers    = newScript(whenFull+partPlain+"steps leftovers", anytime)
+	scriptBeat         = newScript(partPlain+"beat", anytime)
+	scriptKeep         = newScript("head keep", anytime)
+	scriptBirth        = newScript("head birth", answered)
+	scriptMeta         = newScript("head meta", answered)
 )
 
 func newScript(parts string, repeat repeat) *script {

@@ -49,7 +49,7 @@ type forgetting struct {
 	*Store
 	crawl string // at present
 	sum   int64  // keys forgotten
-	page  string // of a deleted queue, whose keys are forgotten; see lua/dead.lua
+	page  string // of a deleted queue, whose keys are forgotten; see lua/deletedqueue.lua
 }
 
 func (f *forgetting) selected(ctx context.Context, sel store.Selection) error {
@@ -112,27 +112,27 @@ func (f *forgetting) drop(ctx context.Context, mode byte, keys []store.Key, foun
 // queue forgets a queue: immediately for every caller, and then its keys.
 func (f *forgetting) queue(ctx context.Context, queue string) error {
 	shard, _ := f.layout.ofQueue(queue)
-	for detached := false; ; {
-		if !detached {
-			r, err := f.ask(ctx, scriptDetach, shard, f.crawl, []byte(queue))
+	for deleted := false; ; {
+		if !deleted {
+			r, err := f.ask(ctx, scriptDeleteQueue, shard, f.crawl, []byte(queue))
 			if err != nil {
 				return err
 			}
-			detached = r.left == "Y"
+			deleted = r.left == "Y"
 		}
-		more, err := f.deadPage(ctx, shard, queue, 0)
-		if err != nil || !more && detached {
+		more, err := f.deletedPage(ctx, shard, queue, 0)
+		if err != nil || !more && deleted {
 			return err
 		}
 	}
 }
 
-// deadPage forgets a page of the keys that a deleted queue left in a shard, of any queue deleted that long ago with name "". It
+// deletedPage forgets a page of the keys that a deleted queue left in a shard, of any queue deleted that long ago with name "". It
 // returns false if there are none.
-func (f *forgetting) deadPage(ctx context.Context, shard int, name string, age time.Duration) (more bool, err error) {
+func (f *forgetting) deletedPage(ctx context.Context, shard int, name string, age time.Duration) (more bool, err error) {
 	blob := append(appendShort(appendUint(nil, 6, uint64(age.Milliseconds())), name), f.page...)
 	f.page = ""
-	r, err := f.ask(ctx, scriptDead, shard, f.crawl, blob)
+	r, err := f.ask(ctx, scriptDeletedQueue, shard, f.crawl, blob)
 	if err != nil || !r.more() {
 		return false, err
 	}
@@ -180,7 +180,7 @@ func (f *forgetting) before(ctx context.Context, before time.Time) error {
 
 // all forgets a crawl in every shard, at once as others see it in each, and then sweeps its remains.
 func (f *forgetting) all(ctx context.Context) error {
-	b := f.batch(scriptWipe, f.crawl, nil).everywhere()
+	b := f.batch(scriptForgetCrawl, f.crawl, nil).everywhere()
 	if err := b.read(ctx, func(_ int, r *reader) { f.sum += int64(r.uint(6)) }); err != nil {
 		return err
 	}

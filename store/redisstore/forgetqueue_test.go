@@ -31,7 +31,7 @@ func TestADeletionHalfWayIsFinished(t *testing.T) {
 				detach(t, s, shard, "a")
 				dead := &forgetting{Store: s, crawl: "c"}
 				for range stop {
-					must(dead.deadPage(t.Context(), shard, "a", 0))(t)
+					must(dead.deletedPage(t.Context(), shard, "a", 0))(t)
 				}
 				if by == "sweep" {
 					must(true, s.sweep(t.Context(), 0))(t)
@@ -112,7 +112,7 @@ func TestADeletedQueueLeavesNothing(t *testing.T) {
 
 func detach(t *testing.T, s *Store, shard int, queue string) {
 	t.Helper()
-	if r := must(s.ask(t.Context(), scriptDetach, shard, "c", []byte(queue)))(t); r.left != "Y" {
+	if r := must(s.ask(t.Context(), scriptDeleteQueue, shard, "c", []byte(queue)))(t); r.left != "Y" {
 		t.Fatalf("got %q; want the queue deleted", r.left)
 	}
 }

@@ -18,7 +18,7 @@ import (
 //
 // A daemon must notice a node that comes back empty, or known URLs would be new again. So each shard has a mark, number of shards and
 // secret, which every script compares first. The marks, and copies of the identity, serve for a second purpose: if {meta}M is lost, it is
-// written again from them. The field made says how far a daemon came that died while it did one or the other.
+// written again from them. The field made tells the next daemon what one that died was doing.
 
 // formatVersion is the version of the keys that this package writes. It refuses any other.
 const formatVersion = 8

@@ -16,9 +16,12 @@ import (
 // home records the second half first, in the same script that changes the key: a step, in the outbox of the shard. Whoever meets
 // a step finishes it: the daemon that began it (deliver), one that needs the key (resolve), or the sweeper.
 //
-//	began ── release ──▶ enqueue ──▶ end        release: only if a queue has the URL and must let it go
-//	 │ key's home, WAIT   queues' homes, WAIT   └ key's home: K kept, X forgotten, W given to the queue
-//	 └ recorded with a ticket; queues' homes keep a receipt for it, so each message has its effect once
+//	begin     key's home, WAIT     the step is recorded, under a ticket
+//	release   old queue, WAIT      only if a queue has the URL and must let it go
+//	enqueue   new queue, WAIT      but not to forget a key
+//	end       key's home           the step is cleared; the key stays (K), is forgotten (X), or belongs to the new queue (W)
+//
+// Queues keep a receipt for each ticket, so a message that is sent twice has its effect once.
 //
 // A step belongs to the goroutine of its call. Any number of daemons may deliver copies of it at the same time.
 // PROTOCOL.md has the rules and what a crash at each point leaves.
@@ -166,7 +169,7 @@ func (d *delivery) send(ctx context.Context, sc *script, bytes int, message func
 	return err
 }
 
-// release takes the URLs from the queues that had them, but for those that go to the same queue again.
+// release takes the URLs out of the queues that have them, except those that return to the same queue.
 func (d *delivery) release(ctx context.Context) error {
 	return d.send(ctx, scriptRelease, 18, func(b *batch, i int, st *step) {
 		if st.old.was == queuedIn && (st.kind == stepForget || st.old.queue != st.queue()) {
@@ -181,7 +184,7 @@ func (d *delivery) release(ctx context.Context) error {
 	})
 }
 
-// queue gives the URLs to their queues, but for those that the old queue kept.
+// queue adds the URLs to their queues, except those that the old queue did not release.
 func (d *delivery) queue(ctx context.Context) error {
 	return d.send(ctx, scriptEnqueue, entryRoom, func(b *batch, i int, st *step) {
 		if !st.left && st.kind != stepForget {
@@ -323,7 +326,7 @@ func (s *Store) sweepShard(ctx context.Context, crawl string, shard int, age tim
 	}
 	f := &forgetting{Store: s, crawl: crawl}
 	for more := true; more; {
-		more, err = f.deadPage(ctx, shard, "", age)
+		more, err = f.deletedPage(ctx, shard, "", age)
 		failed = cmp.Or(failed, err)
 	}
 	return failed

@@ -15,8 +15,8 @@
 //
 // # Where to look
 //
-// The state is in Redis, and is changed by the scripts in lua/ alone. Each script is atomic in its shard and bounded in
-// what it touches. The Go files divide a call among the shards, and finish what takes more than one script:
+// All state is in Redis, and only the scripts in lua/ change it. A script is atomic in its shard, and touches a bounded number of
+// rows. The Go files divide a call among the shards, and finish what takes more than one script:
 //
 //	store.go    options, opening, closing      cache.go   keys that need not be sent
 //	layout.go   homes of keys and queues       add.go     Add, See
@@ -26,7 +26,7 @@
 //	meta.go     what the store was made with   read.go    look-ups, lists, counts
 //	outbox.go   steps over two shards
 //
-// call.go alone talks to servers during a call, but for meta.go, which reads plain keys. outbox.go alone sends the messages of steps.
+// Only call.go sends scripts; meta.go also reads plain keys. Only outbox.go sends the messages of steps.
 package redisstore
 
 import (
@@ -207,9 +207,9 @@ func (s *Store) enterCrawl(ctx context.Context, crawl string) (name string, err 
 
 func (s *Store) leave() { s.gate.RUnlock() }
 
-// accepted is the context of a call that writes, once it has entered: its caller can't cancel it any more, so that the caller's
-// error never hides what was stored. It ends by Options.RetryFor. The alternative, to cancel it until a first script has an answer,
-// made every function decide whether something may be stored by now.
+// accepted returns the context for the rest of a call that writes. Its caller can't cancel it any more, so no context error hides a
+// stored change; Options.RetryFor bounds the call. Before, a call could be canceled until its first script had an answer, and every
+// function had to know whether something might be stored by then.
 func accepted(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
 // Close implements store.Store. What the store holds stays in Redis.

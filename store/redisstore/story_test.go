@@ -12,7 +12,7 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// TestStories plays what testdata/crashes.txt tells, on two daemons.
+// TestStories plays the stories of testdata/crashes.txt on two daemons.
 func TestStories(t *testing.T) {
 	t.Parallel()
 	text := must(os.ReadFile("testdata/crashes.txt"))(t)
@@ -100,7 +100,7 @@ func (p *play) do(line string) string {
 			return "stale"
 		}
 	case "deletes":
-		must(s.ask(ctx, scriptDetach, 0, "c", []byte(words[1])))(p)
+		must(s.ask(ctx, scriptDeleteQueue, 0, "c", []byte(words[1])))(p)
 	default:
 		p.Fatalf("got %q; want what a daemon can do", line)
 	}

@@ -15,9 +15,8 @@ import (
 )
 
 // Whose turn it is, is decided in each shard, by its scripts, among its own queues (lua/rotate.lua). A take asks all shards how many
-// queues they have ready, divides what it wants among those, takes leases from all of them at once, and divides again what is
-// still missing. To ask the shards one after the other would be fair over all queues, but slow: a shard that is
-// asked alone costs a round trip and a WAIT.
+// queues they have ready, divides what it wants among those, takes leases from all of them at once, and divides the rest
+// again. Asking one shard after the other would be fair over all queues, but each would cost a round trip and a WAIT.
 //
 // A lease runs from the script that gave it. If its answer is lost, or no replica got it, the shard is told to end it (giveBack).
 
@@ -88,7 +87,7 @@ type taking struct {
 	failed   error // why the first of the others did not
 }
 
-// shardTaking is what a shard may give, what it is asked for, and what it has answered.
+// shardTaking is the state of one shard during a take.
 type shardTaking struct {
 	queues int    // that may be worth asking
 	turn   uint64 // of the first of them

@@ -58,6 +58,6 @@ end
 local function advance(c)
   local more = false
   for _, step in ipairs({ follow, expire, refile, wake }) do more = step(c) or more end
-  settle_queues(c)
+  file_queues(c)
   return more
 end

@@ -32,6 +32,6 @@ if not q then
   q = need_queue(c, name)
 end
 change_queue(c, q, ch)
-settle_queues(c)
+file_queues(c)
 save_counts(c)
 return answer('Y')

@@ -48,7 +48,7 @@ local function judge(i, row)
     if plan.done == 0 then room[name] = room[name] - 1 end
   end
   if is_alive then unend(c, find_queue(c, r.queue), key, r) end
-  if r then drop_dead(c, key) end
+  if r then drop_deleted(c, key) end
   local nth, inc = pack('>I6', arrival + i), incarnation(queue_rows[name])
   local level, head = plan.level .. char(inc) .. name, is_alive and sub(plan.head, 1, 7) .. pack('>I6', r.created) or plan.head
   local lot = lots[level]
@@ -104,7 +104,7 @@ for i = 1, #lots do
   end
 end
 for place, turns in pairs(placed) do many('ZADD', list_of(c, place), turns) end
-settle_queues(c, written)
+file_queues(c, written)
 save_counts(c)
 save_receipts(receipts)
 return concat(told)

@@ -79,8 +79,8 @@ local function file(c, q, add, remove)
   q.place, q.wake = place, score
 end
 
--- settle_queues files the queues that changed and writes them, after other rows.
-local function settle_queues(c, others)
+-- file_queues files the queues that changed and writes them, after other rows.
+local function file_queues(c, others)
   local add, remove, rows = {}, {}, others or {}
   for i = 1, #c.order do
     local q = c.order[i]

@@ -24,12 +24,12 @@ local NEVER = 281474976710655
 
 -- text returns a whole number as Redis takes it. Redis prints a number with 17 digits each time, which costs
 -- more than the command; few numbers differ.
-local texts = {}
+local printed = {}
 local function text(n)
-  local s = texts[n]
+  local s = printed[n]
   if not s then
     s = string.format('%.0f', n)
-    texts[n] = s
+    printed[n] = s
   end
   return s
 end

@@ -10,7 +10,7 @@ begin(c)
 local name, pos = unpack_struct('>Bc0', blob)
 local cursor, out, next, got = sub(blob, pos), {}, '', {}
 if follow(c) or expire(c) then
-  settle_queues(c)
+  file_queues(c)
   save_counts(c)
   return short(cursor == '' and '-' or cursor) -- ask again; no cursor of a scan is "-", so it begins
 end
@@ -28,6 +28,6 @@ else
   next, got = scan('HSCAN', c.Q, cursor, 500)
   for i = 1, #got, 2 do tell(c.queues[got[i]] or parse_queue(got[i], got[i + 1])) end
 end
-settle_queues(c)
+file_queues(c)
 save_counts(c)
 return short(next) .. concat(out)

@@ -1,10 +1,10 @@
 -- The text of a URL, and its lease; see R and L in FORMAT.md. A URL is leased if it has a lease, done or dropped if done is 1
 -- or 2 in its record, else queued.
-local RECORD, TEXTS = '>BI6I6I6I4B', 'Bc0I4c0'
+local RECORD = '>BI6I6I6I4BBc0I4c0' -- but for the URL, which is the rest
 
 local function parse_record(s)
   local r, pos = {}, nil
-  r.priority, r.due, r.created, r.arrival, r.attempts, r.inc, r.queue, r.meta, pos = unpack_struct(RECORD .. TEXTS, s)
+  r.priority, r.due, r.created, r.arrival, r.attempts, r.inc, r.queue, r.meta, pos = unpack_struct(RECORD, s)
   r.done, r.inc, r.url = r.inc % 4, floor(r.inc / 4), sub(s, pos)
   return r
 end
@@ -26,7 +26,7 @@ end
 
 local function write_record(c, key, r)
   c.records[key] = r
-  put_row(c, key, pack(RECORD .. TEXTS, r.priority, r.due, r.created, r.arrival, r.attempts, r.done + 4 * r.inc, #r.queue, r.queue, #r.meta, r.meta) .. r.url)
+  put_row(c, key, pack(RECORD, r.priority, r.due, r.created, r.arrival, r.attempts, r.done + 4 * r.inc, #r.queue, r.queue, #r.meta, r.meta) .. r.url)
 end
 
 local function drop_record(c, key)
@@ -34,8 +34,8 @@ local function drop_record(c, key)
   put_row(c, key, false)
 end
 
--- drop_dead deletes what a deleted queue left of a key, but for its sets.
-local function drop_dead(c, key)
+-- drop_deleted deletes what a deleted queue left of a key, but for its sets.
+local function drop_deleted(c, key)
   put_row(c, key, false)
   call('HDEL', c.L, key)
 end

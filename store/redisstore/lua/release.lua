@@ -14,7 +14,7 @@ local function release(key, row)
   local rec, l = c.records[key], c.leases[key]
   if mode == 'd' then
     if not row or rec then return 'H', 0 end
-    drop_dead(c, key)
+    drop_deleted(c, key)
     return 'Y', 0
   end
   if not rec then return 'Y', 0 end
@@ -34,7 +34,7 @@ for i = 1, #keys do
   end
   out[i] = pack('>c1I6', verdict, created)
 end
-settle_queues(c)
+file_queues(c)
 save_counts(c)
 save_receipts(r)
 return concat(out)

@@ -119,7 +119,7 @@ local function save_take(c)
   lease(c)
   many('HSET', c.L, c.new_leases)
   for i = 1, #c.leased_keys, PAGE do call('ZADD', c.E, ends_text, concat(c.leased_keys, '', i, min(i + PAGE - 1, #c.leased_keys))) end
-  settle_queues(c)
+  file_queues(c)
   save_counts(c)
 end
 

@@ -114,6 +114,6 @@ local function step(e)
 end
 
 for i = 1, #list do told[i] = step(list[i]) end
-settle_queues(c)
+file_queues(c)
 save_counts(c)
 return answer(concat(told))

@@ -6,7 +6,7 @@ local id = call('SRANDMEMBER', base .. 'g')
 if not id then return answer('N') end
 local c, doomed, left = open_seen(begin({ key = base .. 'C' .. id, id = id })), {}, PAGE
 
--- empty takes as many members out of a set as this step may still delete, and dooms their texts: pop returns them with so many
+-- empty takes as many members out of a set as this step may still delete, and dooms their printed: pop returns them with so many
 -- other values between. It returns whether that was all of them.
 local function empty(key, pop, width)
   local got = left > 0 and call(pop, key, text(left)) or {}

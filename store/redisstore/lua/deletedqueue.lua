@@ -28,7 +28,7 @@ if last ~= '' then
     members[#members + 1], keys[#keys + 1] = sub(last, i, i + width - 1), sub(last, i + width - 16, i + width - 1)
   end
   -- A key that was forgotten or moved before its page came did not need the record.
-  for _, key in ipairs(left_of(keys)) do drop_dead(c, key) end
+  for _, key in ipairs(left_of(keys)) do drop_deleted(c, key) end
   save_counts(c)
   if set == 'G' then
     grave = nil

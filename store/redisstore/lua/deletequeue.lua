@@ -11,6 +11,6 @@ if call('HEXISTS', base .. 'G' .. c.id, char(next) .. blob) == 1 then return ans
 call('HSET', base .. 'G' .. c.id, char(q.inc) .. blob, pack('>BI6', q.live > 0 and 1 or 0, now))
 count(c, q, -q.queued, -q.live, -q.late, -q.done, -q.dropped)
 q.inc, q.levels, q.first, q.doubt = next, 0, NEVER, nil
-settle_queues(c)
+file_queues(c)
 save_counts(c)
 return answer('Y')
