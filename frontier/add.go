@@ -15,10 +15,14 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// The way of an offered URL, of one call and one crawl: identify it, and refuse it for its form;
-// reserve a place in the table of query strings (trap.go); add it to the store, the one step that
-// decides; answer, and return the places of what is not new. Nothing on this way asks twice: the call
-// knows its crawls (parts) before it begins.
+// How a URL gets into the store. A call first splits its URLs by crawl (crawl.go), then does each crawl
+// in these steps, on one goroutine but for the first:
+//
+//	prepare         canonical form, limits, queue, key; large batches on several cores
+//	reserveQueries  a place in the table of query strings, if the URL has a query (trap.go)
+//	addItems        one atomic and durable step of the store, which alone decides what is new
+//	add             release the places of URLs that were not new; count refusals
+//	addProbes       the same steps again for duplicates that are fetched as a test of the rules
 
 // Add offers one URL of the crawl of [Options.Crawl]. It is AddBatch for one.
 func (f *Frontier) Add(ctx context.Context, url string) (Result, error) {

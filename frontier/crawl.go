@@ -123,8 +123,8 @@ func oneCrawl(name string) string {
 }
 
 // resolve returns the crawls of names, nil where no crawl can have the name. It asks the store, in one
-// request, about those that it does not know. With claim, a crawl that nobody claimed has the
-// frontier's profile permanently.
+// request, about unknown ones. With claim, it claims the crawls that nobody has claimed for the
+// frontier's profile.
 func (f *Frontier) resolve(ctx context.Context, names []string, claim bool) ([]*crawl, error) {
 	found := make([]*crawl, len(names))
 	var unknown []string

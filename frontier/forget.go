@@ -107,15 +107,15 @@ func (s *sweeper) wait() time.Duration {
 
 func (s *sweeper) sweep(ctx context.Context) error {
 	_, err := s.store.Forget(ctx, store.Selection{Crawl: "*", Age: s.opt.SeenFor})
-	s.tell(err)
+	s.logClock(err)
 	if err != nil {
 		return fmt.Errorf("cannot forget what was seen more than %v ago: %w", s.opt.SeenFor, err)
 	}
 	return nil
 }
 
-// tell logs when the clock becomes doubtful, and when it is trusted again.
-func (s *sweeper) tell(err error) {
+// logClock logs when the store begins to doubt its clock, and when it trusts it again.
+func (s *sweeper) logClock(err error) {
 	switch {
 	case errors.Is(err, store.ErrClock) && !s.doubted:
 		s.doubted = true

@@ -156,9 +156,9 @@ func (id *identifier) isVariant(u *Link, key store.Key, target string) bool {
 	return id.identify(&other, &r) && r.Key == key
 }
 
-// followKnown makes the targets of redirects to variants of the same page the URLs to fetch, now. A
-// client that offers such a target is told Duplicate, so no other client would ever fetch it. It
-// returns the URLs whose chain of redirects is too long: their state is as their client says.
+// followKnown queues the targets of redirects to variants of the same page, due now. Offered as a link
+// such a target is a duplicate, so nobody would ever fetch it. It returns the URLs whose chain of
+// redirects is too long: they get the state that their client says.
 func (f *Frontier) followKnown(ctx context.Context, c *crawl, moved []put) (ended []put, err error) {
 	var follow []put
 	for _, m := range moved {
@@ -184,7 +184,7 @@ func (f *Frontier) followKnown(ctx context.Context, c *crawl, moved []put) (ende
 		m.Meta = record{depth: max(was.depth, u.Depth), hops: was.hops + 1, disc: u.Discriminator, meta: u.Meta}.replacing()
 		follow = append(follow, m)
 	}
-	// Create would keep the URL of an entry, so only what is not there is created, in a second step.
+	// Create would keep the first URL of an existing entry, so a second step creates missing entries.
 	unknown, err := f.settlePuts(ctx, c, follow)
 	if err != nil {
 		return nil, err

@@ -13,8 +13,9 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// The way of a lease: the store leases what is due (Take), this file gives back at once what must not
-// be handed out, and a settlement (settle.go) or its end gives back the rest.
+// How a URL gets to a fetcher: the store leases due URLs (takeOnce), and the frontier settles at once
+// those that nobody may fetch any more (unwanted, returnTaken). The others go to the caller, or to those
+// who wait (wait.go). A settlement (settle.go) or the end of the lease puts them back.
 
 // Lease is a URL in the hands of a fetcher. Until Expires no other client gets it.
 // Settle it by [Frontier.Done] or one of its siblings.
@@ -262,9 +263,9 @@ func (f *Frontier) noteDropped(k refusalKey, urls []string) {
 	f.opt.Logger.Warn("URLs were dropped instead of leased", "reason", k.reason, "crawl", k.crawl, "urls", len(urls), "examples", slices.Clone(urls[:min(len(urls), loggedExamples)]))
 }
 
-// purges are the queues in which an excluded URL was taken. The others of such a queue are
-// dropped too: to take them one by one would cost the queue its delay each time, and keep the URLs
-// behind them waiting. One goroutine does so while there are any. The zero value is empty.
+// purges are the queues in which an excluded URL was taken. One goroutine drops the other excluded URLs
+// of these queues. Taking them one by one, as they come up, was tried first: each costs the queue its
+// delay, and the URLs behind them wait. The zero value is empty.
 type purges struct {
 	mu      sync.Mutex
 	pending map[queueName]bool // guarded by mu

@@ -100,7 +100,7 @@ const (
 	ReasonRepeats   Reason = "repeated-segments"  // Traps.Repeats
 	ReasonQueries   Reason = "query-growth"       // Traps.Queries
 	ReasonFull      Reason = "full"               // Options.MaxPerQueue or MaxHeld
-	ReasonDamaged   Reason = "damaged"            // the disk damaged what says whether it was seen: restore a backup
+	ReasonDamaged   Reason = "damaged"            // the record of whether it was seen is damaged: restore a backup
 	ReasonRedirects Reason = "too-many-redirects" // more than 10 in a row
 	ReasonExpired   Reason = "expired-leases"     // Options.MaxExpired: dropped, not refused
 	ReasonAttempts  Reason = "attempts"           // Options.Attempts: dropped by Retry, not refused

@@ -73,7 +73,7 @@ type Options struct {
 	// on a list (hasheduri.List.Excluded). A URL that it excludes is refused when it is added, put or the
 	// target of a redirect, and dropped before it is handed out, both as [ReasonExcluded]. So its answers
 	// may change while URLs are queued. It must be safe for concurrent use. The frontier does not read
-	// robots.txt: exclude what it disallows here. The default is to exclude nothing.
+	// robots.txt: exclude here what robots.txt disallows. The default is to exclude nothing.
 	Exclude func(canonical string) bool
 	// Lower reports whether to fetch a URL after the others of its queue, by its canonical form. It
 	// is called for each URL that is added or the target of a redirect, and, with queued set, for each

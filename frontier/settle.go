@@ -172,8 +172,8 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 	return nil
 }
 
-// whole returns a lease with all that the store has of it: its holder may have made it again from its
-// name and token. A lease that is over stays as it is; the store will say so.
+// whole returns a lease with everything that the store keeps of it, since its holder may have rebuilt it
+// from key and token. A lease that is over is returned unchanged: the store will refuse its settlement.
 func (f *Frontier) whole(ctx context.Context, c *crawl, l *Lease) (*Lease, error) {
 	if l.whole {
 		return l, nil

@@ -75,37 +75,21 @@ func (t *Traps) checkPath(path string) Reason {
 
 // mostRepeated returns how often the most frequent segment of a path occurs.
 func mostRepeated(path string) int {
-	most := 0
-	var few [16]string // enough for nearly all paths, without a map
-	n := 0
-	for seg := range strings.SplitSeq(path, "/") {
-		if seg == "" {
-			continue
+	var room [32]string // enough for nearly all paths, without an allocation
+	segments := room[:0]
+	for segment := range strings.SplitSeq(path, "/") {
+		if segment != "" {
+			segments = append(segments, segment)
 		}
-		if n == len(few) {
-			return mostRepeatedOfMany(path)
-		}
-		few[n] = seg
-		n++
-		same := 0
-		for _, s := range few[:n] {
-			if s == seg {
-				same++
-			}
-		}
-		most = max(most, same)
 	}
-	return most
-}
-
-func mostRepeatedOfMany(path string) int {
-	most := 0
-	counts := make(map[string]int, 64)
-	for seg := range strings.SplitSeq(path, "/") {
-		if seg != "" {
-			counts[seg]++
-			most = max(most, counts[seg])
+	slices.Sort(segments)
+	most, same := 0, 0
+	for i := range segments {
+		if i == 0 || segments[i] != segments[i-1] {
+			same = 0
 		}
+		same++
+		most = max(most, same)
 	}
 	return most
 }

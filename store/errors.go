@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// DamagedKeys is the error of a call that could not look up some of its keys, since the disk damaged what
-// says whether they were seen. The other keys have their answers, and are recorded if the call records. It is
+// DamagedKeys is the error of a call that could not look up some of its keys, because the records of
+// whether they were seen are damaged. The other keys have their answers, and are recorded if the call records. It is
 // an [ErrCorrupt].
 type DamagedKeys struct {
 	At  []int // indexes of the keys without an answer, ascending

@@ -49,7 +49,7 @@ const (
 	New       Status = iota // recorded now, by this call and no other
 	Duplicate               // seen before, durably
 	Full                    // refused: the queue or crawl holds as much as it may; not recorded
-	Damaged                 // refused: the disk damaged what says whether it was seen; not recorded
+	Damaged                 // refused: the record of whether it was seen is damaged; not recorded
 )
 
 // String returns "new", "duplicate", "full" or "damaged".

@@ -109,5 +109,5 @@ const (
 	Created                        // the key was unknown, and the URL was created
 	Unknown                        // the key is unknown, or not held and the outcome needs that: nothing changed
 	Stale                          // the key is not leased under this token, or Extend of a queued URL: nothing changed
-	Unreadable                     // the disk damaged what says whether the key is known: nothing changed
+	Unreadable                     // the record of whether the key is known is damaged: nothing changed
 )

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dunglas/httpsfv"
@@ -98,30 +99,21 @@ func decodeForm(s string) string {
 		switch c := s[i]; {
 		case c == '+':
 			b = append(b, ' ')
-		case c == '%' && i+2 < len(s) && hexDigit(s[i+1]) >= 0 && hexDigit(s[i+2]) >= 0:
-			b = append(b, byte(hexDigit(s[i+1])<<4|hexDigit(s[i+2])))
-			i += 2
-		default:
-			b = append(b, c)
+			continue
+		case c == '%' && i+2 < len(s):
+			if n, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
+				b = append(b, byte(n))
+				i += 2
+				continue
+			}
 		}
+		b = append(b, s[i])
 	}
 	text, err := unicode.UTF8.NewDecoder().Bytes(b)
 	if err != nil {
 		return string(b)
 	}
 	return string(text)
-}
-
-func hexDigit(c byte) int {
-	switch {
-	case '0' <= c && c <= '9':
-		return int(c - '0')
-	case 'a' <= c && c <= 'f':
-		return int(c-'a') + 10
-	case 'A' <= c && c <= 'F':
-		return int(c-'A') + 10
-	}
-	return -1
 }
 
 // IsDefault reports whether the field says nothing.
