@@ -1,19 +1,12 @@
 package audit
 
-import "net/url"
+import "github.com/firstseen/firstseen/canon"
 
-// Resolve makes the target of a redirect absolute; "" stays "".
+// Resolve makes the target of a redirect absolute; "" stays "", and a target whose base is no URL stays as it is.
 func Resolve(base, target string) string {
-	if target == "" {
-		return ""
-	}
-	b, err := url.Parse(base)
-	if err != nil {
+	b, err := canon.ParseBase(base)
+	if target == "" || err != nil {
 		return target
 	}
-	t, err := b.Parse(target)
-	if err != nil {
-		return target
-	}
-	return t.String()
+	return b.Resolve(target)
 }

@@ -20,6 +20,8 @@ import (
 // What stands where the client does is often the list of X-Forwarded-For, quoted or not, and where the server looks up names, the
 // client is a name like the virtual host. One line can't tell the two apart, but the others can: see learn.
 type accessParser struct {
+	atOnce
+
 	base   string // of targets where the line names no host
 	host   int    // which of the first two cells is the virtual host where both are names; -1: not known
 	behind int    // which of the cells behind the request is the virtual host; -1: none
@@ -218,8 +220,6 @@ func (p *accessParser) ownLine(text string, emit func(Record)) error {
 	emit(r)
 	return nil
 }
-
-func (*accessParser) end(func(Record)) error { return nil }
 
 // twoNames means that either of the first two cells can be the virtual host; noHost that none is; unclear that they are
 // something else.

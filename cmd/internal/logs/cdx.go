@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -13,6 +14,8 @@ import (
 // the URL. So a line is cut where the columns between the two can be what they are: a type, a
 // status of three digits or "-", a digest. If that is nowhere so, or in several places, the line is refused.
 type cdxParser struct {
+	atOnce
+
 	layout  cdxLayout
 	headed  bool
 	learned bool
@@ -102,7 +105,7 @@ func (p *cdxParser) line(text string, emit func(Record)) error {
 	if two := p.layout.columns - 1; two > 9 && len(fields) == p.layout.columns+two && p.layout.plausible(fields) && p.layout.plausible(fields[two:]) {
 		// The parts of a ZipNum index can be joined without a line end: the file name of
 		// one line and the key of the next are one column, and neither is used.
-		return firstError(p.record(fields[:p.layout.columns], emit), p.record(fields[two:], emit))
+		return cmp.Or(p.record(fields[:p.layout.columns], emit), p.record(fields[two:], emit))
 	}
 	return p.record(fields, emit)
 }
@@ -205,5 +208,3 @@ func redirectColumn(s string) string {
 	}
 	return given(s)
 }
-
-func (p *cdxParser) end(func(Record)) error { return nil }

@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/url"
 	"strings"
@@ -29,7 +30,7 @@ func parseCDXJ(text string, emit func(Record)) error {
 	if err := decode("{"+object, &o); err != nil {
 		return err
 	}
-	r := o.capture(first(o.text("url"), o.text("original_uri")))
+	r := o.capture(cmp.Or(o.text("url"), o.text("original_uri")))
 	r.Time = digitTime(head[i+1:])
 	if r.URL == "" {
 		r.URL = urlOfKey(head[:i])
@@ -80,15 +81,6 @@ func (o fields) text(names ...string) string {
 			}
 		default:
 			return string(raw)
-		}
-	}
-	return ""
-}
-
-func first[T ~string](values ...T) T {
-	for _, v := range values {
-		if v != "" {
-			return v
 		}
 	}
 	return ""

@@ -76,6 +76,7 @@ func detect(f *File, opt *Options) (*reading, error) {
 
 // Detect returns the format of a file, or why Read can't read it.
 func Detect(f *File, opt Options) (Format, error) {
+	opt.Base = cmp.Or(opt.Base, DefaultBase)
 	how, err := detect(f, &opt)
 	if err != nil {
 		return "", err
@@ -254,7 +255,7 @@ func (d *detector) json() (p *jsonParser, objects int, document bool) {
 			continue
 		}
 		err := trial.line(line, func(r Record) { p.statuses = p.statuses || r.Status != 0 })
-		if line[0] == '{' && json.Valid([]byte(line)) || len(line) > 1 && isIn(err, nil, isHeader) {
+		if line[0] == '{' && json.Valid([]byte(line)) || len(line) > 1 && (err == nil || err == isHeader) {
 			objects++
 		}
 	}
@@ -269,8 +270,6 @@ func (d *detector) json() (p *jsonParser, objects int, document bool) {
 		}
 	}
 }
-
-func isIn(err error, errs ...error) bool { return slices.Contains(errs, err) }
 
 // markup returns the format of an XML file, or what else it is.
 func (d *detector) markup() (format Format, what string) {
@@ -305,7 +304,6 @@ func (d *detector) markup() (format Format, what string) {
 
 // newParser returns the parser of a line format. It may learn from the first lines.
 func newParser(format Format, opt *Options, lines []string) (parser, error) {
-	base := cmp.Or(opt.Base, DefaultBase)
 	switch format {
 	case List:
 		return &listParser{scheme: opt.Scheme}, nil
@@ -316,7 +314,7 @@ func newParser(format Format, opt *Options, lines []string) (parser, error) {
 	case Heritrix:
 		return stateless(parseHeritrix), nil
 	case Access:
-		return newAccessParser(base, lines), nil
+		return newAccessParser(opt.Base, lines), nil
 	case NutchCSV:
 		return stateless(parseNutchCSV), nil
 	case NutchText:
@@ -326,7 +324,7 @@ func newParser(format Format, opt *Options, lines []string) (parser, error) {
 	case Wget:
 		return &wgetParser{}, nil
 	case W3C:
-		return &w3cParser{base: base, scheme: opt.Scheme}, nil
+		return &w3cParser{base: opt.Base, scheme: opt.Scheme}, nil
 	case S3:
 		return stateless(parseS3), nil
 	case ELB:

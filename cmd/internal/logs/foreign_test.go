@@ -143,7 +143,7 @@ func TestSlowPipe(t *testing.T) {
 		"2026-01-01 00:00:00 [x] INFO: go\n": false,
 		"\n":                                 false,
 	} {
-		d := &detector{opt: &Options{}, name: "-", head: []byte(text), whole: true, end: '\n'}
+		d := &detector{opt: &Options{Base: DefaultBase}, name: "-", head: []byte(text), whole: true, end: '\n'}
 		how, err := d.judge()
 		if got := err == nil && how.sure; got != want {
 			t.Errorf("%q: got %v, %v; want %v", text, got, err, want)

@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,6 +18,8 @@ import (
 // status index, URLFrontier dumps, access logs of nginx, Apache, Caddy and Traefik, crawlers and scanners. It also accepts plain
 // URLs between the objects, which URLFrontier's input files have. A field is read only for the program that is recognised.
 type jsonParser struct {
+	atOnce
+
 	opt      Options
 	columns  []string // of an answer in arrays, whose first row names the columns
 	statuses bool     // other objects of the log have a status, so one without had no answer
@@ -131,9 +134,9 @@ func (p *jsonParser) object(o fields, emit func(Record)) error {
 		r = p.traefik(o)
 	case isPath(o.text(vocabulary[aPath]...)): // Zeek, nginx, Istio, Cloudflare
 		target := addQuery(o.text(vocabulary[aPath]...), o.text(vocabulary[aQuery]...))
-		base := first(p.opt.Base, DefaultBase)
+		base := p.opt.Base
 		if host := o.text(vocabulary[aHost]...); hostlike(host) || isAddress(host) {
-			base = site(first(o.text(vocabulary[aScheme]...), schemeOf(base)), host, "")
+			base = site(cmp.Or(o.text(vocabulary[aScheme]...), schemeOf(base)), host, "")
 		}
 		if r = o.capture(base + target); r.Status == 0 && r.Kind == Fetch {
 			r.Kind = Link // sensors leave out what did not happen
@@ -188,7 +191,7 @@ func (p *jsonParser) without(o fields, emit func(Record)) error {
 			}
 			var failed error
 			for _, entry := range all {
-				failed = firstError(failed, p.value(string(entry), emit))
+				failed = cmp.Or(failed, p.value(string(entry), emit))
 			}
 			return failed
 		}
@@ -201,13 +204,6 @@ func (p *jsonParser) without(o fields, emit func(Record)) error {
 		return nil
 	}
 	return bad("got an object without a URL")
-}
-
-func firstError(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // frontierItem reads a URLItem of the URLFrontier protocol in its JSON form.
@@ -235,9 +231,9 @@ func isPath(s string) bool { return strings.HasPrefix(s, "/") }
 
 // request reads an entry of an access log of nginx, whose request is a line of HTTP.
 func (p *jsonParser) request(o fields) Record {
-	base := first(p.opt.Base, DefaultBase)
+	base := p.opt.Base
 	if host := o.text("host", "http_host"); host != "" {
-		base = site(first(o.text("scheme"), schemeOf(base)), host, "")
+		base = site(cmp.Or(o.text("scheme"), schemeOf(base)), host, "")
 	}
 	r := Record{Time: layoutTime(time.RFC3339, o.text("time"))}
 	r.URL, r.Kind = requestURL(base, o.text("request"))
@@ -272,9 +268,9 @@ func (p *jsonParser) traefik(o fields) Record {
 		Time: layoutTime(time.RFC3339Nano, o.text("StartUTC"))}
 	if strings.HasPrefix(r.URL, "/") {
 		r.Kind = Fetch
-		switch host := first(o.text("RequestAddr"), o.text("RequestHost")); { // only the first has the port
+		switch host := cmp.Or(o.text("RequestAddr"), o.text("RequestHost")); { // only the first has the port
 		case host == "" || host == "-":
-			r.URL = first(p.opt.Base, DefaultBase) + r.URL
+			r.URL = p.opt.Base + r.URL
 		case o.text("RequestScheme") == "https":
 			r.URL = "https://" + host + r.URL
 		default:
@@ -306,7 +302,7 @@ func storm(o fields, url string) Record {
 	}
 	r := Record{URL: url, Kind: Fetch, Digest: value("_digest"), Redirect: value("_redirTo")}
 	status := o.text("status")
-	if code := first(value("fetch%2EstatusCode"), value("fetch.statusCode")); code != "" {
+	if code := cmp.Or(value("fetch%2EstatusCode"), value("fetch.statusCode")); code != "" {
 		r.answered(code)
 	} else if status == "FETCH_ERROR" || status == "ERROR" {
 		r.Kind = Link
@@ -363,8 +359,6 @@ func (p *jsonParser) row(text string, emit func(Record)) error {
 	emit(r)
 	return nil
 }
-
-func (p *jsonParser) end(func(Record)) error { return nil }
 
 // maxEntry bounds an entry of a document in bytes. Those of HAR hold the content of the answer.
 const maxEntry = 64 << 20

@@ -128,6 +128,8 @@ func (s *sink) plain(f *File, how *reading) error {
 
 // listParser reads lists whose lines have something around the URL, or no scheme.
 type listParser struct {
+	atOnce
+
 	scheme string
 	cut    func(what string) // counts what was cut
 	titled bool              // there is a header to come, and what is before it is a title
@@ -181,8 +183,6 @@ func (p *listParser) line(text string, emit func(Record)) error {
 	emit(r)
 	return nil
 }
-
-func (*listParser) end(func(Record)) error { return nil }
 
 // statusPlace says whether all lines begin with a status, 1, or end with one, -1, as curl prints them; 0 for neither.
 func statusPlace(lines []string) int {

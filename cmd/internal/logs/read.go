@@ -493,6 +493,11 @@ type parser interface {
 	end(emit func(Record)) error
 }
 
+// atOnce is a parser that holds no lines back.
+type atOnce struct{}
+
+func (atOnce) end(func(Record)) error { return nil }
+
 // stateless is a parser of lines that are a record each.
 type stateless func(text string, emit func(Record)) error
 

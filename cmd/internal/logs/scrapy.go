@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"strings"
 	"time"
 )
@@ -15,6 +16,8 @@ import (
 //
 // scrapy-splash and others write " via url" behind the URL of the page.
 type scrapyParser struct {
+	atOnce
+
 	begun bool
 }
 
@@ -45,7 +48,7 @@ func (p *scrapyParser) line(text string, emit func(Record)) error {
 		return bad("got no request in %q", message)
 	}
 	if r.Kind == Fetch {
-		r.answered(first(strings.TrimPrefix(status, "meta refresh"), "200"))
+		r.answered(cmp.Or(strings.TrimPrefix(status, "meta refresh"), "200"))
 	}
 	if via := between(message, "(referer: ", ")"); via != "None" {
 		r.Via = via
@@ -65,8 +68,6 @@ func scrapyMessage(text string) (time.Time, string, bool) {
 	_, message, ok2 := strings.Cut(level, ": ")
 	return at, message, ok && ok2 && !at.IsZero()
 }
-
-func (*scrapyParser) end(func(Record)) error { return nil }
 
 // scrapyURL is the URL of the first "<METHOD url>". A URL may hold ">".
 func scrapyURL(s string) string {

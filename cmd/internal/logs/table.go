@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -617,7 +618,7 @@ func (t *tableParser) record(cells []string) (Record, error) {
 		return r, errTacked
 	case isURL(strings.ReplaceAll(r.URL, " ", "+")):
 	case strings.HasPrefix(target, "/") && host != "":
-		r.URL = site(first(get(aScheme), schemeOf(t.opt.Base)), host, get(aPort)) + target
+		r.URL = site(cmp.Or(get(aScheme), schemeOf(t.opt.Base)), host, get(aPort)) + target
 	case strings.HasPrefix(target, "/") && t.opt.Base != DefaultBase:
 		r.URL = t.opt.Base + target
 	case strings.HasPrefix(target, "/"):

@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -11,6 +12,8 @@ import (
 // as IIS and CloudFront write them. A line "#Fields:" names the columns, and may come again
 // with others. Where no column names the host, base is put before the paths.
 type w3cParser struct {
+	atOnce
+
 	base, scheme string
 	names        []string // as plainName writes them
 	cells        []string // of the line that is read
@@ -49,8 +52,6 @@ func (p *w3cParser) line(text string, emit func(Record)) error {
 	return nil
 }
 
-func (p *w3cParser) end(func(Record)) error { return nil }
-
 // plainNames writes the names of columns as plainName does, and leaves the blanks between them.
 func plainNames(s string) string { return strings.ReplaceAll(strings.ToLower(s), "-", "_") }
 
@@ -80,15 +81,15 @@ func (p *w3cParser) url() (string, Kind) {
 	case isURL(strings.ReplaceAll(target, " ", "+")):
 		return target, Fetch
 	case isHost(target):
-		if scheme = first(scheme, p.scheme); scheme == "" && p.get("s_port") == "443" {
+		if scheme = cmp.Or(scheme, p.scheme); scheme == "" && p.get("s_port") == "443" {
 			scheme = "https"
 		}
-		return first(scheme, "http") + "://" + target, Fetch
+		return cmp.Or(scheme, "http") + "://" + target, Fetch
 	case !strings.HasPrefix(target, "/"):
 		return target, Other
 	}
 	if host := p.get(vocabulary[aHost]...); host != "" {
-		return site(first(scheme, schemeOf(p.base)), host, p.get(vocabulary[aPort]...)) + target, Fetch
+		return site(cmp.Or(scheme, schemeOf(p.base)), host, p.get(vocabulary[aPort]...)) + target, Fetch
 	}
 	return p.base + target, Fetch
 }

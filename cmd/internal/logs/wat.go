@@ -4,9 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net/url"
 	"strings"
 	"time"
+
+	"github.com/firstseen/firstseen/canon"
 )
 
 // maxWAT is how many bytes of a record of a WAT file are read. The links of the largest pages of
@@ -113,41 +114,28 @@ func headerOf(headers map[string]json.RawMessage, name string) string {
 	return ""
 }
 
-// watBase returns the base URL of the links of a page, or nil if it is not known.
-func watBase(page, base string) *url.URL {
-	u, err := url.Parse(page)
+// watBase returns what the links of a page are relative to, or nil if it is not known.
+func watBase(page, base string) *canon.Base {
+	b, err := canon.ParseBase(page)
 	if err != nil {
 		return nil
 	}
-	if b, err := u.Parse(strings.TrimSpace(base)); err == nil && base != "" {
-		return b
+	if inner, err := canon.ParseBase(b.Resolve(base)); err == nil && base != "" {
+		return inner
 	}
-	return u
+	return b
 }
 
-// resolve makes a link absolute. What package url can't read is put behind the part of the
-// page's URL that it is relative to. Fragments of the page itself, and schemes other than
-// those of the web, are no links.
-func resolve(base *url.URL, link string) string {
+// resolve makes a link absolute. Fragments of the page itself, and schemes other than those of the web, are no links.
+func resolve(base *canon.Base, link string) string {
 	link = strings.TrimSpace(link)
-	if link == "" || link[0] == '#' || kindOf(link, Link) == Other {
+	switch {
+	case link == "" || link[0] == '#' || kindOf(link, Link) == Other:
 		return ""
-	}
-	if isURL(strings.ReplaceAll(link, " ", "+")) {
+	case base != nil:
+		return base.Resolve(link)
+	case isURL(strings.ReplaceAll(link, " ", "+")):
 		return link
 	}
-	if base == nil {
-		return ""
-	}
-	if u, err := base.Parse(strings.ReplaceAll(link, " ", "%20")); err == nil {
-		return u.String()
-	}
-	front := url.URL{Scheme: base.Scheme, Host: base.Host}
-	switch {
-	case strings.HasPrefix(link, "//"):
-		return base.Scheme + ":" + link
-	case !strings.HasPrefix(link, "/"):
-		front.Path = base.Path[:strings.LastIndexByte(base.Path, '/')+1]
-	}
-	return front.String() + link
+	return ""
 }

@@ -2,7 +2,6 @@ package replay
 
 import (
 	"bytes"
-	"net/url"
 
 	"github.com/firstseen/firstseen/canon"
 )
@@ -40,15 +39,11 @@ type Redirect struct {
 
 // classify returns the kind of a redirect from a URL, whose canonical form is given.
 func classify(p *canon.Profile, raw, form, target []byte) (redirect, []byte) {
-	base, err := url.Parse(string(raw))
+	base, err := canon.ParseBase(string(raw))
 	if err != nil {
 		return noRedirect, nil
 	}
-	ref, err := url.Parse(string(target))
-	if err != nil {
-		return noRedirect, nil
-	}
-	to, err := p.AppendCanonical(nil, []byte(base.ResolveReference(ref).String()))
+	to, err := p.AppendCanonical(nil, []byte(base.Resolve(string(target))))
 	if err != nil {
 		return noRedirect, nil
 	}

@@ -63,7 +63,7 @@ func (e InputError) Unwrap() error { return e.err }
 func (t *tally) result(e *engine) (*Result, error) {
 	r := &Result{
 		Lines: t.lines.lines, Blank: t.lines.blank, Skipped: t.lines.skipped, Bad: t.lines.bad,
-		New: t.isNew, Unique: t.isNew, RefusedBy: t.refused, Errors: t.files.list, Spilled: t.spill.n,
+		New: t.isNew, Unique: t.unique, RefusedBy: t.refused, Errors: t.files.list, Spilled: t.spills,
 	}
 	r.Inputs, r.Kinds, r.Redirects = t.inputs, t.kinds, t.redirects.result()
 	for i := range r.Inputs {
@@ -72,13 +72,7 @@ func (t *tally) result(e *engine) (*Result, error) {
 	r.Traps, r.Patterns = t.patterns.result()
 	r.Repeats, r.OverTime, r.Stream = e.gaps.result(), merged(e.clock, t.clock), merged(e.series, t.series)
 	t.sumSpellings(e, r)
-	over, err := t.spill.distinct()
-	r.ExactUnique += over
-	if t.earlier != nil {
-		var keysErr error
-		r.Unique, keysErr = t.earlier.distinct()
-		err = errors.Join(err, keysErr)
-	}
+	r.ExactUnique += t.exact
 	r.Hosts = t.hosts.byDuplicates()
 	for _, h := range r.Hosts {
 		r.URLs += h.URLs
@@ -101,7 +95,7 @@ func (t *tally) result(e *engine) (*Result, error) {
 	if t.declared != nil {
 		r.Declared = t.declared.sum()
 	}
-	return r, errors.Join(t.failed, err, t.close())
+	return r, errors.Join(t.failed, t.close())
 }
 
 // sumSpellings adds up the repeats of each spelling, for the host it belongs to.

@@ -2,11 +2,13 @@ package replay
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"sync"
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/logs"
+	"github.com/firstseen/firstseen/cmd/internal/seen"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -22,15 +24,25 @@ type tally struct {
 	fresh   []bool
 	unicode bool
 
-	lines   lineCounts
-	held    lineCounts // of batches whose keys are pending
-	owner   column[uint32]
-	hosts   hosts
-	bad     []Refusal
-	spill   spill
-	codes   []string // refusal codes, by number
-	isNew   int64
-	earlier *keySet // the keys of this run, where the store had some before
+	lines  lineCounts
+	held   lineCounts // of batches whose keys are pending
+	owner  column[uint32]
+	hosts  hosts
+	bad    []Refusal
+	codes  []string // refusal codes, by number
+	isNew  int64
+	unique int64 // keys of this run that it had not before
+
+	earlier *seen.Set  // the keys of this run, where the store had some before
+	space   seen.Space // of earlier
+	// Spellings that the exact table has no room for. It has their memory, so they go to a store.
+	beyond      *seen.Set
+	beyondSpace seen.Space
+	spilled     []seen.Sum // of the pending ones
+	spills      int64
+	exact       int64      // different ones
+	sums        []seen.Sum // of the pending keys
+
 	refused map[string]int64
 	files   fileErrors
 
@@ -81,7 +93,9 @@ type fileErrors struct {
 
 func newTally(ctx context.Context, opt Options, stop context.CancelCauseFunc) (*tally, error) {
 	t := &tally{opt: opt, ctx: context.WithoutCancel(ctx), stop: stop, hosts: newHosts(), refused: map[string]int64{}}
-	t.spill.dir, t.spill.name = opt.TempDir, "exact"
+	t.space = seen.Space{Dir: opt.TempDir, Budget: opt.ExactBudget}
+	t.beyondSpace = seen.Space{Dir: opt.TempDir, Budget: 1}
+	t.beyond = t.beyondSpace.New("spellings")
 	t.series, t.clock = newSeries(eventStretch), newSeries(timeStretch)
 	if opt.ByRule {
 		t.sample = newSample()
@@ -94,7 +108,7 @@ func newTally(ctx context.Context, opt Options, stop context.CancelCauseFunc) (*
 		return nil, err
 	}
 	if stats.Seen > 0 {
-		t.earlier = newKeySet(opt)
+		t.earlier = t.space.New("keys")
 	}
 	return t, nil
 }
@@ -208,11 +222,24 @@ func (t *tally) flush() error {
 			return err
 		}
 	}
+	firsts, err := t.firstOfRun()
+	if err != nil {
+		return err
+	}
+	t.spilled = t.spilled[:0]
 	for i, p := range t.pending {
-		if err := t.answered(p, t.keys[i], t.fresh[i]); err != nil {
-			return err
+		t.answered(p, t.fresh[i], firsts[i])
+	}
+	fresh := make([]bool, len(t.spilled))
+	if err := t.beyond.Add(t.ctx, t.spilled, fresh); err != nil {
+		return err
+	}
+	for _, isFirst := range fresh {
+		if isFirst {
+			t.exact++
 		}
 	}
+	t.spills += int64(len(t.spilled))
 	t.lines.add(t.held)
 	t.kinds.add(t.heldKinds)
 	t.held, t.heldKinds = lineCounts{}, Kinds{}
@@ -220,21 +247,28 @@ func (t *tally) flush() error {
 	return nil
 }
 
-func (t *tally) answered(p pending, key store.Key, fresh bool) error {
+// firstOfRun returns which of the keys this run has not had before.
+func (t *tally) firstOfRun() ([]bool, error) {
+	if t.earlier == nil { // the store had none, so they are those that are new to it
+		return t.fresh, nil
+	}
+	t.sums = t.sums[:0]
+	for _, key := range t.keys {
+		t.sums = append(t.sums, seen.Sum{Hi: binary.BigEndian.Uint64(key[:]), Lo: binary.BigEndian.Uint64(key[8:])})
+	}
+	firsts := make([]bool, len(t.sums))
+	return firsts, t.earlier.Add(t.ctx, t.sums, firsts)
+}
+
+func (t *tally) answered(p pending, fresh, unique bool) {
 	if fresh {
 		t.isNew++
 		t.opt.Counters.Unique.Add(1)
 	}
-	unique := fresh
-	if t.earlier != nil {
-		var err error
-		if unique, err = t.earlier.add(key); err != nil {
-			return err
-		}
-	}
 	h := t.hosts.at(p.host)
 	h.Bytes += p.size
 	if unique {
+		t.unique++
 		h.Unique++
 		t.patterns.add(p.patterns)
 		t.inputs[p.input].Unique++
@@ -247,10 +281,10 @@ func (t *tally) answered(p pending, key store.Key, fresh bool) error {
 	}
 	if p.ordinal != noOrdinal {
 		*t.owner.at(p.ordinal) = p.host + firstHost
-		return nil
+		return
 	}
 	h.URLs++
-	return t.spill.add(p.sum)
+	t.spilled = append(t.spilled, seen.Sum{Hi: p.sum.hi, Lo: uint64(p.sum.lo) << 32})
 }
 
 // Values of owner: whose a spelling is. Zero means that the store hasn't answered.
@@ -270,9 +304,5 @@ func (t *tally) refusedOwner(code string) uint32 {
 }
 
 func (t *tally) close() error {
-	err := t.spill.close()
-	if t.earlier != nil {
-		err = errors.Join(err, t.earlier.over.close())
-	}
-	return err
+	return errors.Join(t.space.Close(), t.beyondSpace.Close())
 }

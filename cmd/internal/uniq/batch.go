@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/firstseen/firstseen/cmd/internal/logs"
+	"github.com/firstseen/firstseen/cmd/internal/seen"
 	"github.com/firstseen/firstseen/hashkey"
 	"github.com/firstseen/firstseen/store"
 )
@@ -42,8 +43,8 @@ type line struct {
 	refused    bool      // passed through as it is
 	unicode    bool      // an internationalised host, where Options.Memory asks for it
 	passes     bool      // set by the last stage
-	sum        sum       // of what makes it a duplicate
-	group      sum       // of what Options.Group makes of it
+	sum        seen.Sum  // of what makes it a duplicate
+	group      seen.Sum  // of what Options.Group makes of it
 	key        store.Key // where Options.keyed asks for it
 	shown      string    // the group itself, where Options.ShowGroup asks for it
 }
@@ -58,7 +59,7 @@ type counts struct {
 // A worker canonicalizes and hashes batches.
 type worker struct {
 	opt    *Options
-	hash   hasher // of what lines are compared by
+	hash   seen.Hasher // of what lines are compared by
 	recent *recent
 	texts  [ahead]text
 	form   []byte
@@ -173,19 +174,19 @@ func (w *worker) sums(l *line) {
 	switch {
 	case w.opt.Group != nil:
 		w.group = w.opt.Group(w.group[:0], w.form)
-		l.group = w.hash.sum(w.group)
+		l.group = w.hash.Sum(w.group)
 		if l.sum = l.group; w.opt.Keep > 1 {
-			l.sum = w.hash.sum(w.form)
+			l.sum = w.hash.Sum(w.form)
 		}
 		if w.opt.ShowGroup {
 			l.shown = string(w.group)
 		}
 	case w.opt.keyed():
 		l.key = hashkey.SumShort(w.form)
-		l.sum = w.hash.sum(l.key[:])
+		l.sum = w.hash.Sum(l.key[:])
 		l.group = l.sum
 	default:
-		l.sum = w.hash.sum(w.form)
+		l.sum = w.hash.Sum(w.form)
 		l.group = l.sum
 	}
 }

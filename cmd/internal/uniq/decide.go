@@ -3,6 +3,8 @@ package uniq
 import (
 	"context"
 	"errors"
+
+	"github.com/firstseen/firstseen/cmd/internal/seen"
 )
 
 // take decides about the lines of a batch and prints them, in order. The sets are asked about
@@ -88,7 +90,7 @@ func (r *runner) dropSeen(ctx context.Context) error {
 		r.sums[i] = l.sum
 	}
 	yes := r.answers()
-	if err := r.seen.add(ctx, r.sums, yes); err != nil {
+	if err := r.seen.Add(ctx, r.sums, yes); err != nil {
 		return err
 	}
 	for i, l := range r.lines {
@@ -104,7 +106,7 @@ func (r *runner) dropCompared(ctx context.Context) error {
 		return nil
 	}
 	yes := r.answers()
-	if err := r.against.has(ctx, r.sums, yes); err != nil {
+	if err := r.against.Has(ctx, r.sums, yes); err != nil {
 		return err
 	}
 	r.result.Known += r.keep(yes, r.opt.Common)
@@ -153,7 +155,7 @@ func (r *runner) pass(b *batch, l *line) error {
 }
 
 // room reports whether another line of a group may be printed, and counts it.
-func (r *runner) room(group sum) bool {
+func (r *runner) room(group seen.Sum) bool {
 	n := r.groups[group]
 	if n >= r.opt.Keep {
 		return false
@@ -184,7 +186,7 @@ func (r *runner) enter(text []byte, l *line) error {
 
 // settle prints what the ledger can say when the input has ended.
 func (r *runner) settle(ctx context.Context) error {
-	r.against = keys{} // its memory is for the ledger
+	r.against = nil // its memory is for the ledger
 	if r.opt.Duplicates {
 		return r.ledger.duplicates(func(c *counted) error {
 			r.result.Printed++

@@ -1,13 +1,17 @@
 package uniq
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/firstseen/firstseen/cmd/internal/seen"
+)
 
 // A ledger knows the first URL of each sum, and how many came. It keeps a sum in about 64
 // bytes of memory, and the text in a temporary file. Lines whose first URL has no room go to
 // the rest.
 type ledger struct {
-	space   *space
-	entries map[sum]entry
+	space   *seen.Space
+	entries map[seen.Sum]entry
 	firsts  *spool
 	rest    rest
 	buf     []byte
@@ -21,24 +25,23 @@ type entry struct {
 // ledgerEntry is how many bytes of memory an entry takes, about.
 const ledgerEntry = 64
 
-func newLedger(s *space) *ledger {
-	return &ledger{space: s, entries: map[sum]entry{}, rest: rest{dir: s.dir}}
+func newLedger(s *seen.Space) *ledger {
+	return &ledger{space: s, entries: map[seen.Sum]entry{}, rest: rest{dir: s.Dir}}
 }
 
 // add counts a URL, and returns its entry and whether the memory had it before. If the memory
 // has no room for it, it goes to the rest with its group.
-func (l *ledger) add(s sum, text []byte, group string) (e entry, repeated bool, err error) {
+func (l *ledger) add(s seen.Sum, text []byte, group string) (e entry, repeated bool, err error) {
 	if e, repeated = l.entries[s]; repeated {
 		e.n++
 		l.entries[s] = e
 		return e, true, nil
 	}
-	if l.space.budget > 0 && l.space.used+ledgerEntry > l.space.budget {
+	if !l.space.Take(ledgerEntry) {
 		return e, false, l.rest.add(s, text, group)
 	}
-	l.space.used += ledgerEntry
 	if l.firsts == nil {
-		if l.firsts, err = newSpool(l.space.dir); err != nil {
+		if l.firsts, err = newSpool(l.space.Dir); err != nil {
 			return e, false, err
 		}
 	}
@@ -68,13 +71,13 @@ func (l *ledger) counts(f func(*counted) error) error {
 		}
 	}
 	l.entries = nil // their memory is for the rest
-	return l.rest.all(false, l.space.budget, f)
+	return l.rest.all(false, l.space.Budget, f)
 }
 
 // duplicates calls f with each duplicate of the rest, in order.
 func (l *ledger) duplicates(f func(*counted) error) error {
 	l.entries = nil
-	return l.rest.all(true, l.space.budget, f)
+	return l.rest.all(true, l.space.Budget, f)
 }
 
 // close removes the files.

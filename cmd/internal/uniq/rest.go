@@ -4,6 +4,8 @@ import (
 	"container/heap"
 	"errors"
 	"fmt"
+
+	"github.com/firstseen/firstseen/cmd/internal/seen"
 )
 
 // restParts is how many files the lines beyond the memory go to, chosen by their sums. Each is
@@ -27,8 +29,8 @@ type counted struct {
 }
 
 // add keeps a line; group is printed with it if it is a duplicate.
-func (r *rest) add(s sum, text []byte, group string) (err error) {
-	i := s.hi >> 32 % restParts
+func (r *rest) add(s seen.Sum, text []byte, group string) (err error) {
+	i := s.Hi >> 32 % restParts
 	if r.parts[i] == nil {
 		if r.parts[i], err = newSpool(r.dir); err != nil {
 			return err
@@ -89,8 +91,8 @@ func (r *rest) close() (err error) {
 }
 
 // count returns where the first line of each sum is, and how many there are.
-func (s *spool) count(budget int64, repeated func(first int64) error) (map[sum]entry, error) {
-	entries := map[sum]entry{}
+func (s *spool) count(budget int64, repeated func(first int64) error) (map[seen.Sum]entry, error) {
+	entries := map[seen.Sum]entry{}
 	err := s.lines(func(at int64) error {
 		e, ok := entries[s.sum]
 		if !ok {

@@ -9,6 +9,7 @@ import (
 	"runtime"
 
 	"github.com/firstseen/firstseen/cmd/internal/logs"
+	"github.com/firstseen/firstseen/cmd/internal/seen"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -93,37 +94,37 @@ func Run(ctx context.Context, inputs []logs.Input, w io.Writer, opt Options) (Re
 	if err != nil {
 		stop(errStop)
 	}
-	r.result.Spilled = r.space.store != nil || r.ledger != nil && r.ledger.rest.lines > 0
-	return r.result, errors.Join(err, r.ledger.close(), r.space.close())
+	r.result.Spilled = r.space.Spilled() || r.ledger != nil && r.ledger.rest.lines > 0
+	return r.result, errors.Join(err, r.ledger.close(), r.space.Close())
 }
 
 type runner struct {
 	opt   *Options
-	hash  hasher
+	hash  seen.Hasher
 	texts maphash.Seed // of recent texts
 	printer
-	space   space
-	seen    keys
-	against keys
-	groups  map[sum]int // printed, where more than one is
-	ledger  *ledger     // where first URLs are asked for
-	pending []printed   // what Memory doesn't have yet
+	space   seen.Space
+	seen    *seen.Set
+	against *seen.Set
+	groups  map[seen.Sum]int // printed, where more than one is
+	ledger  *ledger          // where first URLs are asked for
+	pending []printed        // what Memory doesn't have yet
 	result  Result
 
 	// Of one batch: its lines, and their sums, keys and answers.
 	lines []*line
-	sums  []sum
+	sums  []seen.Sum
 	keys  []store.Key
 	yes   []bool
 }
 
 func newRunner(opt *Options, w io.Writer) *runner {
-	r := &runner{opt: opt, hash: newHasher(), texts: maphash.MakeSeed(), printer: newPrinter(&opt.Output, w)}
-	r.space = space{dir: opt.TempDir, budget: opt.MemoryBytes}
-	r.seen = keys{space: &r.space, crawl: "seen"}
-	r.against = keys{space: &r.space, crawl: "against"}
+	r := &runner{opt: opt, hash: seen.NewHasher(), texts: maphash.MakeSeed(), printer: newPrinter(&opt.Output, w)}
+	r.space = seen.Space{Dir: opt.TempDir, Budget: opt.MemoryBytes}
+	r.seen = r.space.New("seen")
+	r.against = r.space.New("against")
 	if opt.Keep > 1 {
-		r.groups = map[sum]int{}
+		r.groups = map[seen.Sum]int{}
 	}
 	if opt.Count || opt.Duplicates {
 		r.ledger = newLedger(&r.space)
@@ -214,7 +215,7 @@ func (r *runner) readAgainst(ctx context.Context) error {
 	for b := range queue {
 		<-b.ready
 		r.collect(b)
-		err := r.against.add(ctx, r.sums, r.answers())
+		err := r.against.Add(ctx, r.sums, r.answers())
 		b.release()
 		if err != nil {
 			return err
@@ -231,13 +232,13 @@ func (r *runner) readKeys(ctx context.Context, list iter.Seq2[store.Key, error])
 			err = ctx.Err()
 		}
 		if err == nil && len(r.sums) == 1<<14 {
-			err = r.against.add(ctx, r.sums, r.answers())
+			err = r.against.Add(ctx, r.sums, r.answers())
 			r.sums = r.sums[:0]
 		}
 		if err != nil {
 			return err
 		}
-		r.sums = append(r.sums, r.hash.sum(key[:]))
+		r.sums = append(r.sums, r.hash.Sum(key[:]))
 	}
-	return r.against.add(ctx, r.sums, r.answers())
+	return r.against.Add(ctx, r.sums, r.answers())
 }

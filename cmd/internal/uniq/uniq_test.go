@@ -3,7 +3,6 @@ package uniq
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -105,46 +104,5 @@ func TestRunEndsWithItsOutput(t *testing.T) {
 	list := strings.Repeat("http://a.example/"+strings.Repeat("x", 1000)+"\n", 50_000)
 	if _, err := Run(t.Context(), []logs.Input{source(t.Context(), strings.NewReader(list))}, printed, options(2)); !errors.Is(err, gone) {
 		t.Errorf("got %v; want %v", err, gone)
-	}
-}
-
-func TestSetIsWhatAMapWouldBe(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 4))
-	var s set
-	known := map[sum]bool{}
-	for range 300_000 {
-		// Few values of hi, so that many homes are taken and the last slots wrap around.
-		x := sum{rng.Uint64N(1 << 10), rng.Uint64()}
-		if rng.IntN(2) == 0 {
-			x.hi = ^x.hi
-		}
-		x.lo = x.lo >> 57 << 57 // 128 shards
-		if x.hi == 0 {
-			continue // stands for 1, see find
-		}
-		if s.has(x) != known[x] || s.add(x) == known[x] {
-			t.Fatalf("%x: the set and the map differ", x)
-		}
-		known[x] = true
-	}
-	if s.n != int64(len(known)) {
-		t.Errorf("got %d sums; want %d", s.n, len(known))
-	}
-}
-
-// TestSetIsCompact: memory follows the number of URLs, without a jump.
-func TestSetIsCompact(t *testing.T) {
-	var s set
-	h := newHasher()
-	var p [8]byte
-	for i := range uint64(2_000_000) {
-		binary.LittleEndian.PutUint64(p[:], i)
-		s.add(h.sum(p[:]))
-		if s.n > 500_000 && s.n%100_000 == 0 && s.bytes() > 12*s.n {
-			t.Fatalf("%d sums take %d bytes; want at most 12 each", s.n, s.bytes())
-		}
-	}
-	if s.n != 2_000_000 {
-		t.Errorf("got %d sums; want all", s.n)
 	}
 }

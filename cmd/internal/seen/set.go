@@ -1,29 +1,31 @@
-package uniq
+package seen
 
 import (
 	"hash/maphash"
 	"math/bits"
 )
 
-// sum is a hash of what lines are compared by: 128 bits.
-type sum struct{ hi, lo uint64 }
+// A Sum is a hash of what is compared: 128 bits, of which a set in memory keeps 76.
+type Sum struct{ Hi, Lo uint64 }
 
-// hasher makes sums. Its seeds belong to this process, so collisions can't be prepared.
-type hasher struct{ hi, lo maphash.Seed }
+// A Hasher makes sums. Its seeds belong to this process, so collisions can't be prepared.
+type Hasher struct{ hi, lo maphash.Seed }
 
-func newHasher() hasher { return hasher{maphash.MakeSeed(), maphash.MakeSeed()} }
+// NewHasher returns a hasher with seeds of its own.
+func NewHasher() Hasher { return Hasher{maphash.MakeSeed(), maphash.MakeSeed()} }
 
-func (h hasher) sum(p []byte) sum { return sum{maphash.Bytes(h.hi, p), maphash.Bytes(h.lo, p)} }
+// Sum returns the sum of a text.
+func (h Hasher) Sum(p []byte) Sum { return Sum{maphash.Bytes(h.hi, p), maphash.Bytes(h.lo, p)} }
 
 const (
 	shardBits  = 12
 	firstSlots = 8
 )
 
-// A set holds sums: the shard is chosen by 12 bits of lo, and hi is kept. Shards grow by a
+// A table holds sums: the shard is chosen by 12 bits of lo, and hi is kept. Shards grow by a
 // quarter when they are 7/8 full, so growing is short and leaves little room unused.
 // One goroutine uses it.
-type set struct {
+type table struct {
 	shards [1 << shardBits]shard
 	n      int64
 	slots  int64
@@ -36,7 +38,7 @@ type shard struct {
 }
 
 // add records a sum and reports whether it was new.
-func (t *set) add(s sum) bool {
+func (t *table) add(s Sum) bool {
 	sh, hi := t.find(s)
 	if len(sh.slots) == 0 {
 		t.grow(sh)
@@ -55,17 +57,17 @@ func (t *set) add(s sum) bool {
 }
 
 // has reports whether a sum was recorded.
-func (t *set) has(s sum) bool {
+func (t *table) has(s Sum) bool {
 	sh, hi := t.find(s)
 	return len(sh.slots) > 0 && sh.slots[sh.place(hi)] != 0
 }
 
-func (t *set) find(s sum) (*shard, uint64) {
-	return &t.shards[s.lo>>(64-shardBits)], max(s.hi, 1)
+func (t *table) find(s Sum) (*shard, uint64) {
+	return &t.shards[s.Lo>>(64-shardBits)], max(s.Hi, 1)
 }
 
 // bytes returns the memory of the slots.
-func (t *set) bytes() int64 { return 8 * t.slots }
+func (t *table) bytes() int64 { return 8 * t.slots }
 
 // place returns the slot of hi, or the free one where it belongs.
 func (sh *shard) place(hi uint64) int {
@@ -79,7 +81,7 @@ func (sh *shard) place(hi uint64) int {
 	return i
 }
 
-func (t *set) grow(sh *shard) {
+func (t *table) grow(sh *shard) {
 	old := sh.slots
 	sh.slots = make([]uint64, max(firstSlots, len(old)+len(old)/4))
 	t.slots += int64(len(sh.slots) - len(old))
