@@ -10,7 +10,7 @@ export CGO_ENABLED ?= 1
 endif
 
 .PHONY: all build generate check test deps vet suite fuzz-smoke test-examples lint clean \
-        test-interop bench-serve bench-hostile bench-canon bench-hashkey bench-store bench-frontier bench-replay bench-uniq bench-redis bench torture soak release dist test-packages
+        test-interop bench-serve bench-hostile bench-canon bench-hashkey bench-store bench-frontier bench-replay bench-uniq bench-redis bench torture mutants soak release dist test-packages
 
 # The tests link what a release links, Pebble without the C library of zstd, which takes a minute of processor time to compile.
 export GOFLAGS := $(shell $(GO) env GOFLAGS) -tags=pebblegozstd
@@ -126,7 +126,12 @@ bench-uniq:
 torture:
 	FIRSTSEEN_TORTURE=1 $(GO) test -count=1 -v -timeout 12h ./store/... ./frontier ./canon ./cmd/...
 	$(GO) test -race -count=1 -timeout 2h ./store/redisstore ./store/pebblestore
+	$(GO) run ./cmd/internal/tools/mutants
 	@sh cmd/internal/tools/scripts/fuzz.sh 30m
+
+# mutants: known faults are put into the code, one after the other; a test must find each.
+mutants:
+	$(GO) run ./cmd/internal/tools/mutants
 
 # soak: the daemon for a long time under kills, full disks, clock steps and reloads; an
 # hour with SOAK="-length 60m". Prints a report.

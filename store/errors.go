@@ -31,8 +31,8 @@ var (
 	ErrFormat = errors.New("the store has another format")
 	// ErrLocked is returned by an open while another process has the store.
 	ErrLocked = errors.New("another process has the store open")
-	// ErrFailed is returned by writes after the disk failed: acknowledged steps are safe, and
-	// the store must be opened again.
+	// ErrFailed is returned by every call after the disk failed. Acknowledged steps are safe. A write that got it
+	// may have been carried out: repeat it once the store was closed and opened again, and the answer may be "duplicate".
 	ErrFailed = errors.New("the store failed earlier: close it, and open it again")
 	// ErrCorrupt is returned where stored bytes don't match their checksum or
 	// format.

@@ -34,7 +34,7 @@
 // # Failure
 //
 // If a step returns an error other than the documented ones, acknowledged steps stay, and
-// this step is stored completely or not at all. If the disk fails, every later write returns
+// this step is stored completely or not at all. If the disk fails, every later call, reads too, returns
 // [ErrFailed] until the store is opened again.
 package store
 

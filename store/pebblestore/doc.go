@@ -13,7 +13,8 @@
 // steps of other callers come between them (commit.go). Each part is whole: a crash keeps the first of them, and each URL is
 // added or settled, or not. While the disk syncs a group, the next groups are written, and then synced together.
 //
-// The state in memory is ahead of the disk while groups are written. If a write fails, the store has
+// The state in memory is ahead of the disk while groups are written. If a write to the log, the manifest or the note fails, or
+// writing tables 20 times in a row (files of runs are tried again), the store has
 // failed: every call returns [store.ErrFailed], one that waits for a sync when that ends. After Close the store
 // can be opened again. If Pebble cannot write its log or manifest, it would end the process. So the file system
 // that Pebble uses here reports no such error to Pebble, and drops all that it writes from then on

@@ -213,7 +213,7 @@ const aheadMost = 64
 // aheadBytes is what a row may take, on average.
 const aheadBytes = 192
 
-// rowBytes is what a row takes.
+// rowBytes is about what a record takes in memory: 96 is the size of a sched.Record.
 func rowBytes(r *sched.Record) int { return 96 + len(r.URL) + len(r.Meta) }
 
 // ahead are the first URLs of one priority of a queue, read before they are

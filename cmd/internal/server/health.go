@@ -35,7 +35,7 @@ func (s *httpAPI) getHealth(w http.ResponseWriter, _ *http.Request) {
 }
 
 // getReady answers whether the server takes work: not while it drains, nor while the store fails.
-// On a full disk it stays ready, since reads work.
+// Below --min-free it stays ready, since reads work; a disk that is full ends the process.
 func (s *httpAPI) getReady(w http.ResponseWriter, _ *http.Request) {
 	if s.store.failure() != nil {
 		writeText(w, http.StatusServiceUnavailable, "store failed")
