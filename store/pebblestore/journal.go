@@ -268,9 +268,17 @@ func (tx *txn) setPlace(c *crawl, k *store.Key, p *pointer) {
 	j.buf = appendPointer(append(j.buf, k[:]...), *p)
 }
 
-// deletePlace deletes the place of a key that is forgotten.
+// deletePlace deletes the place of a key that is forgotten. If the key may also be among the URLs of a queue that is being
+// forgotten, since it was queued elsewhere after that began, it may be recorded again now without a place: then the journal does not
+// say any more whose it is (ownedBy).
 func (tx *txn) deletePlace(c *crawl, k *store.Key) {
-	tx.s.sched.places.remove(&placeKey{c.num, *k})
+	at := placeKey{c.num, *k}
+	for _, r := range tx.s.sched.retired {
+		if r.q.c == c && tx.s.sched.places.row(&at) >= r.since {
+			r.since = 0
+		}
+	}
+	tx.s.sched.places.remove(&at)
 	tx.key = appendKeyRow(tx.key[:0], tablePlace, c.num, k)
 	tx.delete(tx.key)
 }
