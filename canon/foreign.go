@@ -38,6 +38,9 @@ func whatwgForm(raw string) (string, error) {
 	if len(raw) > DefaultMaxLength {
 		return "", fault.As(ErrTooLong, "cannot canonicalize; got a URL of %d bytes; want at most %d", len(raw), DefaultMaxLength)
 	}
+	if _, ok := whatwg.ParsePlain(raw); ok {
+		return raw, nil
+	}
 	parts, err := whatwg.Parse(raw)
 	if err != nil {
 		return "", err

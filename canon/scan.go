@@ -10,7 +10,7 @@ import (
 // The fast path. About nine in ten real URLs are canonical already, so the first thing
 // done is a check: one pass over the bytes that finds the parts and reports which of them
 // have to be rewritten. Nothing is copied before that is known. Whatever is unusual
-// before the path (userinfo, upper case, addresses, other schemes), and
+// before the path (userinfo, upper case, other addresses than canonical IPv4, other schemes), and
 // newlines and backslashes, are left to the slow path, which is complete.
 
 // layout is where the parts of a URL are, by offset. The authority is canonical.

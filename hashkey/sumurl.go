@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/hashkey/internal/plain"
 	"github.com/firstseen/firstseen/internal/zerocopy"
 )
 
@@ -17,29 +16,18 @@ var whatwg = canon.WHATWG()
 // For the seen-set of a crawler use canon.Qiita and [SumShort] instead: they recognize more
 // variants of a URL as the same page.
 func SumURL(url string) (UrlHash, error) {
-	canonical, err := parseURL(url)
+	canonical, err := whatwg.Canonicalize(url)
 	if err != nil {
-		return UrlHash{}, err
+		return UrlHash{}, fmt.Errorf("cannot hash URL: %w", err)
 	}
 	return SumString(canonical), nil
 }
 
 // SumURLCrate is [SumURL] with [UrlHashCrate]: what release 0.1.0 of the crate returns.
 func SumURLCrate(url string) (UrlHash, error) {
-	canonical, err := parseURL(url)
-	if err != nil {
-		return UrlHash{}, err
-	}
-	return UrlHashCrate(zerocopy.Bytes(canonical)), nil
-}
-
-func parseURL(url string) (string, error) {
-	if _, ok := plain.Parse(url); ok {
-		return url, nil
-	}
 	canonical, err := whatwg.Canonicalize(url)
 	if err != nil {
-		return "", fmt.Errorf("cannot hash URL: %w", err)
+		return UrlHash{}, fmt.Errorf("cannot hash URL: %w", err)
 	}
-	return canonical, nil
+	return UrlHashCrate(zerocopy.Bytes(canonical)), nil
 }

@@ -3,7 +3,7 @@ package sxurl
 import (
 	"hash/maphash"
 
-	"github.com/firstseen/firstseen/hashkey/internal/plain"
+	"github.com/firstseen/firstseen/internal/whatwg"
 	"github.com/firstseen/firstseen/internal/zerocopy"
 )
 
@@ -35,7 +35,7 @@ func NewEncoder(c Codec) *Encoder {
 
 // Encode returns the key of a URL, as [Codec.Encode] does.
 func (e *Encoder) Encode(url string) (Key, error) {
-	u, ok := plain.Parse(url)
+	u, ok := whatwg.ParsePlain(url)
 	if !ok {
 		return e.codec.Encode(url)
 	}

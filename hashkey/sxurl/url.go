@@ -9,14 +9,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/hashkey/internal/plain"
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/internal/whatwg"
 )
 
 // parse parses a URL by the URL Standard. It fails with [ErrURL].
 func parse(url string) (p whatwg.Parts, err error) {
-	if u, ok := plain.Parse(url); ok {
+	if u, ok := whatwg.ParsePlain(url); ok {
 		return whatwg.Parts{Scheme: url[:u.SchemeLen], Slashes: "://", Host: url[u.SchemeLen+3 : u.HostEnd], Port: url[u.HostEnd:u.Path],
 			Path: url[u.Path:u.PathEnd], Query: url[u.PathEnd:u.QueryEnd], Fragment: url[u.QueryEnd:]}, nil
 	}
@@ -82,7 +81,7 @@ func ParseParts(url string) (p Parts, err error) {
 }
 
 // plainRest is all but the host.
-func plainRest(url string, u plain.URL) Parts {
+func plainRest(url string, u whatwg.Plain) Parts {
 	p := Parts{Scheme: url[:u.SchemeLen], Port: u.Port, Path: url[u.Path:u.PathEnd]}
 	if u.Port == 0 {
 		p.Port = defaultPort(p.Scheme)

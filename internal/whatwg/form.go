@@ -82,7 +82,7 @@ func (p *Parts) plainUserinfo() {
 	}
 }
 
-// otherForm is the serialization of a URL whose scheme is not one of those with a default
+// parseOther parses a URL whose scheme is not one of those with a default
 // port. rest is what follows the colon.
 func parseOther(scheme, rest string) (Parts, error) {
 	p := &Parts{Scheme: scheme, Slashes: ":"}

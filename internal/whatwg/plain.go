@@ -1,11 +1,10 @@
-// Package plain recognizes URLs that are already as the URL Standard writes them, in one
-// pass and without a copy. Nearly all URLs of the web are; the rest is for canon.WHATWG.
-package plain
+package whatwg
 
 import "strings"
 
-// URL is where the parts of a plain URL are in its text.
-type URL struct {
+// Plain is where the parts of a plain URL are in its text. Nearly all URLs of the web are already as the URL Standard
+// writes them, which one pass can see without a copy.
+type Plain struct {
 	SchemeLen int    // "https", without the colon; the host begins 3 bytes later
 	HostEnd   int    // end of the host, where a colon or the path begins
 	Port      uint16 // 0 if none is written
@@ -16,10 +15,10 @@ type URL struct {
 	Fragment  int    // start of the fragment after its "#"; 0 if there is none
 }
 
-// Parse reports whether s is certainly an http, https or ftp URL in the form the URL
+// ParsePlain reports whether s is certainly an http, https or ftp URL in the form the URL
 // Standard returns it, with a host name in ASCII and without user and password; if so,
-// also where its parts are. "No" means only that canon has to look.
-func Parse(s string) (u URL, ok bool) {
+// also where its parts are. "No" means only that Parse has to look.
+func ParsePlain(s string) (u Plain, ok bool) {
 	switch {
 	case strings.HasPrefix(s, "https://"):
 		u.SchemeLen = 5
@@ -36,13 +35,13 @@ func Parse(s string) (u URL, ok bool) {
 	return u, u.rest(s)
 }
 
-// host reads lower-case labels up to a colon or the path. It leaves to canon: empty
+// host reads lower-case labels up to a colon or the path. It leaves to Parse: empty
 // labels, "xn--", and a last label that begins with a digit, which can mean an IP address.
-func (u *URL) host(s string) bool {
+func (u *Plain) host(s string) bool {
 	label := u.SchemeLen + 3
 	for i := label; i < len(s); i++ {
 		c := s[i]
-		if class[c]&inLabel != 0 {
+		if plainClass[c]&inLabel != 0 {
 			continue
 		}
 		if i == label || strings.HasPrefix(s[label:i], "xn--") {
@@ -59,7 +58,7 @@ func (u *URL) host(s string) bool {
 }
 
 // port reads a port other than the scheme's, without zeros in front.
-func (u *URL) port(s string) bool {
+func (u *Plain) port(s string) bool {
 	if s[u.HostEnd] == '/' {
 		return true
 	}
@@ -76,9 +75,9 @@ func (u *URL) port(s string) bool {
 }
 
 // rest reads path, query and fragment.
-func (u *URL) rest(s string) bool {
+func (u *Plain) rest(s string) bool {
 	i := u.Path
-	for ; i < len(s) && class[s[i]]&inPath != 0; i++ {
+	for ; i < len(s) && plainClass[s[i]]&inPath != 0; i++ {
 		if s[i] == '/' && i+1 < len(s) && (s[i+1] == '.' || s[i+1] == '%') && dotSegment(s[i+1:]) {
 			return false
 		}
@@ -86,13 +85,13 @@ func (u *URL) rest(s string) bool {
 	u.PathEnd, u.QueryEnd = i, i
 	if i < len(s) && s[i] == '?' {
 		u.Query = i + 1
-		for i++; i < len(s) && class[s[i]]&inQuery != 0; i++ {
+		for i++; i < len(s) && plainClass[s[i]]&inQuery != 0; i++ {
 		}
 		u.QueryEnd = i
 	}
 	if i < len(s) && s[i] == '#' {
 		u.Fragment = i + 1
-		for i++; i < len(s) && class[s[i]]&inFragment != 0; i++ {
+		for i++; i < len(s) && plainClass[s[i]]&inFragment != 0; i++ {
 		}
 	}
 	return i == len(s)
@@ -121,9 +120,9 @@ const (
 	inFragment
 )
 
-var class = func() (t [256]uint8) {
+var plainClass = func() (t [256]uint8) {
 	for c := byte('!'); c <= '~'; c++ {
-		if !strings.ContainsRune("\"#<>?^`{}\\", rune(c)) { // whether "^" is escaped has changed; canon knows
+		if !strings.ContainsRune("\"#<>?^`{}\\", rune(c)) { // whether "^" is escaped has changed; Parse knows
 			t[c] |= inPath
 		}
 		if !strings.ContainsRune("\"#<>'", rune(c)) {
