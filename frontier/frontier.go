@@ -21,10 +21,10 @@ var ErrStale = errors.New("the lease is over")
 // Frontier is a durable queue of URLs that takes each URL once. See the
 // package comment. All methods are safe for concurrent use.
 //
-// A frontier keeps no state of URLs: that is the store's, and each call is one step of the store for each crawl
-// that it names. What the frontier has beside it can be lost: the comments say whose each field is. No
-// mutex of a part is held during a step of the store, nor while that of another part is taken, but for
-// rooms, which locks the lines of callers.
+// The state of URLs is the store's: each call is one step of the store for each crawl that it names. What
+// a frontier keeps in memory may be lost in a crash, and its fields say who owns them. No mutex of a field
+// is held during a step of the store, or while the mutex of another field is taken; rooms.mu alone is held
+// while the lines of waiting callers are locked.
 type Frontier struct {
 	// Set by New alone.
 	opt   Options

@@ -49,6 +49,20 @@ func TestNextIsWokenByAnAddAndDoesNotPoll(t *testing.T) {
 	})
 }
 
+func TestNextIsWokenByForce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, Options{Delay: -1})
+		addOne(t, f, Link{URL: "http://a.example/"})
+		must(t, f.Done(bg, leaseOne(t, f)))
+		time.AfterFunc(time.Hour, func() { addOne(t, f, Link{URL: "http://a.example/", Force: true}) })
+		ctx, cancel := context.WithTimeout(bg, 2*time.Hour)
+		defer cancel()
+		if _, err := f.Next(ctx); err != nil {
+			t.Errorf("got %v; want the URL when it was queued again", err)
+		}
+	})
+}
+
 func TestNextWaitsForWhatTimeBrings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newCountingStore()

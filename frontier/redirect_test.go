@@ -85,8 +85,8 @@ func TestRedirectChainsAreBounded(t *testing.T) {
 				t.Errorf("got %+v, %v; want the chain refused", r, err)
 			}
 			leaseNone(t, f)
-			if stats, err := f.Stats(bg, ""); err != nil || stats.Held != 0 {
-				t.Errorf("got %+v, %v; want nothing held", stats, err)
+			if stats, err := f.Stats(bg, ""); err != nil || stats.Held != 0 || stats.Dropped != 1 {
+				t.Errorf("got %+v, %v; want nothing held, and the end of the chain dropped", stats, err)
 			}
 		})
 	}

@@ -67,6 +67,18 @@ func TestSkipTraps(t *testing.T) {
 	}
 }
 
+// TestSkippedAfterCounted: what a call left in its workspace does not reach the next one.
+func TestSkippedAfterCounted(t *testing.T) {
+	f := open(t, Options{Traps: Traps{Queries: 2}})
+	addOne(t, f, Link{URL: "http://h.example/?q=1"})
+	for i := range 9 {
+		addOne(t, f, Link{URL: fmt.Sprintf("http://h.example/?s=%d", i), SkipTraps: true})
+	}
+	if r := addOne(t, f, Link{URL: "http://h.example/?q=2"}); r.Status != StatusNew {
+		t.Errorf("got %v, %q; want new: nothing else was counted", r.Status, r.Reason)
+	}
+}
+
 func numbered(n int) string {
 	var parts []string
 	for i := range n {
