@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -15,7 +16,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -293,54 +293,42 @@ func quotedAll(names []string) []string {
 	return all
 }
 
-// inProcess is the transport to handlers in this process. Answers are streamed: an export is as large as a crawl.
+// inProcess is the transport to handlers in this process. The answers of commands are small, and are read when they are
+// whole.
 type inProcess struct{ http.Handler }
 
 // RoundTrip implements http.RoundTripper.
-func (t inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
-	body, w := io.Pipe()
-	answer := &inProcessAnswer{PipeWriter: w, header: http.Header{}, begun: make(chan *http.Response, 1)}
-	answer.begin = sync.OnceFunc(func() {
-		answer.begun <- &http.Response{StatusCode: answer.status, Header: answer.header, Body: body, ContentLength: -1, Request: req}
-	})
-	go func() {
-		defer func() {
-			err := error(nil) // the end of a whole answer
-			if recover() != nil {
-				err = io.ErrUnexpectedEOF // the handler broke it off, as to a client elsewhere
-			}
-			answer.WriteHeader(http.StatusOK)
-			_ = w.CloseWithError(err) // has no error
-		}()
-		t.ServeHTTP(answer, req)
+func (t inProcess) RoundTrip(req *http.Request) (resp *http.Response, err error) {
+	a := &answerBuffer{header: http.Header{}}
+	defer func() {
+		if recover() != nil { // the log has a panic; a handler breaks its answer off by one, too
+			resp, err = nil, io.ErrUnexpectedEOF
+		}
 	}()
-	return <-answer.begun, nil
+	t.ServeHTTP(a, req)
+	if a.status == 0 { // as to a client that is gone
+		return nil, cmp.Or(context.Cause(req.Context()), io.ErrUnexpectedEOF)
+	}
+	return &http.Response{StatusCode: a.status, Header: a.header, Body: io.NopCloser(&a.Buffer), ContentLength: int64(a.Len()), Request: req}, nil
 }
 
-// inProcessAnswer is what a handler writes to.
-type inProcessAnswer struct {
-	*io.PipeWriter
+// answerBuffer is what a handler writes to.
+type answerBuffer struct {
+	bytes.Buffer
 	header http.Header
-	status int
-	begin  func()
-	begun  chan *http.Response
+	status int // 0 before the answer begins
 }
 
 // Header implements http.ResponseWriter.
-func (a *inProcessAnswer) Header() http.Header { return a.header }
+func (a *answerBuffer) Header() http.Header { return a.header }
 
 // WriteHeader implements http.ResponseWriter.
-func (a *inProcessAnswer) WriteHeader(status int) {
-	if a.status == 0 {
-		a.status = status
-	}
-	a.begin()
-}
+func (a *answerBuffer) WriteHeader(status int) { a.status = cmp.Or(a.status, status) }
 
 // Write implements http.ResponseWriter.
-func (a *inProcessAnswer) Write(b []byte) (int, error) {
+func (a *answerBuffer) Write(b []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
-	return a.PipeWriter.Write(b)
+	return a.Buffer.Write(b)
 }
 
 // probeTime is how long a daemon may take to answer.
