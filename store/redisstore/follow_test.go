@@ -152,3 +152,27 @@ func TestAPageOfURLsDueAtOnce(t *testing.T) {
 		t.Fatal("got a range of URLs read without a bound")
 	}
 }
+
+// TestPagesOfPriorities lists URLs of all priorities, whose pages end within one: each is listed once, the highest first.
+func TestPagesOfPriorities(t *testing.T) {
+	t.Parallel()
+	s := open(t, testOptions(sharedServer(t), 1))
+	defer s.Close()
+	var items []store.Item
+	for i := range 3 * entryPage {
+		it := testItem(i, "a")
+		it.Priority = uint8(i % (store.MaxPriority + 1))
+		items = append(items, it)
+	}
+	must(s.Add(t.Context(), "c", items, store.AddOptions{}))(t)
+	shown, last := map[store.Key]bool{}, uint8(store.MaxPriority)
+	for e, err := range s.Entries(t.Context(), "c", "a") {
+		if must(true, err)(t); shown[e.Key] || e.Priority > last {
+			t.Fatalf("got %+v after priority %d; want each URL once, the highest priority first", e, last)
+		}
+		shown[e.Key], last = true, e.Priority
+	}
+	if len(shown) != len(items) {
+		t.Fatalf("got %d URLs; want %d", len(shown), len(items))
+	}
+}

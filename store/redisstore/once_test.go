@@ -67,6 +67,24 @@ func TestTwoForceAtOnce(t *testing.T) {
 	}
 }
 
+// TestAKeyHasOneStep begins steps of a key whose add was not delivered since it was looked up: they have to wait.
+func TestAKeyHasOneStep(t *testing.T) {
+	t.Parallel()
+	s := open(t, testOptions(sharedServer(t), 1))
+	defer s.Close()
+	it := testItem(1, "a")
+	_, home := s.layout.ofQueue(it.Queue)
+	o := begin(t, s, store.AddOptions{}, it)
+	for _, kind := range []byte{stepForget, stepMove} {
+		st := &step{key: it.Key, old: known{queuedIn, home}, mode: 'h', entry: appendItem(nil, &it, home)}
+		if must(true, s.begin(t.Context(), "c", kind, []*step{st}))(t); st.begun != 'P' {
+			t.Errorf("got %c of a step %c; want P: another step is under way", st.begun, kind)
+		}
+	}
+	must(true, o.queue(t.Context()))(t)
+	wantHeld(t, s, 1)
+}
+
 // TestACrawlIsForgottenDuringAnAdd leaves a URL in its queue that the seen side doesn't know; it is
 // found again.
 func TestACrawlIsForgottenDuringAnAdd(t *testing.T) {
