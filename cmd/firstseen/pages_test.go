@@ -18,7 +18,7 @@ var pages = []string{"README.md", "cmd/firstseen/*.md", "store/redisstore/REDIS.
 var foreign = map[string]string{
 	"data-binary": "curl", "retry": "curl", "retry-delay": "curl", "retry-connrefused": "curl", "cluster": "redis-cli", "tls": "redis-cli",
 	"cluster-slave": "redis-cli", "cluster-master-id": "redis-cli", "cluster-use-empty-masters": "redis-cli",
-	"cacert": "curl", "tls": "redis-cli", "storage": "prometheus", "web": "prometheus", "archive": "rsync", "delete": "rsync",
+	"cacert": "curl", "storage": "prometheus", "web": "prometheus", "archive": "rsync", "delete": "rsync",
 }
 
 var flagOnPage = regexp.MustCompile(`(?:^|[^-\w])--([a-z][a-z0-9-]+)`)
