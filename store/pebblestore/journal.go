@@ -268,9 +268,18 @@ func (tx *txn) setPlace(c *crawl, k *store.Key, p *pointer) {
 	j.buf = appendPointer(append(j.buf, k[:]...), *p)
 }
 
-// deletePlace deletes the place of a key that is forgotten.
+// deletePlace deletes the place of a key that is forgotten. If the place was written since a queue was retired, the key may still
+// be in a row of that queue, and may be recorded again without a place: the journal then says no longer which keys left that queue.
 func (tx *txn) deletePlace(c *crawl, k *store.Key) {
-	tx.s.sched.places.remove(&placeKey{c.num, *k})
+	at := placeKey{c.num, *k}
+	if row := tx.s.sched.places.row(&at); row > 0 {
+		for _, r := range tx.s.sched.retired {
+			if r.q.c == c && row >= r.since {
+				r.since = 0
+			}
+		}
+		tx.s.sched.places.remove(&at)
+	}
 	tx.key = appendKeyRow(tx.key[:0], tablePlace, c.num, k)
 	tx.delete(tx.key)
 }
