@@ -171,7 +171,7 @@ func (tx *txn) forgetKeys(c *crawl, keys []store.Key) (int64, error) {
 	}
 	for _, r := range tx.s.sched.retired {
 		if r.q.c == c {
-			r.since = 0 // one of its keys may be new from now on, without a place
+			r.since = 0 // its rows stay, and one of its keys may be recorded again without a place
 		}
 	}
 	for i := range list {
@@ -238,7 +238,8 @@ func (tx *txn) forgetQueues(c *crawl) {
 // retired is a queue that is being forgotten. It is the committer's.
 type retired struct {
 	q *queue
-	// since is the row of the journal of places from which on all rows are newer than the retirement; 0: not known.
+	// since is the row of the journal of places from which on all rows are newer than the retirement; 0: not known, or a key
+	// that was queued elsewhere since has lost its place.
 	since uint64
 	// queued and ended are the rows to continue from, nil: the first. Finding that again would pass by
 	// all that were deleted.

@@ -268,17 +268,18 @@ func (tx *txn) setPlace(c *crawl, k *store.Key, p *pointer) {
 	j.buf = appendPointer(append(j.buf, k[:]...), *p)
 }
 
-// deletePlace deletes the place of a key that is forgotten. If the key may also be among the URLs of a queue that is being
-// forgotten, since it was queued elsewhere after that began, it may be recorded again now without a place: then the journal does not
-// say any more whose it is (ownedBy).
+// deletePlace deletes the place of a key that is forgotten. If the place was written since a queue was retired, the key may still
+// be in a row of that queue, and may be recorded again without a place: the journal then says no longer which keys left that queue.
 func (tx *txn) deletePlace(c *crawl, k *store.Key) {
 	at := placeKey{c.num, *k}
-	for _, r := range tx.s.sched.retired {
-		if r.q.c == c && tx.s.sched.places.row(&at) >= r.since {
-			r.since = 0
+	if row := tx.s.sched.places.row(&at); row > 0 {
+		for _, r := range tx.s.sched.retired {
+			if r.q.c == c && row >= r.since {
+				r.since = 0
+			}
 		}
+		tx.s.sched.places.remove(&at)
 	}
-	tx.s.sched.places.remove(&at)
 	tx.key = appendKeyRow(tx.key[:0], tablePlace, c.num, k)
 	tx.delete(tx.key)
 }
