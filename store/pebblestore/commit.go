@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -37,13 +38,13 @@ import (
 // store. Bounds of rows alone, one for each kind of work, did not do: a row costs a microsecond or a hundred, by what the
 // caches have, and bounds that were right on one machine blocked for a fifth of a second on the next. So there is one way for
 // all: an op does a part, as much as txn.left allows, and returns errMore or errRest. The committer carries the next part out
-// in the next group, behind those who wait by then; how much it may be follows from the time that the last one took. A group
+// in the next group, behind those who wait by then (or before them, if the last group had no time for it); how much it may be follows from the time that the last one took. A group
 // ends, whatever waits, after groupTime. Only the last part is answered. (At first each part was a call of its own, which
 // waited for its sync: forgetting a million URLs waited for 500 syncs, one after the other.)
 //
 // # Who owns what
 //
-// The committer owns the txn, Store.late and Store.parts, and the flight until it hands it to the answerer. A request is its
+// The committer owns the txn, Store.late, Store.parts and Store.starved, and the flight until it hands it to the answerer. A request is its
 // caller's until it is in the queue, and again when done has a value; in between, the caller may only move its state.
 
 // op is one step of a caller. Its results are fields that apply fills and the caller reads when do has returned nil.
@@ -278,11 +279,16 @@ func (s *Store) awaitCallers() {
 	}
 }
 
-// gather makes a group of what waits, up to groupKeys, and behind it of the parts that are next.
+// gather makes a group of what waits, up to groupKeys, and behind it of the parts that are next. A part that the last group
+// had no time for goes first: so parts and steps take turns, however many there are of both.
 func (s *Store) gather(f *flight) {
+	parts := s.parts
+	if s.starved {
+		f.group, parts = append(f.group, parts[0]), parts[1:]
+	}
 	f.group = append(f.group, s.late...)
 	n := 0
-	for _, r := range f.group {
+	for _, r := range s.late {
 		n += r.op.weight()
 	}
 	for more := true; more && n < s.opt.groupKeys; {
@@ -296,8 +302,8 @@ func (s *Store) gather(f *flight) {
 			more = false
 		}
 	}
-	f.group = append(f.group, s.parts...)
-	s.late, s.parts = s.late[:0], s.parts[:0]
+	f.group = append(f.group, parts...)
+	s.late, s.parts, s.starved = s.late[:0], s.parts[:0], false
 }
 
 // apply applies the steps of a group, and writes their changes without waiting for the sync.
@@ -347,7 +353,16 @@ func (s *Store) applyGroup(tx *txn, f *flight) {
 		}
 		f.group = append(f.group, r)
 	}
-	s.late = append(s.late, group...)
+	waited := 0
+	for _, r := range group {
+		if unfinished(r.err) { // it waited longer than those that are in s.parts by now
+			s.parts = slices.Insert(s.parts, waited, r)
+			waited++
+		} else {
+			s.late = append(s.late, r)
+		}
+	}
+	s.starved = waited > 0
 }
 
 // accept reports whether a step, or its next part, is to be carried out.

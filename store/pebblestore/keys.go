@@ -421,10 +421,13 @@ func (s *Store) recordedIn(c *crawl, keys []store.Key) (map[store.Key]*generatio
 		clear(has)
 		if n > 0 && len(rest) > 0 { // the first has all that are left
 			var damaged damagedKeys
-			if err := cmp.Or(g.find(keys, rest, has, &damaged), damaged.err); err != nil {
+			if err := g.find(keys, rest, has, &damaged); err != nil {
 				return nil, err
 			}
 			g.findPacked(keys, rest, has)
+			if d := damaged.unless(has); d != nil {
+				return nil, d.err
+			}
 		}
 		rest = slices.DeleteFunc(rest, func(i uint32) bool {
 			in := has[i] || n == 0

@@ -168,7 +168,10 @@ func (s *Store) Lookup(ctx context.Context, crawl string, key store.Key) (store.
 			return e, err
 		}
 		f, err := tx.findOne(c, &key)
-		return f.entry(c, &key), err
+		if err != nil {
+			return e, err
+		}
+		return f.entry(c, &key), nil
 	})
 	if errors.Is(err, store.ErrNotFound) {
 		paths, fileErr := s.seenIn(crawl, []store.Key{key})

@@ -90,7 +90,11 @@ func (s *Store) QueueInfo(ctx context.Context, crawl, queue string) (store.Queue
 		return store.QueueInfo{}, err
 	}
 	defer s.leave()
-	info, there, err := s.queueInfo(ctx, crawl, queue)
+	var info store.QueueInfo
+	there := false
+	if queue != "" { // which the script takes for all queues
+		info, there, err = s.queueInfo(ctx, crawl, queue)
+	}
 	if err == nil && !there {
 		err = fmt.Errorf("cannot find queue %q of crawl %q: %w", queue, crawl, store.ErrNotFound)
 	}

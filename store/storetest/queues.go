@@ -15,6 +15,8 @@ var queueCases = []testCase{
 		want := store.QueueInfo{Crawl: store.DefaultCrawl, Name: "a", QueueSettings: store.QueueSettings{
 			Delay: time.Second, MaxInFlight: 2, BlockedUntil: f.ahead(time.Hour), Limit: 9, Weight: 4, Paused: true}}
 		f.check(sameInfo(f.info("a"), want))
+		_, err = f.s.QueueInfo(f.ctx, "", "")
+		f.wantErr(err, store.ErrNotFound)
 		f.fill("a", 0, 1)
 		want.Held, want.Next = 1, f.Now()
 		f.check(sameInfo(f.info("a"), want))
