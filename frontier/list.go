@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -31,8 +32,11 @@ func (f *Frontier) Lookup(ctx context.Context, u Link) (Entry, error) {
 	}
 	defer f.leave()
 	c, err := f.crawl(ctx, u.Crawl, false)
-	if err != nil {
+	if errors.Is(err, store.ErrInvalid) {
 		return Entry{Reason: ReasonCrawl}, err
+	}
+	if err != nil {
+		return Entry{}, err
 	}
 	var r Result
 	id := f.identifier(c)

@@ -136,17 +136,8 @@ func loadSample(ctx context.Context, log *audit.Log, db string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, sample.Close()) }()
-	for c, err := range sample.All() {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err == nil {
-			err = log.Add(audit.Capture{URL: c.URL, Time: c.Time, Status: c.Status, Digest: c.Digest, Redirect: audit.Resolve(c.URL, c.Redirect),
-				Canonical: c.Canonical, NoVarySearch: c.NoVarySearch, CleanParam: c.CleanParam})
-		}
-		if err != nil {
-			return fmt.Errorf("cannot read the captures of %s: %w", db, err)
-		}
+	if err := log.AddSample(ctx, sample); err != nil {
+		return fmt.Errorf("cannot read the captures of %s: %w", db, err)
 	}
 	return nil
 }

@@ -160,22 +160,25 @@ func (p *probeFlags) add(flags *pflag.FlagSet) {
 	}
 }
 
-// probes are the questions that were asked.
-func (p *probeFlags) probes(c sxurl.Codec, flags *pflag.FlagSet) (probes []sxurl.Probe, err error) {
+// probes returns the codec that the flags choose, and the questions that were asked.
+func (p *probeFlags) probes(keys *sxurlFlags, flags *pflag.FlagSet) (c sxurl.Codec, probes []sxurl.Probe, err error) {
+	if c, err = keys.codec(); err != nil {
+		return c, nil, err
+	}
 	for _, component := range probeComponents {
 		if !flags.Changed(string(component)) {
 			continue
 		}
 		probe, err := c.Probe(component, *p.values[component])
 		if err != nil {
-			return nil, misuse{err}
+			return c, nil, misuse{err}
 		}
 		probes = append(probes, probe)
 	}
 	if len(probes) == 0 {
-		return nil, misusef("cannot match; got no component; want at least one, as --tld com")
+		return c, nil, misusef("cannot match; got no component; want at least one, as --tld com")
 	}
-	return probes, nil
+	return c, probes, nil
 }
 
 // matchAll reports whether a key can have all the given parts.
@@ -206,11 +209,7 @@ func newSXURLMatchCmd(a *app) *cobra.Command {
 or false. False is always right. True can be wrong, because two values can have the same hash.`,
 		Example: "  firstseen sxurl match --domain example --tld com < keys.txt",
 		RunE: running(func(cmd *cobra.Command, args []string) error {
-			c, err := keys.codec()
-			if err != nil {
-				return err
-			}
-			probes, err := asked.probes(c, cmd.Flags())
+			_, probes, err := asked.probes(&keys, cmd.Flags())
 			if err != nil {
 				return err
 			}
@@ -243,11 +242,7 @@ A line with anything else at its start is dropped and reported on stderr, and th
 		Example: "  firstseen sxurl filter --tld com --domain example < keys-and-urls.txt",
 		Args:    noArgs,
 		RunE: running(func(cmd *cobra.Command, _ []string) error {
-			c, err := keys.codec()
-			if err != nil {
-				return err
-			}
-			probes, err := asked.probes(c, cmd.Flags())
+			c, probes, err := asked.probes(&keys, cmd.Flags())
 			if err != nil {
 				return err
 			}

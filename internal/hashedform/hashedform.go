@@ -143,12 +143,6 @@ func appendText(dst, text []byte, o Options) []byte {
 // user, host and port; "" for any other scheme.
 func defaultPortOf(scheme string) string {
 	switch scheme {
-	case "http", "ws":
-		return "80"
-	case "https", "wss":
-		return "443"
-	case "ftp":
-		return "21"
 	case "gopher":
 		return "70"
 	case "telnet":
@@ -160,7 +154,7 @@ func defaultPortOf(scheme string) string {
 	case "rtsp":
 		return "554"
 	}
-	return ""
+	return whatwg.DefaultPort(scheme)
 }
 
 // appendAuthority appends an authority after steps 1 to 5: an empty user goes,

@@ -350,7 +350,8 @@ type forced struct {
 }
 
 // findForced finds the known keys among those that items force. It comes before
-// all writes of the part, so that the database needs no batch on top.
+// all writes of the part, so that the database needs no batch on top. The part ends where more would have to be
+// found than rows that it may look at; queues have as many again, or a part whose forced keys took all would do one item.
 func (a *adder) findForced() error {
 	if a.forces == nil {
 		return nil
@@ -371,6 +372,11 @@ func (a *adder) findForced() error {
 		}
 		if !known {
 			continue
+		}
+		if len(a.forced) == a.left.rows {
+			a.hi = i
+			a.inOrder()
+			return nil
 		}
 		f, err := a.findOne(a.c, &it.Key)
 		if err != nil && !a.isDamage(err) {

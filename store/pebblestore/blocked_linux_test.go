@@ -210,7 +210,7 @@ func TestNoStepHasMuch(t *testing.T) {
 			if steps := s.accepted.Load() - before; steps < leastSteps[w.name] {
 				t.Errorf("got %d steps; want at least %d", steps, leastSteps[w.name])
 			}
-			if n := most.Load(); n > 6*mostRows && !strings.HasPrefix(w.name, "adds") { // an Add is one step
+			if n := most.Load(); n > 6*mostRows {
 				t.Errorf("got a commit of %d rows; want at most %d", n, 6*mostRows)
 			}
 			wantSound(t, s)

@@ -38,8 +38,8 @@ import (
 // store. Bounds of rows alone, one for each kind of work, did not do: a row costs a microsecond or a hundred, by what the
 // caches have, and bounds that were right on one machine blocked for a fifth of a second on the next. So there is one way for
 // all: an op does a part, as much as txn.left allows, and returns errMore or errRest. The committer carries the next part out
-// in the next group, behind those who wait by then (or before them, if the last group had no time for it); how much it may be follows from the time that the last one took. A group
-// ends, whatever waits, after groupTime. Only the last part is answered. (At first each part was a call of its own, which
+// in the next group, behind those who wait by then; a part that this group has no time for goes first in the one after it. How
+// much a part may do follows from the time that the last one took. A group ends, whatever waits, after groupTime. Only the last part is answered. (At first each part was a call of its own, which
 // waited for its sync: forgetting a million URLs waited for 500 syncs, one after the other.)
 //
 // # Who owns what

@@ -97,3 +97,31 @@ func TestJournalOfPlacesIsTrusted(t *testing.T) {
 	}
 	wantSound(t, s)
 }
+
+// TestPlacesThatLeftTheJournalAreRead: while a queue is forgotten, so much is queued that the journal of places no longer has those
+// of its keys that were queued elsewhere since. They have rows then, and the keys stay.
+func TestPlacesThatLeftTheJournalAreRead(t *testing.T) {
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), tuning: tuning{keptPlaces: 50}})
+	defer s.Close()
+	addQueued(t, s, "a", 0, 4000)
+	o := &forgetOp{sel: store.Selection{Queue: "a"}}
+	if err := onePart(s, o, 100); err != errMore {
+		t.Fatal(err)
+	}
+	again := testKeys(3980, 4000)
+	items := make([]store.Item, len(again))
+	for i, k := range again {
+		items[i] = store.Item{Key: k, Queue: "b", URL: "u", Force: true}
+	}
+	addItems(t, s, items)
+	for i := range 100 {
+		addQueued(t, s, "c", 10_000+10*i, 10_000+10*i+10)
+	}
+	if err := s.do(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if n := see(t, s, "", again); n != 0 {
+		t.Errorf("got %d of %d keys forgotten that were queued elsewhere", n, len(again))
+	}
+	wantSound(t, s)
+}

@@ -243,17 +243,14 @@ var first = []uint32{0}
 
 // add learns a key that goes into a packed row, and reports whether it is new since find did not know it.
 func (n *keySet) add(k *store.Key) (fresh bool) {
-	if young := n.young(); young != nil {
-		before := len(young)
-		young[*k] = struct{}{}
-		fresh = len(young) > before
+	fresh = n.x != nil && n.x.Add(k)
+	young := n.young()
+	if young == nil || n.trusted() && !fresh { // a known key has a place already
+		return fresh && n.trusted()
 	}
-	if n.x != nil {
-		if isNew := n.x.Add(k); n.trusted() {
-			fresh = isNew
-		}
-	}
-	return fresh
+	before := len(young)
+	young[*k] = struct{}{}
+	return n.trusted() || len(young) > before
 }
 
 // record is find and add at once: it sets fresh[i] to whether keys[i] was not known, and learns it.
@@ -417,17 +414,17 @@ func (s *Store) recordedIn(c *crawl, keys []store.Key) (map[store.Key]*generatio
 		return nil, err
 	}
 	rest = slices.DeleteFunc(rest, func(i uint32) bool { return !has[i] })
+	var lost damagedKeys // in a generation; another may have them
 	for n, g := range slices.Backward(c.gens) {
 		clear(has)
-		if n > 0 && len(rest) > 0 { // the first has all that are left
-			var damaged damagedKeys
-			if err := g.find(keys, rest, has, &damaged); err != nil {
+		if (n > 0 || len(lost.at) > 0) && len(rest) > 0 { // the first has all that are left, unless damage hides some
+			if err := g.find(keys, rest, has, &lost); err != nil {
 				return nil, err
 			}
 			g.findPacked(keys, rest, has)
-			if d := damaged.unless(has); d != nil {
-				return nil, d.err
-			}
+		}
+		if lost.unless(has); n == 0 && len(lost.at) > 0 {
+			return nil, lost.err
 		}
 		rest = slices.DeleteFunc(rest, func(i uint32) bool {
 			in := has[i] || n == 0

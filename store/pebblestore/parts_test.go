@@ -82,6 +82,32 @@ func TestBatchesInParts(t *testing.T) {
 	wantSound(t, s)
 }
 
+// TestForcedAddsInParts: each known key that is forced has to be found, so a part has fewer of them than of new ones.
+func TestForcedAddsInParts(t *testing.T) {
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
+	defer s.Close()
+	const n = urlsOfRow * firstRows // as many new ones may be one part
+	see(t, s, "", testKeys(0, n))
+	items := make([]store.Item, n)
+	for i := range items {
+		items[i] = store.Item{Key: testKey(i), Queue: "q", URL: "u", Force: true}
+	}
+	before := s.accepted.Load()
+	got, err := s.Add(t.Context(), "", items, store.AddOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range got {
+		if v.Status != store.Duplicate || !v.Requeued {
+			t.Fatalf("item %d: got %+v; want it queued again", i, v)
+		}
+	}
+	if parts := s.accepted.Load() - before; parts < 3 {
+		t.Errorf("got %d parts; want at least 3", parts)
+	}
+	wantSound(t, s)
+}
+
 // TestSeeInParts: a See of very many keys answers as one step would.
 func TestSeeInParts(t *testing.T) {
 	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})

@@ -38,10 +38,12 @@ type settleOp struct {
 func (o *settleOp) weight() int { return max(1, len(o.list)) }
 
 func (o *settleOp) apply(tx *txn) error {
-	if c := tx.s.crawls[o.crawl]; c != nil && slices.ContainsFunc(o.list[o.done:], func(st store.Settlement) bool { return tx.s.readsRows(c, &st) }) {
+	left := urlsOfRow * tx.left.rows
+	part := o.list[o.done:min(o.done+left, len(o.list))]
+	if c := tx.s.crawls[o.crawl]; c != nil && slices.ContainsFunc(part, func(st store.Settlement) bool { return tx.s.readsRows(c, &st) }) {
 		tx.flush()
 	}
-	for left := urlsOfRow * tx.left.rows; o.done < len(o.list); o.done++ {
+	for ; o.done < len(o.list); o.done++ {
 		if left <= 0 {
 			return errRest
 		}

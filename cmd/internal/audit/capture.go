@@ -2,8 +2,11 @@ package audit
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"time"
+
+	"github.com/firstseen/firstseen/store/captures"
 )
 
 // Capture is one fetch of a URL as a log has it.
@@ -70,6 +73,21 @@ func NewLog(opt Options) *Log {
 
 // EmptyBody is the SHA-1, in base32, of no bytes: not a content to compare.
 const EmptyBody = "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
+
+// AddSample adds the fetches of a sample that a daemon keeps. It ends with ctx.
+func (l *Log) AddSample(ctx context.Context, s *captures.Sample) error {
+	for c, err := range s.All() {
+		err = cmp.Or(err, ctx.Err())
+		if err == nil {
+			err = l.Add(Capture{URL: c.URL, Time: c.Time, Status: c.Status, Digest: c.Digest, Redirect: Resolve(c.URL, c.Redirect),
+				Canonical: c.Canonical, NoVarySearch: c.NoVarySearch, CleanParam: c.CleanParam})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Add adds a capture. It fails when there are more URLs or captures than the
 // log can number, 2^32 - 2.

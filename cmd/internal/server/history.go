@@ -138,17 +138,8 @@ func (s *metrics) judgeInTurn(ctx context.Context) (j *judgement, err error) {
 func (s *metrics) judgeNow(ctx context.Context) (*judgement, error) {
 	st := s.judge.sample.Stats()
 	log := audit.NewLog(audit.Options{})
-	for c, err := range s.judge.sample.All() {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err == nil {
-			err = log.Add(audit.Capture{URL: c.URL, Time: c.Time, Status: c.Status, Digest: c.Digest, Redirect: audit.Resolve(c.URL, c.Redirect),
-				Canonical: c.Canonical, NoVarySearch: c.NoVarySearch, CleanParam: c.CleanParam})
-		}
-		if err != nil {
-			return nil, fmt.Errorf("cannot read captures: %w", err)
-		}
+	if err := log.AddSample(ctx, s.judge.sample); err != nil {
+		return nil, fmt.Errorf("cannot read captures: %w", err)
 	}
 	report, err := audit.Run(ctx, log, audit.Request{Profile: s.cfg.Profile()})
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 // TestOtherPlatforms checks the types of what a release is built from, and of the light packages on 32 bits, for
 // platforms that this machine may not be.
 //
-// The simple way is to build for each of them. That compiles every dependency once more for each, ten minutes of
-// processor time on a fresh machine, to find a file that lacks its twin for another system, or a constant that is no
+// The simple way is to build for each of them. That compiles every dependency once more for each, four minutes of
+// processor time each on a fresh machine, to find a file that lacks its twin for another system, or a constant that is no
 // int on 32 bits: the type checker finds both, and needs no bodies of functions of other modules.
 func TestOtherPlatforms(t *testing.T) {
 	if testing.Short() {
