@@ -27,10 +27,10 @@ build:
 	$(GO) build -ldflags '-s -w' -o bin/firstseen ./cmd/firstseen
 
 # generate: files that are made from others: the stubs of urlfrontier.proto, which needs protoc,
-# and the Unicode tables, which needs the Python packages of internal/uts46/requirements.txt.
-# The tests make them again and compare (TestFresh, TestTablesAreFresh).
+# openapi.json, and the Unicode tables, which needs the Python packages of internal/uts46/requirements.txt.
+# The tests make them again and compare (TestFresh, TestOpenAPIFresh, TestTablesAreFresh).
 generate:
-	$(GO) generate ./frontier/frontierpb ./internal/uts46
+	$(GO) generate ./frontier/frontierpb ./cmd/internal/server ./internal/uts46
 
 # check: before each commit. Vet, and the tests that need no other program and no network, in their short form.
 check:

@@ -146,7 +146,7 @@ func inputLine(read, total int64, passed time.Duration) string {
 	return fmt.Sprintf("%s of the input, %v left", percent(read, total), left.Round(time.Second))
 }
 
-// inputLine is that of the files of a set.
+// inputLine is the progress line of a set of files.
 func (s *fileSet) inputLine(passed time.Duration) string {
 	read, total := s.read()
 	return inputLine(read, total, passed)

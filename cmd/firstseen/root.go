@@ -368,7 +368,7 @@ func notIn(flag string, value any, ok bool, want string) mistake {
 	return mistake{!ok, fmt.Sprintf("--%s %v", flag, value), want}
 }
 
-// flagError says of which command a flag could not be read.
+// flagError names the command whose flag could not be read.
 func flagError(cmd *cobra.Command, err error) error {
 	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if meant := nearest(name, flagNamesOf(cmd.Flags())); unknown && meant != "" {

@@ -1,5 +1,5 @@
 // Package whatwg cuts and writes URLs as the URL Standard does (https://url.spec.whatwg.org, July 2026): parts,
-// escapes, hosts, and the canonical form of a URL of any scheme. It works on texts; what is not to be changed stays
+// escapes, hosts, and the canonical form of a URL of any scheme. It works on text, and leaves what needs no change
 // byte for byte. canon applies its rules between cutting and joining.
 package whatwg
 

@@ -329,7 +329,7 @@ func (s *Sample) Add(all ...Capture) error {
 	return s.addAll(all)
 }
 
-// addAll is Add; s.writing is held. It writes before it notes: what is listed is in the file.
+// addAll is Add; s.writing is held. It writes to the file first, so every capture in memory is also in the file.
 func (s *Sample) addAll(all []Capture) error {
 	type pending struct {
 		place, hash uint64

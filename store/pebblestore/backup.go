@@ -17,8 +17,8 @@ import (
 )
 
 // A backup is a checkpoint of Pebble, which links its tables and copies its log, and links to the run files that the rows of
-// that checkpoint name. Nobody but Pebble knows its moment: so no run file is removed while it is made, and the copy is opened to see
-// which files it names. Who reads the names first, and then makes the checkpoint, misses a run that was made between.
+// that checkpoint name. Only Pebble knows its moment, so no run file is removed while it is made, and the copy is opened to see
+// which files it names. Reading the names first would miss a run that is made before the checkpoint.
 
 // BackupSize is the size of a backup.
 type BackupSize struct {

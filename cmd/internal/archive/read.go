@@ -43,7 +43,7 @@ type Counts struct {
 	ByStatus   int64            `json:"left_out_by_status"`
 	Before     int64            `json:"left_out_before"`
 	Other      int64            `json:"left_out_other"` // no request to a web server
-	// NoStatus are of New, Known and Refused: those of a format, or in a line, that does not say what was answered.
+	// NoStatus counts the records among New, Known and Refused whose format or line has no status.
 	NoStatus int64       `json:"without_status"`
 	Units    logs.Counts `json:"units"`
 	Examples []string    `json:"-"` // refused or unreadable

@@ -11,7 +11,7 @@ import (
 )
 
 // An accessParser reads access logs of servers and proxies that have the time in brackets and then the request in quotes:
-// those of Apache and nginx, common, combined, and either with the virtual host somewhere, and those of lighttpd, Python, HAProxy, Envoy.
+// the common and combined formats of Apache and nginx, with or without a virtual host, and the logs of lighttpd, Python, HAProxy and Envoy.
 //
 //	[vhost[:port] ]client [vhost ]ident user [time] [vhost ]"request" status bytes ["referer" "agent" … "vhost" …]
 //

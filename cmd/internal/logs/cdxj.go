@@ -99,7 +99,7 @@ func (o fields) capture(url string) Record {
 	return r
 }
 
-// status sets what an object says of the answer. A word as a status is of something else, but for that of a failure.
+// status sets what an object says about the answer. A word in a status field means something else, unless it names a failure.
 func (o fields) status(r *Record) {
 	for _, name := range jsonStatuses {
 		raw := o.raw(name)

@@ -220,7 +220,7 @@ type Batch struct {
 // mostRefusals is how many refusals a batch keeps.
 const mostRefusals = 20
 
-// recordRoom has the memory of released records: that of a batch is half a megabyte, and would take longer to get than to fill.
+// recordRoom pools the memory of released records: a batch has half a megabyte, and allocating it takes longer than filling it.
 var recordRoom = sync.Pool{New: func() any { return new([]Record) }}
 
 // Release frees the memory of Text and Records, which are not valid afterwards.
@@ -470,8 +470,8 @@ func (s *sink) unit(err error, text string) {
 	}
 }
 
-// lostLines says that lines before are lost, that were taken for a part of a row. The error is that of the line itself: nil
-// if it can be read.
+// lostLines reports the lines before this one that were taken for part of a row and are lost. Its error is this line's own, nil
+// if the line can be read.
 type lostLines struct {
 	n int64
 	error

@@ -35,8 +35,8 @@ type Record struct {
 	URL  string
 	Kind Kind
 	Time time.Time
-	// Status is that of HTTP. 0 means that it is not known: where a log has a status and it is none that a
-	// server can send, the record is a Link. Heritrix has negative ones, and 1 for DNS.
+	// Status is the HTTP status, 0 if it is not known. If a log has a status that no server can
+	// send, the record is a Link. Heritrix has negative ones, and 1 for DNS.
 	Status int
 	MIME   string
 	// Digest is of the content, as the log writes it, without "sha1:" or "md5:".
@@ -47,7 +47,7 @@ type Record struct {
 	Via string
 	// RedirectedFrom means that Via redirected to the URL.
 	RedirectedFrom bool
-	// Length is that of the content, or of its stored part, in bytes.
+	// Length of the content, or of the part that is stored, in bytes.
 	Length int64
 	// Declarations of the response, as in package declared. Records of WARC files have them with
 	// [Options.Declared], as do the captures that a daemon kept.

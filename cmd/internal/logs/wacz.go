@@ -50,7 +50,7 @@ func (s *sink) wacz(f *File) error {
 // memory, and takes about three times its size.
 const maxDirectory = 64 << 20
 
-// boundedAt is a reader of which only so many bytes may be read.
+// boundedAt limits how many bytes may be read from a reader.
 type boundedAt struct {
 	io.ReaderAt
 	left int64

@@ -185,7 +185,7 @@ func (h *warcHeader) set(name, value string) {
 }
 
 // capture makes a record of captures. Requests repeat the URL of their response; warcinfo is of no URL; the
-// conversions of WET files are the text of a page that was fetched. The digest is that of the payload, never of the block: wget
+// conversions of WET files are the text of a page that was fetched. The digest is the payload's, never the block's: wget
 // writes the digest of an empty block for revisits.
 func (w *warcReader) capture(h warcHeader, block io.Reader) error {
 	r := Record{URL: string(h.uri), Time: layoutTime(time.RFC3339Nano, h.date), Digest: bareDigest(h.digest), Length: h.length}

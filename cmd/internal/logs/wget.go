@@ -15,8 +15,8 @@ import (
 //	Length: 3521 (3.4K) [text/html]
 //
 // A request without a status line was not answered, so its URL was only found. A second try has "(try: 2)" before the
-// URL, and is a request of its own. wget can't be trusted to say "awaiting response" in English, so the
-// status is that of any line that ends "... 301 Text", where some languages write the dots as one character.
+// URL, and is a request of its own. wget can't be trusted to say "awaiting response" in English, so
+// any line that ends "... 301 Text" has the status; some languages write the dots as one character.
 type wgetParser struct {
 	r       Record
 	started bool // r is not whole

@@ -114,7 +114,7 @@ func (b *batch) prepare(h hasher) {
 	}
 }
 
-// split makes an event of each line of a plain list. Its text is that of the list.
+// split makes an event of each line of a plain list. The events share its text.
 func (b *batch) split() {
 	b.text = b.Text
 	end := cap(b.text)

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// A Sum is a hash of what is compared: 128 bits, of which a set in memory keeps 76.
+// A Sum is a 128-bit hash of the compared text; a set in memory keeps 76 of its bits.
 type Sum struct{ Hi, Lo uint64 }
 
 // A Hasher makes sums. Its seeds belong to this process, so collisions can't be prepared.

@@ -309,8 +309,8 @@ func pumpOne[T, A any](s *service, ctx context.Context, in *inbox[T], commit fun
 	}
 }
 
-// commitOne commits a batch. What the batch held is given back but for the memory of the
-// answer, also by a commit that panics, which ends the call alone.
+// commitOne commits a batch. It releases what the batch held, except the memory of the
+// answer, even if commit panics; a panic ends this call alone.
 func commitOne[T, A any](p *parcel[T], commit func([]T) A) (a answered[A]) {
 	defer p.done()
 	a.answer = commit(p.messages)

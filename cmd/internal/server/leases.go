@@ -7,7 +7,7 @@ import (
 	"github.com/firstseen/firstseen/frontier"
 )
 
-// What is leased is in memory until its client took it, and may be 4,096 URLs with 128 KiB
+// Leases stay in memory until the client has taken them, and may be 4,096 URLs with 128 KiB
 // each. So a step leases leaseBytes at most, and is paid for before: a client that leases
 // and takes no answers has its share of Config.MaxInHand, and leases nothing more.
 

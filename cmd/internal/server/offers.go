@@ -410,8 +410,8 @@ func appendMetadata(dst []byte, m map[string][]string) []byte {
 	return dst
 }
 
-// unpackMeta adds metadata to a message. What isn't metadata of ours, such as
-// that of a URL added by other means, is left out.
+// unpackMeta adds metadata to a message. It leaves out metadata that this server did not write,
+// for example of a URL that was added by other means.
 func unpackMeta(info *frontierpb.URLInfo, meta []byte) {
 	if len(meta) == 0 {
 		return

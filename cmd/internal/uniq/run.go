@@ -64,7 +64,7 @@ type Result struct {
 	Errors []error
 }
 
-// InputCounts are those of one input.
+// InputCounts are the counts of one input.
 type InputCounts struct {
 	Name    string
 	Units   logs.Counts

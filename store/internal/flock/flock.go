@@ -9,7 +9,7 @@ import (
 )
 
 // Hold locks an open directory, or file, until the closer that it returns is called, which closes it as well, or the process
-// ends. The lock is that of the directory itself, not of a name in it: nobody can take it away by removing a file.
+// ends. It locks the directory itself, not a file in it, so removing a file does not release it.
 //
 // The error is store.ErrLocked if it is locked already, also by this process, and errors.ErrUnsupported where the system
 // cannot lock directories. After an error f is closed.

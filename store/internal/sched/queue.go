@@ -9,10 +9,10 @@ import (
 	"github.com/firstseen/firstseen/store/internal/heap"
 )
 
-// A queue in memory is a part of its backend's queue, which Owner leads back to: so a backend keeps what it needs beside it, and
-// nothing here is one backend's. What keeps a queue from being served (gate): its URLs are due later, its delay, its bound, a block or
-// pause, a limit. File puts it where it belongs after any change: into the heap of those that wait for a time, into that of those
-// that are ready, or nowhere if it waits for no time.
+// A backend embeds a queue in its own, keeps what it needs beside it, and finds its own by Owner; so nothing here belongs to one
+// backend. A queue may not be served (gate) because its URLs are due later, or by its delay, its bound, a block, a pause or a limit.
+// After any change File puts it into the heap of queues that wait for a time, into the heap of ready ones, or, if it waits for no
+// time, into neither.
 
 // Queue is a queue in memory. A backend makes one when a queue gets its first
 // URL, and drops it when it holds nothing.
