@@ -120,7 +120,7 @@ func TestADeadDaemonsStepIsFinished(t *testing.T) {
 func TestTheSweeperFinishesSteps(t *testing.T) {
 	t.Parallel()
 	o := testOptions(sharedServer(t), 1)
-	o.RetryFor, o.recoverAfter = 100*time.Millisecond, 300*time.Millisecond
+	o.recoverAfter = 300 * time.Millisecond
 	s := open(t, o)
 	defer s.Close()
 	begin(t, s, store.AddOptions{}, testItems(0, 3)...)
@@ -308,10 +308,10 @@ func TestNoAnswerWithoutReplica(t *testing.T) {
 	if _, err := Open(t.Context(), o); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "min-replicas-to-write") {
 		t.Fatalf("got error %v at open; want %v, and what to set", err, store.ErrInvalid)
 	}
-	o.Replicas, o.RetryFor = -1, 50*time.Millisecond
+	o.Replicas = -1
 	s = open(t, o)
 	defer s.Close()
-	s.opt.Replicas = 1
+	s.opt.Replicas, s.opt.RetryFor = 1, 50*time.Millisecond // after Open, which a busy server may answer late
 	for name, n := range map[string]int{"new": 2, "known": 1} {
 		if _, err := s.Add(t.Context(), "c", []store.Item{testItem(n, "a")}, store.AddOptions{}); !errors.Is(err, store.ErrUnavailable) {
 			t.Errorf("got error %v for a %s key; want %v", err, name, store.ErrUnavailable)
