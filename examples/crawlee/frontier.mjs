@@ -157,7 +157,7 @@ export class Frontier {
     }
     const { crawl, queue, key, token, url, url_bytes } = lease;
     const [{ follow }] = await this.#ask("/v1/redirect", { crawl, queue, key, token, url, url_bytes, target });
-    this.#held.delete(key);
+    this.#drop(lease);
     if (follow) this.#hold(follow), this.#ready.unshift(follow);
     else this.#over();
   }
@@ -218,9 +218,14 @@ export class Frontier {
     const lease = this.#held.get(key);
     if (!lease) return; // settled already, as a redirect is
     const [{ answers: [answer] }] = await this.#ask("/v1/done", { leases: [{ ...named(lease), outcome, ...more }] });
-    this.#held.delete(key);
+    this.#drop(lease);
     if (answer === "stale") log.warning(`the lease of ${lease.url} was over; another crawler may fetch it too`);
     else if (outcome !== "release") this.#over();
+  }
+
+  // drop ends the holding of a lease. Its URL may have been leased again before the answer to its release came.
+  #drop(lease) {
+    if (this.#held.get(lease.key) === lease) this.#held.delete(lease.key);
   }
 
   #over() {
