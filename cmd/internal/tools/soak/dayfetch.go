@@ -46,6 +46,7 @@ func dayFetch(ctx context.Context, args []string) error {
 	var all sync.WaitGroup
 	for i := range dayLoops {
 		l := dayLoop{web: w, api: newAPI(addr), journal: j, r: rand.New(rand.NewPCG(seed, uint64(i)))}
+		l.api.urls += "?brief" // a fetcher has no use for the first variant
 		all.Go(func() {
 			for next := time.Now(); ctx.Err() == nil; {
 				n := l.turn(ctx)
