@@ -19,6 +19,9 @@ type Options struct {
 	Links bool
 	// Statuses are the answers that count. The default is any.
 	Statuses Statuses
+	// Fill sets more of the link of a record than its URL and crawl, or says in a word why the record is refused. The
+	// default is to leave it at that.
+	Fill func(u *frontier.Link, r *logs.Record, format logs.Format) (refusal string)
 	// Since leaves out earlier fetches. The default is nothing.
 	Since time.Time
 	// From is how many records to skip because an earlier import recorded them. The
@@ -35,8 +38,9 @@ type Counts struct {
 	Records    int64            `json:"records"` // read now, those passed over not among them
 	Passed     int64            `json:"passed_over"`
 	New        int64            `json:"new"`
-	Known      int64            `json:"seen_before"` // or more than once in the file
-	Refused    int64            `json:"refused"`     // no URL that the profile takes
+	Known      int64            `json:"seen_before"`        // or more than once in the file
+	Requeued   int64            `json:"requeued,omitempty"` // seen before, and queued again
+	Refused    int64            `json:"refused"`            // no URL that the profile takes
 	Reasons    map[string]int64 `json:"refused_for,omitempty"`
 	Unreadable int64            `json:"unreadable"`
 	NotFetched int64            `json:"left_out_not_fetched"`
@@ -49,7 +53,7 @@ type Counts struct {
 	Examples []string    `json:"-"` // refused or unreadable
 }
 
-// Recorder records URLs as seen, durably, and answers for each.
+// Recorder records or queues URLs, durably, and answers for each.
 type Recorder func(context.Context, []frontier.Link) ([]frontier.Result, error)
 
 // A batch is handed on at batchSize records, or when its URLs have batchText bytes.
@@ -68,7 +72,7 @@ type batch struct {
 	ended error
 }
 
-// Read records the fetched URLs of a file as seen. On an error, the URLs that were counted are
+// Read hands the URLs of a file to record: those that were fetched, unless Options say otherwise. On an error, the URLs that were counted are
 // recorded.
 func Read(ctx context.Context, f *logs.File, record Recorder, opt Options) (Counts, error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -106,12 +110,14 @@ func (c *Counts) take(ctx context.Context, b *batch, record Recorder, checkpoint
 		case frontier.StatusNew:
 			b.left.New++
 		case frontier.StatusDuplicate:
-			b.left.Known++
+			if b.left.Known++; r.Requeued {
+				b.left.Known, b.left.Requeued = b.left.Known-1, b.left.Requeued+1
+			}
 		default:
 			b.left.refuse(string(r.Reason), b.urls[i].URL)
 		}
 	}
-	c.add(&b.left)
+	c.Add(&b.left)
 	if checkpoint == nil {
 		return nil
 	}
@@ -133,11 +139,11 @@ func (c *Counts) example(text string) {
 	}
 }
 
-// add adds the counts of a part.
-func (c *Counts) add(p *Counts) {
+// Add adds the counts of a part.
+func (c *Counts) Add(p *Counts) {
 	c.Format = p.Format
 	for to, n := range map[*int64]int64{
-		&c.Records: p.Records, &c.Passed: p.Passed, &c.New: p.New, &c.Known: p.Known, &c.Refused: p.Refused,
+		&c.Records: p.Records, &c.Passed: p.Passed, &c.New: p.New, &c.Known: p.Known, &c.Requeued: p.Requeued, &c.Refused: p.Refused,
 		&c.Unreadable: p.Unreadable, &c.NotFetched: p.NotFetched, &c.ByStatus: p.ByStatus, &c.Before: p.Before, &c.Other: p.Other,
 		&c.NoStatus: p.NoStatus,
 	} {
@@ -237,10 +243,17 @@ func (r *reader) record(rec *logs.Record) {
 	case !rec.Time.IsZero() && rec.Time.Before(r.opt.Since):
 		left.Before++
 	default:
+		u := frontier.Link{URL: rec.URL, Crawl: r.opt.Crawl, SkipFirst: true}
+		if r.opt.Fill != nil {
+			if refusal := r.opt.Fill(&u, rec, r.format); refusal != "" {
+				left.refuse(refusal, rec.URL)
+				return
+			}
+		}
 		if rec.Kind == logs.Listed || rec.Kind == logs.Fetch && rec.Status == 0 {
 			left.NoStatus++
 		}
-		r.text += len(rec.URL)
-		r.b.urls = append(r.b.urls, frontier.Link{URL: rec.URL, Crawl: r.opt.Crawl, SkipFirst: true})
+		r.text += len(rec.URL) + len(u.Meta)
+		r.b.urls = append(r.b.urls, u)
 	}
 }
