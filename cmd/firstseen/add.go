@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -27,6 +29,7 @@ type adding struct {
 	place    place
 	profile  profileFlags
 	log      logFlags
+	filters  filterFlags
 	queue    string
 	priority int
 	depth    int
@@ -36,6 +39,7 @@ type adding struct {
 	priorityField, depthField string
 	metaFields                []string
 	js                        bool
+	leave                     func(url string) (filter string) // nil for no filter
 
 	fields []string                            // of a record: what sitemaps have, and then those of the flags
 	at     struct{ priority, depth, meta int } // places in fields, -1 for none; of the metadata the first
@@ -93,6 +97,7 @@ For each file a line says what became of its URLs. The status is 1 if some were 
 	fs.BoolVar(&f.skip, "skip-traps", false, "queue URLs that look like those of crawler traps; sitemaps have it anyway")
 	fs.BoolVar(&f.js, "json", false, "write one JSON object a file")
 	f.log.addFormat(fs)
+	f.filters.add(fs)
 	f.profile.add(fs)
 	typed(fs, "force")
 	return cmd
@@ -169,6 +174,10 @@ func (f *adding) chooseFields() {
 
 func (f *adding) run(ctx context.Context, a *app, c *client, names []string) error {
 	f.chooseFields()
+	var err error
+	if f.leave, err = f.filters.leave(); err != nil {
+		return err
+	}
 	to, err := c.frontier(ctx)
 	if err != nil {
 		return err
@@ -212,7 +221,7 @@ func (f *adding) file(ctx context.Context, a *app, files *fileSet, name string, 
 		return &archive.Counts{}, err
 	}
 	defer files.done(in)
-	opt := archive.Options{Log: f.log.options(), Crawl: f.place.crawl, Links: true, Fill: f.fill}
+	opt := archive.Options{Log: f.log.options(), Crawl: f.place.crawl, Links: true, Fill: f.fill, Leave: f.leave}
 	opt.Log.Events, opt.Log.Fields = logs.All, f.fields
 	counts, err := archive.Read(ctx, in, func(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
 		results, err := to.AddBatch(ctx, urls)
@@ -316,13 +325,14 @@ type addedFile struct {
 	RefusedFor map[string]int64 `json:"refused_for,omitempty"`
 	Unreadable int64            `json:"unreadable"`
 	Other      int64            `json:"left_out_other"`
+	Filtered   map[string]int64 `json:"left_out_by,omitempty"`
 	Units      logs.Counts      `json:"units"`
 }
 
 func (f *adding) tell(a *app, name string, c *archive.Counts, format string) error {
 	out := newOutput(a.out)
 	if f.js {
-		out.json(addedFile{name, c.Format, c.Records, c.New, c.Known, c.Requeued, c.Refused, c.Reasons, c.Unreadable, c.Other, c.Units})
+		out.json(addedFile{name, c.Format, c.Records, c.New, c.Known, c.Requeued, c.Refused, c.Reasons, c.Unreadable, c.Other, c.Filtered, c.Units})
 		return flushed(out)
 	}
 	if format != "" {
@@ -336,6 +346,9 @@ func (f *adding) tell(a *app, name string, c *archive.Counts, format string) err
 		if part.n > 0 {
 			parts = append(parts, grouped(part.n)+" "+part.what)
 		}
+	}
+	for _, filter := range slices.Sorted(maps.Keys(c.Filtered)) {
+		parts = append(parts, grouped(c.Filtered[filter])+" left out by "+filter)
 	}
 	out.line(fmt.Sprintf("%s, %s records: %s", name, grouped(c.Records), strings.Join(parts, ", ")))
 	return flushed(out)

@@ -22,6 +22,8 @@ type Options struct {
 	// Fill sets more of the link of a record than its URL and crawl, or says in a word why the record is refused. The
 	// default is to leave it at that.
 	Fill func(u *frontier.Link, r *logs.Record, format logs.Format) (refusal string)
+	// Leave says by which filter a URL is left out, or "". The default is to leave none out.
+	Leave func(url string) (filter string)
 	// Since leaves out earlier fetches. The default is nothing.
 	Since time.Time
 	// From is how many records to skip because an earlier import recorded them. The
@@ -47,6 +49,7 @@ type Counts struct {
 	ByStatus   int64            `json:"left_out_by_status"`
 	Before     int64            `json:"left_out_before"`
 	Other      int64            `json:"left_out_other"` // no request to a web server
+	Filtered   map[string]int64 `json:"left_out_by,omitempty"`
 	// NoStatus counts the records among New, Known and Refused whose format or line has no status.
 	NoStatus int64       `json:"without_status"`
 	Units    logs.Counts `json:"units"`
@@ -150,11 +153,13 @@ func (c *Counts) Add(p *Counts) {
 		*to += n
 	}
 	c.Units.Add(&p.Units)
-	for reason, n := range p.Reasons {
-		if c.Reasons == nil {
-			c.Reasons = map[string]int64{}
+	for to, from := range map[*map[string]int64]map[string]int64{&c.Reasons: p.Reasons, &c.Filtered: p.Filtered} {
+		for reason, n := range from {
+			if *to == nil {
+				*to = map[string]int64{}
+			}
+			(*to)[reason] += n
 		}
-		c.Reasons[reason] += n
 	}
 	for _, text := range p.Examples {
 		c.example(text)
@@ -243,6 +248,15 @@ func (r *reader) record(rec *logs.Record) {
 	case !rec.Time.IsZero() && rec.Time.Before(r.opt.Since):
 		left.Before++
 	default:
+		if r.opt.Leave != nil {
+			if filter := r.opt.Leave(rec.URL); filter != "" {
+				if left.Filtered == nil {
+					left.Filtered = map[string]int64{}
+				}
+				left.Filtered[filter]++
+				return
+			}
+		}
 		u := frontier.Link{URL: rec.URL, Crawl: r.opt.Crawl, SkipFirst: true}
 		if r.opt.Fill != nil {
 			if refusal := r.opt.Fill(&u, rec, r.format); refusal != "" {

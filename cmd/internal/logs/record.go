@@ -176,6 +176,9 @@ func number(s string) int64 {
 	return n
 }
 
+// ParseTime reads a time as logs and tables write it; zero if it isn't one.
+func ParseTime(s string) time.Time { return anyTime(s) }
+
 // anyTime reads a time of an index server, a feed or a table; zero if it isn't one.
 func anyTime(s string) time.Time {
 	if t := digitTime(s); !t.IsZero() {
