@@ -23,7 +23,7 @@ func TestMetadataOfLines(t *testing.T) {
 			message[name] = &frontierpb.StringList{Values: values}
 		}
 		want, ok := s.packMeta(message)
-		got := appendMetadata(nil, m)
+		got := AppendMetadata(nil, m)
 		if !ok || !bytes.Equal(got, want) || !isMetadata(got) {
 			t.Errorf("%v: got %x; want %x", m, got, want)
 		}
