@@ -38,6 +38,11 @@ type Known struct {
 // never dropped by [Options.MaxExpired], whose count begins again too; if that can happen, let the
 // leases expire.
 func (f *Frontier) Put(ctx context.Context, known []Known) ([]Result, error) {
+	for i := range known {
+		if err := known[i].check(); err != nil {
+			return nil, err
+		}
+	}
 	if err := f.enter(); err != nil {
 		return nil, err
 	}

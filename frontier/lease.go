@@ -29,17 +29,21 @@ type Lease struct {
 	Redirects     int // hops that led here
 	Discriminator string
 	Priority      uint8
-	Attempts      int // times it was leased, this one included
-	Created       time.Time
-	Expires       time.Time
+	Attempts      int // times it was leased in this round, this one included
+	// Failures, Deferrals, Releases and Expiries count how the earlier leases of this round ended:
+	// by Retry, by Defer, by Release, and without a result. A round begins when the URL is added,
+	// forced or recrawled.
+	Failures, Deferrals, Releases, Expiries int
+
+	Created time.Time
+	Expires time.Time
 	// Started is when the fetch began, for the adaptive delay: the time of the
 	// lease, or what its holder sets.
 	Started time.Time
-	// Of the URL's record, and set only if whole is: if this process handed the lease out, and its
-	// holder did not make it again from the wire.
-	returned int  // leases before this one that were given back
-	exempt   bool // from Options.Lower
-	whole    bool
+	// kept is the URL's record, if whole is set: if this process handed the lease out, and its
+	// holder did not make it again from the wire. What the fields above have of it counts there.
+	kept  record
+	whole bool
 	// Token names the lease in the store. If a lease travels by wire, Crawl, Key
 	// and Token alone are enough to settle it.
 	Token uint64
@@ -165,6 +169,10 @@ func leaseOf(l *store.Lease, now time.Time) (*Lease, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot lease %q: %w", l.URL, err)
 	}
+	return leaseWith(l, r, now), nil
+}
+
+func leaseWith(l *store.Lease, r record, now time.Time) *Lease {
 	return &Lease{
 		URL:           l.URL,
 		Crawl:         shown(l.Crawl),
@@ -176,32 +184,34 @@ func leaseOf(l *store.Lease, now time.Time) (*Lease, error) {
 		Discriminator: r.disc,
 		Priority:      l.Priority,
 		Attempts:      l.Attempts,
+		Failures:      r.failures,
+		Deferrals:     r.deferrals,
+		Releases:      r.releases,
+		Expiries:      max(l.Attempts-1-r.sum(), 0),
 		Created:       l.Created,
 		Expires:       l.Expires,
 		Started:       now,
-		returned:      r.returned,
-		exempt:        r.exempt,
+		kept:          r,
 		whole:         true,
 		Token:         l.Token,
-	}, nil
+	}
 }
 
 // record is what the frontier keeps with the URL of a lease.
 func (l *Lease) record() record {
-	return record{depth: l.Depth, hops: l.Redirects, disc: l.Discriminator, returned: l.returned, exempt: l.exempt, meta: l.Meta}
+	r := l.kept
+	r.depth, r.hops, r.disc, r.meta = l.Depth, l.Redirects, l.Discriminator, l.Meta
+	return r
 }
-
-// expired is how many leases before this one expired: those that were not given back.
-func (l *Lease) expired() int { return max(l.Attempts-1-l.returned, 0) }
 
 // unwanted returns what becomes of a URL that was taken and must not be handed out, nil if it may be.
 // It may be a poison URL; it may be excluded by now; or its template may be lowered by now, and the
 // URL goes behind the others of its queue, once: with priority 0 it is not looked at again.
 func (f *Frontier) unwanted(id *identifier, l *Lease, maxExpired int) *Settlement {
-	if maxExpired > 0 && l.expired() >= maxExpired {
+	if maxExpired > 0 && l.Expiries >= maxExpired {
 		return &Settlement{Lease: l, Outcome: Drop, reason: ReasonExpired}
 	}
-	mayLower := f.opt.Lower != nil && !l.exempt && l.Priority > 0 && l.Attempts == 1
+	mayLower := f.opt.Lower != nil && !l.kept.exempt && l.Priority > 0 && l.Attempts == 1
 	if id.crawl == nil || f.opt.Exclude == nil && !mayLower || id.canonicalize(l.URL) != nil {
 		return nil // nothing to ask, or the rules, which may have changed, refuse it
 	}

@@ -30,6 +30,8 @@ type modelURL struct {
 	due         time.Time
 	arrival     int
 	attempts    int
+	failures    int
+	deferrals   int
 	ranOut      int // hand-outs that were not settled
 	expires     time.Time
 	lease       *Lease // the latest hand-out
@@ -54,6 +56,7 @@ type modelPolicy struct {
 	lease       time.Duration
 	retryAfter  time.Duration
 	attempts    int
+	maxDeferred int
 	maxPerQueue int
 	adaptive    float64
 	maxExpired  int
@@ -147,10 +150,14 @@ func (m *model) add(crawl, page, host, spelling string, o Link, now time.Time) o
 		m.urls = append(m.urls, u)
 		answer = offered{status: StatusNew}
 	}
-	u.queue, u.spelling, u.priority, u.attempts, u.ranOut = q, spelling, o.Priority, 0, 0
+	u.queue, u.spelling, u.priority = q, spelling, o.Priority
+	u.begin()
 	m.enqueue(u, o.Due, now)
 	return answer
 }
+
+// begin begins a round.
+func (u *modelURL) begin() { u.attempts, u.failures, u.deferrals, u.ranOut = 0, 0, 0, 0 }
 
 func (m *model) enqueue(u *modelURL, due, now time.Time) {
 	if due.IsZero() {
@@ -277,26 +284,30 @@ func (m *model) settle(u *modelURL, l *Lease, s Settlement, now time.Time) Settl
 	case Release:
 		m.enqueue(u, time.Time{}, now)
 	case Recrawl:
-		u.attempts, u.ranOut = 0, 0
+		u.begin()
 		m.enqueue(u, s.At, now)
 	case Extend:
 		u.expires = s.At
-	case Retry:
-		if u.attempts >= m.policy.attempts {
+	case Retry, Defer:
+		count, bound := &u.failures, m.policy.attempts
+		if s.Outcome == Defer || !s.BlockQueue.IsZero() {
+			count, bound = &u.deferrals, m.policy.maxDeferred
+		}
+		if *count++; *count >= bound {
 			m.drop(u)
 			return GaveUp
 		}
 		if s.At.IsZero() {
-			s.At = now.Add(m.backoff(u.attempts))
+			s.At = now.Add(m.backoff(*count))
 		}
 		m.enqueue(u, s.At, now)
 	}
 	return OK
 }
 
-func (m *model) backoff(attempts int) time.Duration {
+func (m *model) backoff(count int) time.Duration {
 	wait := m.policy.retryAfter
-	for range attempts - 1 {
+	for range count - 1 {
 		wait *= 2
 	}
 	return min(wait, m.policy.maxBackOff)
@@ -313,7 +324,7 @@ func (m *model) put(crawl, page, host, spelling string, next, now time.Time) Sta
 	if !u.held() {
 		u.spelling, u.queue, u.priority = spelling, m.queue(crawl, host), 0
 	}
-	u.attempts, u.ranOut = 0, 0
+	u.begin()
 	if next.IsZero() {
 		m.complete(u)
 	} else {

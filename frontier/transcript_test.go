@@ -19,12 +19,12 @@ import (
 // own that passes at "wait" alone; `go test -run Transcripts -rewrite` writes
 // them again. Durations are like 1s, times like +1s from now. Commands:
 //
-//	open       a frontier: delay, in-flight, lease, attempts, max-expired, max-per-queue,
+//	open       a frontier: delay, in-flight, lease, attempts, max-deferred, max-released, max-expired, max-per-queue,
 //	           max-held, max-fetched, max-depth, max-redirects, queries, adaptive, seen-for, queue-by=(domain)
 //	restart    closes it and opens it on the same store
 //	add        lines of URL depth=, priority=, due=, disc=, queue=, force
 //	lease      n=, queue=
-//	done, drop, release, retry at=, recrawl at=, retry-after at=, extend, redirect to=
+//	done, drop, release, retry at=, defer at=, recrawl at=, retry-after at=, extend, redirect to=
 //	           each line a URL that was leased
 //	wait       until so much time has passed
 //	configure  queue=, delay=, weight=, in-flight=, limit=, paused=, block=
@@ -105,7 +105,7 @@ func (s *script) run(d *datadriven.TestData) string {
 func (s *script) options(d *datadriven.TestData) Options {
 	opt := Options{Delay: -1}
 	numbers := map[string]*int{
-		"in-flight": &opt.MaxInFlight, "attempts": &opt.Attempts, "max-expired": &opt.MaxExpired,
+		"in-flight": &opt.MaxInFlight, "attempts": &opt.Attempts, "max-deferred": &opt.MaxDeferred, "max-released": &opt.MaxReleased, "max-expired": &opt.MaxExpired,
 		"max-depth": &opt.MaxDepth, "max-redirects": &opt.maxRedirects, "queries": &opt.Traps.Queries,
 	}
 	long := map[string]*int64{"max-per-queue": &opt.MaxPerQueue, "max-held": &opt.MaxHeld}
@@ -252,7 +252,7 @@ func (s *script) lease(d *datadriven.TestData) string {
 		s.leases[l.URL] = l
 		fmt.Fprint(&out, l.URL)
 		if l.Attempts > 1 {
-			fmt.Fprintf(&out, " (attempt %d)", l.Attempts)
+			fmt.Fprintf(&out, " (attempt %d%s)", l.Attempts, countsOf(l))
 		}
 		fmt.Fprintln(&out)
 	}
@@ -262,6 +262,20 @@ func (s *script) lease(d *datadriven.TestData) string {
 		fmt.Fprintln(&out, "no more")
 	default:
 		fmt.Fprintf(&out, "no more for %v\n", time.Until(next))
+	}
+	return out.String()
+}
+
+// countsOf writes how the earlier leases ended.
+func countsOf(l *Lease) string {
+	var out strings.Builder
+	for _, c := range []struct {
+		n    int
+		what string
+	}{{l.Failures, "failed"}, {l.Deferrals, "deferred"}, {l.Releases, "released"}, {l.Expiries, "expired"}} {
+		if c.n > 0 {
+			fmt.Fprintf(&out, ", %d %s", c.n, c.what)
+		}
 	}
 	return out.String()
 }
@@ -297,11 +311,16 @@ func (s *script) settleOne(d *datadriven.TestData, l *Lease, at time.Time, args 
 		return said(extend(s.f, l, at))
 	case "recrawl":
 		return said(s.f.Recrawl(bg, l, at))
-	case "retry", "retry-after":
+	case "retry", "defer", "retry-after":
 		again, err := false, error(nil)
-		if d.Cmd == "retry" {
+		switch d.Cmd {
+		case "retry":
 			again, err = s.f.Retry(bg, l, at)
-		} else {
+		case "defer":
+			var answer Settled
+			answer, err = s.f.settleOne(bg, Settlement{Lease: l, Outcome: Defer, At: at})
+			again = answer == OK
+		default:
 			again, err = retryBlocking(s.f, l, at)
 		}
 		if err == nil && !again {
@@ -313,6 +332,9 @@ func (s *script) settleOne(d *datadriven.TestData, l *Lease, at time.Time, args 
 		if err == nil && r.Follow != nil {
 			s.leases[strings.TrimSpace(d.Input)] = r.Follow
 			return "follow " + r.Follow.URL + "\n"
+		}
+		if r.Target.Requeued {
+			return "target queued again\n"
 		}
 		return strings.TrimPrefix(said(err), "ok\n") + fmt.Sprintln("target", r.Target.Status, r.Target.Reason)
 	}

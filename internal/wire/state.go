@@ -94,7 +94,15 @@ type Known struct {
 	Due        time.Time `json:"due,omitzero"`
 	Created    time.Time `json:"created,omitzero"`
 	Expires    time.Time `json:"expires,omitzero"`
-	Attempts   int       `json:"attempts,omitempty"`
+	Attempts   int       `json:"attempts,omitempty"` // leases in this round; how they ended:
+	Failures   int       `json:"failures,omitempty"`
+	Deferrals  int       `json:"deferrals,omitempty"`
+	Releases   int       `json:"releases,omitempty"`
+	Expiries   int       `json:"expiries,omitempty"`
+	// Status is the HTTP status of the latest fetch that brought no page.
+	Status int `json:"status,omitempty"`
+	// Reason is why the daemon gave the URL up.
+	Reason string `json:"reason,omitempty"`
 }
 
 // Stats is the answer of GET /v1/stats: exact counts of a crawl, or of all.

@@ -21,7 +21,7 @@ type URLLine struct {
 	Queue    string              `json:"queue,omitempty"`
 	Metadata map[string][]string `json:"metadata,omitempty"`
 	Due      time.Time           `json:"due,omitzero"`
-	Priority uint8               `json:"priority,omitempty"`
+	Priority uint8               `json:"priority,omitempty" maximum:"7"` // higher first
 	Depth    int                 `json:"depth,omitempty"`
 	Force    bool                `json:"force,omitempty"`
 	// SkipTraps lets the URL past the limits of --traps.
@@ -112,19 +112,25 @@ type Leases struct {
 	Finished bool `json:"finished,omitempty"`
 }
 
-// Lease is a leased URL. The first four fields name it when it is settled. The token is
+// Lease is a leased URL. The first three fields name it when it is settled. The token is
 // text since it needs all of 64 bits.
 type Lease struct {
-	Crawl    string              `json:"crawl"`
-	Key      string              `json:"key"`
-	Token    string              `json:"token"`
-	Attempts int                 `json:"attempts"`
-	URL      string              `json:"url"`
-	Queue    string              `json:"queue"`
-	Metadata map[string][]string `json:"metadata,omitempty"`
-	Depth    int                 `json:"depth,omitempty"`
-	Priority uint8               `json:"priority,omitempty"`
-	Expires  time.Time           `json:"expires"`
+	Crawl string `json:"crawl"`
+	Key   string `json:"key"`
+	Token string `json:"token"`
+	// Attempts counts the leases since the URL was added, forced or recrawled, this one included. The others ended as
+	// failures (retry), deferrals (defer), releases, and without a result (expiries).
+	Attempts  int                 `json:"attempts"`
+	Failures  int                 `json:"failures,omitempty"`
+	Deferrals int                 `json:"deferrals,omitempty"`
+	Releases  int                 `json:"releases,omitempty"`
+	Expiries  int                 `json:"expiries,omitempty"`
+	URL       string              `json:"url"`
+	Queue     string              `json:"queue"`
+	Metadata  map[string][]string `json:"metadata,omitempty"`
+	Depth     int                 `json:"depth,omitempty"`
+	Priority  uint8               `json:"priority,omitempty"`
+	Expires   time.Time           `json:"expires"`
 
 	Discriminator string    `json:"discriminator,omitempty"`
 	Redirects     int       `json:"redirects,omitempty"`
@@ -142,18 +148,20 @@ type Done struct {
 
 // DoneLease settles a lease.
 type DoneLease struct {
-	Crawl    string `json:"crawl,omitempty" maxLength:"200"`
-	Key      string `json:"key" pattern:"^[0-9a-f]{32}$"`
-	Token    string `json:"token" pattern:"^[1-9][0-9]{0,18}$"`
-	Attempts int    `json:"attempts,omitempty" minimum:"0" maximum:"1073741824"`
-	// Outcome is done, retry, recrawl, drop, release or extend.
-	Outcome string    `json:"outcome,omitempty" enum:"done,retry,recrawl,drop,release,extend"`
+	Crawl string `json:"crawl,omitempty" maxLength:"200"`
+	Key   string `json:"key" pattern:"^[0-9a-f]{32}$"`
+	Token string `json:"token" pattern:"^[1-9][0-9]{0,18}$"`
+	// Attempts is not needed: the daemon knows the counts of a URL.
+	Attempts int `json:"attempts,omitempty" minimum:"0" maximum:"1073741824"`
+	// Outcome is done, retry (a failure), defer (the host said "not now"), recrawl, drop, release, extend, or redirected:
+	// to a page that the client has offered. A retry with block_queue_until or the status 429 or 503 is a defer.
+	Outcome string    `json:"outcome,omitempty" enum:"done,retry,defer,recrawl,drop,release,extend,redirected"`
 	At      time.Time `json:"at,omitzero"`
 	// BlockQueueUntil keeps the queue unserved, as a Retry-After asks.
 	BlockQueueUntil time.Time `json:"block_queue_until,omitzero"`
 	// Meta replaces the URL's data, as stored; Priority its priority.
 	Meta     Bytes  `json:"meta,omitempty"`
-	Priority *uint8 `json:"priority,omitempty"`
+	Priority *uint8 `json:"priority,omitempty" maximum:"7"`
 	// TookSeconds is the duration of the fetch, for adaptive delays. The default is unknown.
 	TookSeconds float64 `json:"took_seconds,omitempty" minimum:"0" maximum:"604800"`
 	// Fetched is the result of the fetch.

@@ -172,7 +172,7 @@ func seconds(n float64, max time.Duration) time.Duration {
 // wireLease puts a lease on the wire, its data as metadata or as it is stored.
 func wireLease(l *frontier.Lease, raw bool) wire.Lease {
 	out := wire.Lease{Crawl: l.Crawl, Key: hex.EncodeToString(l.Key[:]), Token: strconv.FormatUint(l.Token, 10), Attempts: l.Attempts,
-		URL: l.URL, Queue: l.Queue, Depth: l.Depth, Priority: l.Priority, Expires: l.Expires, Discriminator: l.Discriminator,
+		Failures: l.Failures, Deferrals: l.Deferrals, Releases: l.Releases, Expiries: l.Expiries, URL: l.URL, Queue: l.Queue, Depth: l.Depth, Priority: l.Priority, Expires: l.Expires, Discriminator: l.Discriminator,
 		Redirects: l.Redirects, Created: l.Created, URLBytes: wire.BytesOf(l.URL)}
 	if raw {
 		out.Meta = l.Meta

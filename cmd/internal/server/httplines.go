@@ -20,6 +20,7 @@ import (
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
 	"github.com/firstseen/firstseen/internal/wire"
+	"github.com/firstseen/firstseen/store"
 )
 
 const (
@@ -295,6 +296,9 @@ func (s *httpAPI) parseLine(line *bodyLine, v *wire.VerdictLine) (u frontier.Lin
 	}
 	if len(l.Discriminator) > maxDiscriminator {
 		return u, true, &wire.Fault{Code: "too-long", Message: fmt.Sprintf("got a discriminator of %d bytes; want at most %d", len(l.Discriminator), maxDiscriminator)}
+	}
+	if l.Priority > store.MaxPriority {
+		return u, true, &wire.Fault{Code: "invalid", Message: fmt.Sprintf("got priority %d; want 0 to %d", l.Priority, store.MaxPriority)}
 	}
 	u.Due, u.Priority, u.Depth, u.Force, u.Discriminator = l.Due, l.Priority, l.Depth, l.Force, l.Discriminator
 	u.SkipTraps = l.SkipTraps

@@ -123,7 +123,7 @@ func (s *service) guardedSettle(ctx context.Context, settlements []frontier.Sett
 
 var outcomeLabels = map[frontier.Outcome]string{
 	frontier.Done: "done", frontier.Retry: "retry", frontier.Recrawl: "recrawl",
-	frontier.Drop: "dropped", frontier.Release: "released", frontier.Extend: "extended",
+	frontier.Drop: "dropped", frontier.Release: "released", frontier.Extend: "extended", frontier.Defer: "deferred", frontier.Redirected: "redirected",
 }
 
 func (s *service) countSettled(outcome frontier.Outcome, a frontier.Settled) {

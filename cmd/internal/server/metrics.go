@@ -118,7 +118,7 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 		failed = 1
 	}
 	put("firstseen_captures_failed", failed)
-	dropped := map[frontier.Reason]int64{frontier.ReasonExpired: 0, frontier.ReasonExcluded: 0}
+	dropped := map[frontier.Reason]int64{frontier.ReasonExpired: 0, frontier.ReasonExcluded: 0, frontier.ReasonAttempts: 0, frontier.ReasonDeferred: 0, frontier.ReasonReleased: 0}
 	for r := range g.s.f.own.Refusals() {
 		if r.Dropped {
 			dropped[r.Reason] += r.Count
@@ -138,7 +138,7 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 }
 
 var (
-	urlsDropped     = prometheus.NewDesc("firstseen_urls_dropped_total", "URLs that the daemon dropped instead of leasing them, by reason: expired-leases or excluded.", []string{"reason"}, nil)
+	urlsDropped     = prometheus.NewDesc("firstseen_urls_dropped_total", "URLs that the daemon gave up, by reason: excluded, or a bound of --attempts, --max-deferred, --max-released or --max-expired (attempts, deferred, released, expired-leases).", []string{"reason"}, nil)
 	capturesDropped = prometheus.NewDesc("firstseen_captures_dropped_total", "Fetches that were not kept, because the disk failed or was too slow.", nil, nil)
 	declaredRefused = prometheus.NewDesc("firstseen_declared_refused_total", "Declarations of trusted hosts that were refused.", nil, nil)
 	trapURLs        = prometheus.NewDesc("firstseen_trap_urls_total", "URLs of the templates in firstseen_trap_templates that were offered, or put back instead of leased: queued with the lowest priority, or only counted (shadow).", []string{"shadow"}, nil)
