@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -20,6 +21,11 @@ type Known struct {
 	// of this page, with the same key, it becomes the URL to fetch, now, and Next does not
 	// count: see [Frontier.Redirect]. The default is that it was not redirected.
 	Redirect string
+	// Outcome says what the fetch was: Done a page, Redirected and Drop no page, Retry a failure, Defer
+	// a host that said "not now". It only counts, what was no page not for limits, and failures and
+	// deferrals with those of the round: Next alone says whether the URL is fetched again, and no bound
+	// drops it. The default is Done.
+	Outcome Outcome
 	// Fetched is the result of the fetch. The default is none.
 	Fetched *Fetched
 }
@@ -31,7 +37,7 @@ type Known struct {
 // equal URLs in a batch the last one counts.
 //
 // Meta and Depth are replaced too, so set them again, and set Discriminator, which is part of the
-// identity. Priority 0 keeps the present priority. The count of attempts begins again.
+// identity. Priority 0 keeps the present priority. A new round begins, unless Outcome is Retry or Defer.
 //
 // To free the URLs of fetchers that died, put each of [Frontier.Entries] whose State is
 // store.Leased, with Next time.Now() (zero means completed). A URL that kills its fetchers is then
@@ -41,6 +47,9 @@ func (f *Frontier) Put(ctx context.Context, known []Known) ([]Result, error) {
 	for i := range known {
 		if err := known[i].check(); err != nil {
 			return nil, err
+		}
+		if o := known[i].Outcome; o > Redirected || o == Extend || o == Release || o == Recrawl {
+			return nil, fault.As(store.ErrInvalid, "cannot put %q: got outcome %d; want Done, Redirected, Drop, Retry or Defer", known[i].URL, o)
 		}
 	}
 	if err := f.enter(); err != nil {
@@ -91,6 +100,9 @@ func (f *Frontier) putPart(ctx context.Context, p *part, known []Known, results 
 			continue
 		}
 		this.Settlement = settlementOf(id.item(u, r), this.known.Next)
+		if err := f.countKnown(ctx, p.crawl, &this); err != nil {
+			return err
+		}
 		if id.isVariant(u, r.Key, this.known.Redirect) {
 			moved = append(moved, this)
 		} else {
@@ -119,6 +131,38 @@ func settlementOf(item store.Item, next time.Time) store.Settlement {
 		s.Priority = &item.Priority
 	}
 	return s
+}
+
+// countKnown counts a failure or deferral with those of the round, which goes on.
+func (f *Frontier) countKnown(ctx context.Context, c *crawl, k *put) error {
+	failed := k.known.Outcome == Retry
+	if k.Outcome != store.Requeue || !failed && k.known.Outcome != Defer {
+		return nil
+	}
+	r, err := f.recordOf(ctx, c, k.Key, k.known.URL)
+	if err != nil {
+		return err
+	}
+	if failed {
+		r.failures++
+	} else {
+		r.deferrals++
+	}
+	r.depth, r.meta = k.known.Depth, k.known.Meta
+	if k.known.Fetched != nil {
+		r.status = k.known.Fetched.Status
+	}
+	k.ResetAttempts, k.Meta = false, r.replacing()
+	return nil
+}
+
+// recordOf returns what is kept of a URL; nothing of one that is not known.
+func (f *Frontier) recordOf(ctx context.Context, c *crawl, key store.Key, url string) (record, error) {
+	e, err := f.store.Lookup(ctx, c.stored, key)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return record{}, fmt.Errorf("cannot look up %q: %w", url, err)
+	}
+	return decodeRecord(e.Meta)
 }
 
 // settlePuts settles known URLs in one step and fills in their results. It returns those that the store

@@ -13,7 +13,7 @@ import (
 // data. The zero record is kept as no bytes at all, and most URLs need no more than a depth.
 //
 //	flags | more flags | depth | hops | len(disc), disc | returned | failures, deferrals, releases
-//	| len(chain), keys | status | len(reason), reason | meta
+//	| len(chain), keys | status | len(reason), reason | first | meta
 //
 // Flags are a byte each, numbers and lengths uvarints. Each field is there if its flag is set.
 type record struct {
@@ -31,7 +31,10 @@ type record struct {
 	status int
 	// reason is why the frontier gave the URL up.
 	reason Reason
-	meta   []byte
+	// first is the store.Spelling of the URL that was offered first, once that was not found and the
+	// canonical form is fetched instead; 0 before.
+	first uint32
+	meta  []byte
 }
 
 // tries are counts of leases that were settled.
@@ -41,7 +44,7 @@ func (t tries) sum() int { return t.failures + t.deferrals + t.releases }
 
 // isMarked reports whether a round left anything in the record.
 func (r *record) isMarked() bool {
-	return r.hops > 0 || r.tries != (tries{}) || len(r.chain) > 0 || r.status > 0 || r.reason != ""
+	return r.hops > 0 || r.tries != (tries{}) || len(r.chain) > 0 || r.status > 0 || r.reason != "" || r.first != 0
 }
 
 // anew is the record at the begin of a new round.
@@ -73,11 +76,12 @@ const (
 
 	hasStatus = 1 << (iota - 8) // the first of more flags
 	hasReason
-	knownMore = hasStatus | hasReason
+	hasFirst
+	knownMore = hasStatus | hasReason | hasFirst
 )
 
 func (r record) encode() []byte {
-	if r.depth == 0 && r.hops == 0 && r.disc == "" && !r.exempt && r.tries == (tries{}) && len(r.chain) == 0 && r.status == 0 && r.reason == "" && len(r.meta) == 0 {
+	if r.depth == 0 && r.hops == 0 && r.disc == "" && !r.exempt && r.tries == (tries{}) && len(r.chain) == 0 && r.status == 0 && r.reason == "" && r.first == 0 && len(r.meta) == 0 {
 		return nil // the most common, and encode is called for every URL that is offered
 	}
 	var flags, more byte
@@ -117,6 +121,10 @@ func (r record) encode() []byte {
 	if r.reason != "" {
 		more |= hasReason
 		b = fields.AppendText(b, string(r.reason))
+	}
+	if r.first != 0 {
+		more |= hasFirst
+		b = binary.AppendUvarint(b, uint64(r.first))
 	}
 	b = append(b, r.meta...)
 	if more != 0 {
@@ -175,6 +183,9 @@ func decodeRecord(b []byte) (r record, err error) {
 	}
 	if more&hasReason != 0 {
 		r.reason = Reason(d.Text())
+	}
+	if more&hasFirst != 0 {
+		r.first = uint32(d.Uvarint())
 	}
 	if d.Bad {
 		return record{}, fmt.Errorf("cannot read the frontier's data of a URL; got %d bytes; want more: %w", len(b), store.ErrCorrupt)

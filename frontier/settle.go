@@ -174,6 +174,9 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 		if out[k], answers[p.place(k)] = f.settlement(&s, now); s.reason != "" {
 			gaveUp[k] = s.reason
 		}
+		if s.isNotFound() {
+			f.respell(p.crawl, &s, &out[k])
+		}
 	}
 	statuses, err := f.store.Settle(ctx, p.crawl.stored, out)
 	if err != nil {
