@@ -38,7 +38,7 @@ func (f *Frontier) respell(c *crawl, s *Settlement, out *store.Settlement) {
 		if s.Meta != nil {
 			r.meta = s.Meta
 		}
-		out.Outcome, out.ResetAttempts, out.URL, out.Due, out.Meta = store.Requeue, true, form, time.Time{}, r.replacing()
+		out.Outcome, out.NewRound, out.URL, out.Due, out.Meta = store.Requeue, true, form, time.Time{}, r.replacing()
 	}
 }
 

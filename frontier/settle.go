@@ -239,7 +239,7 @@ func (f *Frontier) settlement(s *Settlement, now time.Time) (store.Settlement, S
 	case Done, Redirected:
 		out.Outcome = store.Complete
 	case Recrawl:
-		out.Outcome, out.ResetAttempts = store.Requeue, true
+		out.Outcome, out.NewRound = store.Requeue, true
 		changed = changed || r.isMarked()
 		r = r.anew()
 	case Drop:
@@ -252,7 +252,7 @@ func (f *Frontier) settlement(s *Settlement, now time.Time) (store.Settlement, S
 		}
 	default:
 		if s.lowered {
-			out.Outcome, out.Due, out.ResetAttempts = store.Requeue, time.Time{}, true
+			out.Outcome, out.Due, out.NewRound = store.Requeue, time.Time{}, true
 			break
 		}
 		changed = true
