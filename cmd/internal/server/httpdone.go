@@ -34,7 +34,14 @@ func settlementOf(d *wire.DoneLease) (frontier.Settlement, error) {
 	if l.Token, err = strconv.ParseUint(d.Token, 10, 64); err != nil || l.Token == 0 {
 		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got token %.40q; want that of a lease", d.Token)
 	}
-	if d.Meta != nil {
+	meta := []byte(d.Meta)
+	if d.Metadata != nil {
+		if meta != nil {
+			return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got the fields metadata and meta; want one of them")
+		}
+		meta = AppendMetadata([]byte{}, d.Metadata)
+	}
+	if meta != nil {
 		l.Attempts = 0 // so that the frontier looks up what else it needs to know of the lease
 	}
 	if !(d.TookSeconds >= 0 && d.TookSeconds <= maxLease.Seconds()) {
@@ -47,7 +54,7 @@ func settlementOf(d *wire.DoneLease) (frontier.Settlement, error) {
 	if err != nil {
 		return frontier.Settlement{}, err
 	}
-	return frontier.Settlement{Lease: l, Outcome: outcome, At: d.At, BlockQueue: d.BlockQueueUntil, Meta: d.Meta, Priority: d.Priority, Fetched: fetched}, nil
+	return frontier.Settlement{Lease: l, Outcome: outcome, At: d.At, BlockQueue: d.BlockQueueUntil, Meta: meta, Priority: d.Priority, Fetched: fetched}, nil
 }
 
 func (s *httpAPI) postDone(w http.ResponseWriter, r *http.Request) {
@@ -72,8 +79,8 @@ func (s *httpAPI) settleBody(w http.ResponseWriter, r *http.Request) (out wire.A
 	settlements := make([]frontier.Settlement, len(body.Leases))
 	var err error
 	for i := range body.Leases {
-		if settlements[i], err = settlementOf(&body.Leases[i]); err == nil && len(body.Leases[i].Meta) > s.cfg.MaxMetadata {
-			err = fault.As(store.ErrInvalid, "cannot settle; got meta of %d bytes for lease %d; want at most %d", len(body.Leases[i].Meta), i, s.cfg.MaxMetadata)
+		if settlements[i], err = settlementOf(&body.Leases[i]); err == nil && len(settlements[i].Meta) > s.cfg.MaxMetadata {
+			err = fault.As(store.ErrInvalid, "cannot settle; got meta of %d bytes for lease %d; want at most %d", len(settlements[i].Meta), i, s.cfg.MaxMetadata)
 		}
 		if err != nil {
 			s.writeFault(w, "settle", err)
