@@ -102,7 +102,7 @@ func (f *Frontier) putPart(ctx context.Context, p *part, known []Known, results 
 
 // settlementOf is the settlement that creates or overwrites a URL, due at next or completed.
 func settlementOf(item store.Item, next time.Time) store.Settlement {
-	s := store.Settlement{Key: item.Key, Outcome: store.Requeue, Due: next, ResetAttempts: true, Create: true,
+	s := store.Settlement{Key: item.Key, Outcome: store.Requeue, Due: next, NewRound: true, Create: true,
 		URL: item.URL, Meta: item.Meta, Queue: item.Queue, UnicodeHost: item.UnicodeHost}
 	if s.Meta == nil {
 		s.Meta = record{}.replacing()

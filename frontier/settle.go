@@ -211,9 +211,9 @@ func (f *Frontier) settlement(s *Settlement, now time.Time) (store.Settlement, S
 			out.After = f.opt.backOff(l.Attempts)
 		}
 	case Recrawl:
-		out.Outcome, out.ResetAttempts = store.Requeue, true
+		out.Outcome, out.NewRound = store.Requeue, true
 	case Release:
-		out.Outcome, out.Due, out.ResetAttempts = store.Requeue, time.Time{}, s.lowered
+		out.Outcome, out.Due, out.NewRound = store.Requeue, time.Time{}, s.lowered
 	case Extend:
 		out.Outcome = store.Extend
 		if s.At.IsZero() {

@@ -3,6 +3,7 @@ package pebblestore
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/firstseen/firstseen/store"
@@ -177,6 +178,7 @@ func (tx *txn) forgetKeys(c *crawl, keys []store.Key) (int64, error) {
 	for i := range list {
 		f, k := &list[i].found, &list[i].key
 		tx.release(c, f)
+		tx.anew(c, k)
 		if f.lease != nil || f.ptr.queue != 0 {
 			tx.deletePlace(c, k)
 		}
@@ -203,19 +205,27 @@ func (tx *txn) forgetQueues(c *crawl) {
 	if qs.next == 1 {
 		return // it never had a queue
 	}
-	for _, l := range qs.Leases {
-		if !l.Queue.Retired() { // or it is below
+	for _, leases := range []map[store.Key]*sched.Lease{qs.Leases, qs.Overtaken} {
+		for _, l := range leases {
+			if !l.Queue.Retired() { // or it is below
+				tx.deleteLease(l)
+			}
+		}
+	}
+	for _, l := range tx.s.sched.closed {
+		if queueOf(l.Queue).c == c {
 			tx.deleteLease(l)
 		}
 	}
+	qs.UnmarkAll()
 	tx.s.sched.loaded -= len(qs.loaded)
 	qs.loaded, qs.byNum = nil, nil // without a look at each
-	for _, table := range []byte{tablePlace, tableOrder, tableQueue, tableName, tableDone, tableRetired} {
+	for _, table := range []byte{tablePlace, tableOrder, tableQueue, tableName, tableDone, tableRetired, tableMark} {
 		tx.deleteRange(appendNumbered(nil, table, c.num), afterNumbered(table, c.num))
 	}
 	for _, r := range slices.Clone(tx.s.sched.retired) {
 		if r.q.c == c {
-			for _, l := range r.q.Leases(r.q.Leased()) {
+			for _, l := range r.q.Leases(math.MaxInt64) {
 				tx.deleteLease(l)
 			}
 			tx.s.sched.finish(r)
@@ -302,8 +312,11 @@ func (tx *txn) forgetSome(r *retired) (int64, error) {
 		return 0, err
 	}
 	for _, l := range some.leases {
-		tx.deleteLease(l)
-		l.End()
+		if tx.deleteLease(l); l.Over() {
+			l.Close()
+		} else {
+			l.End()
+		}
 	}
 	for _, rows := range some.ranges {
 		tx.deleteRange(rows[0], rows[1])
@@ -422,7 +435,7 @@ func (s *Store) loadRetired(leases map[queueNum][]leaseRow, now int64) error {
 		q.Retire()
 		at := queueNum{c.num, num}
 		for _, l := range leases[at] {
-			q.Restore(l.rec, l.token, l.given, l.until, now)
+			l.restore(q, now)
 		}
 		delete(leases, at)
 		s.sched.retired = append(s.sched.retired, &retired{q: q})

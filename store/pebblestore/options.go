@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
 // Options modify Open. The zero value is fine.
@@ -89,6 +90,8 @@ type tuning struct {
 	lagKeys int
 	// journalFrom, keptStates and keptPlaces are limits of the journals.
 	journalFrom, keptStates, keptPlaces int
+	// marks bounds the marked keys.
+	marks int
 	// format is the format that is read and written, and upgrades lead to it.
 	format   uint32
 	upgrades map[uint32]upgrade
@@ -139,7 +142,7 @@ func (o Options) withDefaults() Options {
 	t.leaseBytes = cmp.Or(t.leaseBytes, 1<<10)
 	t.flushKeys = cmp.Or(t.flushKeys, flushKeys)
 	t.lagKeys = cmp.Or(t.lagKeys, lagKeys)
-	t.journalFrom = cmp.Or(t.journalFrom, journalFrom)
+	t.journalFrom, t.marks = cmp.Or(t.journalFrom, journalFrom), cmp.Or(t.marks, sched.MostMarks)
 	t.keptStates, t.keptPlaces = cmp.Or(t.keptStates, keptStates), cmp.Or(t.keptPlaces, keptPlaces)
 	if t.format == 0 {
 		t.format, t.upgrades = formatVersion, upgrades
