@@ -101,7 +101,7 @@ func (f *importFlags) openStore(ctx context.Context, a *app) (store.Store, error
 	if f.redis.given() {
 		return f.redis.open(ctx, a.log, redisstore.Options{KeepURLs: f.keep})
 	}
-	return pebblestore.Open(f.db, pebblestore.Options{KeepURLs: f.keep})
+	return pebblestore.Open(f.db, pebblestore.Options{KeepURLs: f.keep, Logger: a.log})
 }
 
 func (f *importFlags) options() (opt archive.Options, err error) {

@@ -178,7 +178,6 @@ func (tx *txn) forgetKeys(c *crawl, keys []store.Key) (int64, error) {
 	for i := range list {
 		f, k := &list[i].found, &list[i].key
 		tx.release(c, f)
-		tx.anew(c, k)
 		if f.lease != nil || f.ptr.queue != 0 {
 			tx.deletePlace(c, k)
 		}
@@ -189,6 +188,7 @@ func (tx *txn) forgetKeys(c *crawl, keys []store.Key) (int64, error) {
 
 // dropKey removes a key that was recorded in g.
 func (tx *txn) dropKey(c *crawl, g *generation, k *store.Key) {
+	tx.anew(c, k)
 	tx.s.texts.drop(c.num, k)
 	c.seen.remove(k)
 	tx.kill(g, k)
@@ -295,7 +295,7 @@ func (tx *txn) forgetQueue(c *crawl, name string) (n int64, left []*retired, err
 
 // remains are some leases and rows of a retired queue.
 type remains struct {
-	leases        []*sched.Lease
+	leases, over  []*sched.Lease // over: overtaken, so that their keys may stay
 	list          []sought
 	ranges        [][2][]byte // of the rows
 	queued, ended []byte      // how far it came among the rows
@@ -312,11 +312,12 @@ func (tx *txn) forgetSome(r *retired) (int64, error) {
 		return 0, err
 	}
 	for _, l := range some.leases {
-		if tx.deleteLease(l); l.Over() {
-			l.Close()
-		} else {
-			l.End()
-		}
+		tx.deleteLease(l)
+		l.End()
+	}
+	for _, l := range some.over {
+		tx.deleteLease(l)
+		l.Close()
 	}
 	for _, rows := range some.ranges {
 		tx.deleteRange(rows[0], rows[1])
@@ -347,11 +348,15 @@ func (sc *scheduler) retiring(c *crawl) bool {
 
 // remains reads what a step may forget. It changes nothing.
 func (tx *txn) remains(r *retired) (some *remains, err error) {
-	some = &remains{leases: r.q.Leases(int64(max(0, tx.left.rows)))}
-	for _, l := range some.leases {
+	some = &remains{}
+	for _, l := range r.q.Leases(int64(max(0, tx.left.rows))) {
+		if tx.left.rows--; l.Over() {
+			some.over = append(some.over, l)
+			continue
+		}
+		some.leases = append(some.leases, l)
 		some.list = append(some.list, sought{key: l.Key})
 	}
-	tx.left.rows -= len(some.leases)
 	if some.queued, err = some.read(tx, r, tableOrder, r.queued); err == nil {
 		some.ended, err = some.read(tx, r, tableDone, r.ended)
 	}

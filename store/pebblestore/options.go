@@ -2,6 +2,7 @@ package pebblestore
 
 import (
 	"cmp"
+	"log/slog"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -49,6 +50,13 @@ type Options struct {
 	// From half of it on rows are flushed, so that an Open after a kill replays no more. The default is 128 MiB,
 	// and the least is 256 KiB.
 	BufferBytes int64
+
+	// FreeLeases frees the leases that Open finds, because their fetchers ended with the process before: their URLs are
+	// queued again, due immediately, and the tokens are stale. The default keeps them until they end, for fetchers in other
+	// processes, and logs how many there are.
+	FreeLeases bool
+	// Logger receives what Open finds about leases. The default is slog.Default().
+	Logger *slog.Logger
 
 	// OnDamage is called with the first damage that is met in each run file or table, up to a hundred of
 	// them. It must return soon. The default is none.
@@ -129,6 +137,7 @@ func (o Options) withDefaults() Options {
 	if o.BufferBytes <= 0 {
 		o.BufferBytes = 128 << 20
 	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	t := &o.tuning
 	if t.monotonic == nil {
 		began := time.Now()

@@ -10,6 +10,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -45,7 +46,7 @@ type scheduler struct {
 	places  places
 	retired []*retired     // to be forgotten, oldest first
 	closed  []*sched.Lease // overtaken leases whose time is over, until the next step removes their rows
-	evicted uint64         // marks that went beyond the bound, since Open
+	evicted atomic.Int64   // marks that went for others, since Open
 	seed    maphash.Seed
 }
 
@@ -333,7 +334,7 @@ func (tx *txn) mark(c *crawl, k *store.Key, spelling uint32) {
 	for _, old := range went {
 		tx.removeMark(old)
 	}
-	tx.s.sched.evicted += uint64(len(went))
+	tx.s.sched.evicted.Add(int64(len(went)))
 	tx.set(appendMarkRow(nil, c.num, m.Num), binary.BigEndian.AppendUint32(k[:], spelling))
 }
 
