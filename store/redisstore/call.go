@@ -52,9 +52,9 @@ const (
 	// whenFull begins scripts that make room: a server whose memory is full also runs them.
 	whenFull  = "full "
 	partPlain = "head crawl "
-	partSeen  = "head crawl seen steps "
+	partSeen  = "head crawl seen steps marks "
 	partQueue = "head crawl rows settings queue record file "
-	partTake  = partQueue + "advance serve "
+	partTake  = partQueue + "advance serve state "
 )
 
 var (
@@ -77,8 +77,8 @@ var (
 	scriptGiveBack     = newScript(whenFull+partQueue+"giveback", anytime)
 	scriptLookup       = newScript(partQueue+"found lookup", anytime)
 	scriptEntries      = newScript(partQueue+"found entries", anytime)
-	scriptSweep        = newScript(whenFull+partQueue+"seen sweep", answered)
-	scriptReady        = newScript(partPlain+"settings ready", anytime)
+	scriptSweep        = newScript(whenFull+partQueue+"seen marks sweep", answered)
+	scriptReady        = newScript(partPlain+"settings state ready", anytime)
 	scriptStats        = newScript(partPlain+"stats", anytime)
 	scriptForgetCrawl  = newScript(whenFull+partPlain+"forgetcrawl", answered)
 	scriptOverdue      = newScript(partPlain+"overdue", anytime)
@@ -86,6 +86,9 @@ var (
 	scriptBeat         = newScript(partPlain+"beat", anytime)
 	scriptKeep         = newScript("head keep", anytime)
 	scriptBirth        = newScript("head birth", answered)
+	scriptReform       = newScript("head crawl reform", answered)
+	scriptMark         = newScript(partPlain+"marks mark", answered)
+	scriptSettings     = newScript(partPlain+"settings crawlsettings", anytime)
 	scriptMeta         = newScript("head meta", answered)
 )
 
@@ -355,7 +358,7 @@ func (s *Store) pipeline(ctx context.Context, node *redis.Client, calls []*call)
 	waits := false
 	for i, c := range calls {
 		mark, clock := s.layout.mark, ""
-		if c.script == scriptBirth || c.script == scriptMeta { // they make the mark of the store
+		if c.script == scriptBirth || c.script == scriptReform || c.script == scriptMeta { // they make the mark of the store
 			mark = ""
 		}
 		if s.opt.clock != nil {
