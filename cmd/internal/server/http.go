@@ -67,7 +67,7 @@ type contents []string
 
 var jsonLines, anyLines = contents{"application/x-ndjson"}, contents{"application/x-ndjson", "text/plain"}
 
-//go:generate go test -run TestOpenAPIFresh$ . -args -generate
+//go:generate go test -run Fresh$ . -args -generate
 
 // described are the routes that openapi.json describes, but for health.
 func (s *httpAPI) described() []route {
