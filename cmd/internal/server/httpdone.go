@@ -39,7 +39,7 @@ func settlementOf(d *wire.DoneLease) (frontier.Settlement, error) {
 		if meta != nil {
 			return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got the fields metadata and meta; want one of them")
 		}
-		meta = appendMetadata([]byte{}, d.Metadata)
+		meta = AppendMetadata([]byte{}, d.Metadata)
 	}
 	if meta != nil {
 		l.Attempts = 0 // so that the frontier looks up what else it needs to know of the lease
