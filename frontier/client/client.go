@@ -139,6 +139,8 @@ type Options struct {
 	Patience time.Duration
 	// Transport makes the requests, for example to handlers in this process. The default is one of its own, with TLS.
 	Transport http.RoundTripper
+	// OnWait is that of [frontier.Options]. The daemon answers every 25 s.
+	OnWait func(frontier.Idle)
 	tuning
 }
 
