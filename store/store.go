@@ -144,6 +144,8 @@ type Store interface {
 
 	// QueueInfo returns the state of one queue, or [ErrNotFound] when the queue
 	// holds nothing, has completed and dropped nothing and has neither settings nor a NotBefore.
+	// With queue "" it returns the settings of the crawl, or with crawl "*" those of the store, and no
+	// counts; the settings of a crawl that is not there are zero.
 	QueueInfo(ctx context.Context, crawl, queue string) (QueueInfo, error)
 
 	// Stats returns exact counts: of one crawl, or of all of them with crawl

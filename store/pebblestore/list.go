@@ -185,12 +185,19 @@ func (s *Store) Lookup(ctx context.Context, crawl string, key store.Key) (store.
 
 // QueueInfo implements store.Store.
 func (s *Store) QueueInfo(ctx context.Context, crawl, queue string) (store.QueueInfo, error) {
-	crawl, err := sched.CrawlName(crawl)
+	crawl, err := sched.CrawlOfQueue(crawl, queue)
 	if err != nil {
 		return store.QueueInfo{}, err
 	}
 	return ask(ctx, s, func(tx *txn) (info store.QueueInfo, err error) {
-		if c := s.crawls[crawl]; c != nil {
+		switch c := s.crawls[crawl]; {
+		case crawl == sched.AnyCrawl:
+			return store.QueueInfo{Crawl: crawl, QueueSettings: s.sched.Defaults}, nil
+		case queue == "" && c == nil:
+			return store.QueueInfo{Crawl: crawl}, nil
+		case queue == "":
+			return store.QueueInfo{Crawl: crawl, QueueSettings: c.queues.Settings}, nil
+		case c != nil:
 			if c.queues.AdvanceSome(sched.Now(tx.now), tx.left.rows) == 0 {
 				return info, errMore
 			}

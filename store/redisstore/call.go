@@ -78,6 +78,7 @@ var (
 	scriptLookup       = newScript(partQueue+"found lookup", anytime)
 	scriptEntries      = newScript(partQueue+"found entries", anytime)
 	scriptSweep        = newScript(whenFull+partQueue+"seen sweep", answered)
+	scriptScope        = newScript(partPlain+"settings scope", anytime)
 	scriptReady        = newScript(partPlain+"settings ready", anytime)
 	scriptStats        = newScript(partPlain+"stats", anytime)
 	scriptForgetCrawl  = newScript(whenFull+partPlain+"forgetcrawl", answered)

@@ -85,16 +85,18 @@ func readRecord(r *reader, e *store.Entry) {
 
 // QueueInfo implements store.Store.
 func (s *Store) QueueInfo(ctx context.Context, crawl, queue string) (store.QueueInfo, error) {
-	crawl, err := s.enterCrawl(ctx, crawl)
+	crawl, err := sched.CrawlOfQueue(crawl, queue)
 	if err != nil {
 		return store.QueueInfo{}, err
 	}
-	defer s.leave()
-	var info store.QueueInfo
-	there := false
-	if queue != "" { // which the script takes for all queues
-		info, there, err = s.queueInfo(ctx, crawl, queue)
+	if err := s.enter(ctx); err != nil {
+		return store.QueueInfo{}, err
 	}
+	defer s.leave()
+	if queue == "" {
+		return s.scopeInfo(ctx, crawl)
+	}
+	info, there, err := s.queueInfo(ctx, crawl, queue)
 	if err == nil && !there {
 		err = fmt.Errorf("cannot find queue %q of crawl %q: %w", queue, crawl, store.ErrNotFound)
 	}
@@ -112,17 +114,30 @@ func (s *Store) queueInfo(ctx context.Context, crawl, queue string) (info store.
 	return info, there, err
 }
 
+// scopeInfo returns the settings of a crawl or of the store, which every shard has.
+func (s *Store) scopeInfo(ctx context.Context, crawl string) (store.QueueInfo, error) {
+	q := store.QueueInfo{Crawl: crawl}
+	b := s.batch(scriptScope, crawl, nil)
+	b.add(0, 0)
+	err := b.read(ctx, func(_ int, r *reader) { readSettings(r, &q.QueueSettings) })
+	return q, err
+}
+
+func readSettings(r *reader, q *store.QueueSettings) {
+	q.Delay = time.Duration(int64(r.uint(8))) * time.Millisecond
+	q.MaxInFlight = int(int64(r.uint(8)))
+	q.BlockedUntil = sched.Time(int64(r.uint(6)))
+	q.Limit = int64(r.uint(8))
+	q.Weight, q.Paused = uint8(r.uint(1)), r.uint(1) == 1
+}
+
 // readInfo reads what lua/info.lua says of a queue.
 func readInfo(r *reader, crawl string) store.QueueInfo {
 	q := store.QueueInfo{Crawl: crawl, Name: r.short()}
 	queued, live, late := int64(r.uint(6)), int64(r.uint(4)), int64(r.uint(4))
 	q.Held, q.InFlight, q.Completed, q.Dropped = queued+live+late, live, int64(r.uint(6)), int64(r.uint(6))
 	q.LastTake, q.NotBefore, q.Next = sched.Time(int64(r.uint(6))), sched.Time(int64(r.uint(6))), sched.Time(int64(r.uint(6)))
-	q.Delay = time.Duration(int64(r.uint(8))) * time.Millisecond
-	q.MaxInFlight = int(int64(r.uint(8)))
-	q.BlockedUntil = sched.Time(int64(r.uint(6)))
-	q.Limit = int64(r.uint(8))
-	q.Weight, q.Paused = uint8(r.uint(1)), r.uint(1) == 1
+	readSettings(r, &q.QueueSettings)
 	return q
 }
 

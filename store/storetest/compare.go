@@ -97,6 +97,15 @@ func (h *History) compareCrawl(ctx context.Context, s store.Store, c *modelCrawl
 }
 
 func (h *History) compareQueues(ctx context.Context, s store.Store, c *modelCrawl) error {
+	for crawl, set := range map[string]store.QueueSettings{c.name: c.set, "*": h.m.defaults} {
+		got, err := s.QueueInfo(ctx, crawl, "")
+		if err != nil {
+			return err
+		}
+		if err := sameInfo(got, store.QueueInfo{Crawl: crawl, QueueSettings: set}); err != nil {
+			return fmt.Errorf("settings of crawl %q: %w", crawl, err)
+		}
+	}
 	var want []store.QueueInfo
 	for name := range c.queues {
 		info, exists := h.m.info(c, name)

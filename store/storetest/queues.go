@@ -15,8 +15,6 @@ var queueCases = []testCase{
 		want := store.QueueInfo{Crawl: store.DefaultCrawl, Name: "a", QueueSettings: store.QueueSettings{
 			Delay: time.Second, MaxInFlight: 2, BlockedUntil: f.ahead(time.Hour), Limit: 9, Weight: 4, Paused: true}}
 		f.check(sameInfo(f.info("a"), want))
-		_, err = f.s.QueueInfo(f.ctx, "", "")
-		f.wantErr(err, store.ErrNotFound)
 		f.fill("a", 0, 1)
 		want.Held, want.Next = 1, f.Now()
 		f.check(sameInfo(f.info("a"), want))
@@ -139,6 +137,18 @@ var queueCases = []testCase{
 		f.wantInvalid("Configure of NotBefore of a crawl", f.s.Configure(f.ctx, "", "", store.QueueChange{NotBefore: &at}))
 		_, err := f.s.QueueInfo(f.ctx, "*", "a")
 		f.wantInvalid("QueueInfo of a queue of all crawls", err)
+	}},
+	{"the settings of a crawl and of the store can be read", func(f *fixture) {
+		for _, crawl := range []string{"*", "none", store.DefaultCrawl} {
+			f.check(sameInfo(f.scope(crawl), store.QueueInfo{Crawl: crawl}))
+		}
+		limit, yes := int64(5), true
+		f.check(f.s.Configure(f.ctx, "", "", allSettings(f)))
+		f.check(f.s.Configure(f.ctx, "*", "", store.QueueChange{Limit: &limit, Paused: &yes}))
+		f.fill("a", 0, 1)
+		f.check(sameInfo(f.scope(""), store.QueueInfo{Crawl: store.DefaultCrawl, QueueSettings: store.QueueSettings{
+			Delay: time.Second, MaxInFlight: 2, BlockedUntil: f.ahead(time.Hour), Limit: 9, Weight: 4, Paused: true}}))
+		f.check(sameInfo(f.scope("*"), store.QueueInfo{Crawl: "*", QueueSettings: store.QueueSettings{Limit: 5, Paused: true}}))
 	}},
 }
 

@@ -115,6 +115,14 @@ func (f *fixture) info(queue string) store.QueueInfo {
 	return info
 }
 
+// scope returns the settings of a crawl or, with "*", of the store.
+func (f *fixture) scope(crawl string) store.QueueInfo {
+	f.Helper()
+	info, err := f.s.QueueInfo(f.ctx, crawl, "")
+	f.check(err)
+	return info
+}
+
 func (f *fixture) lookup(n int) store.Entry {
 	f.Helper()
 	e, err := f.s.Lookup(f.ctx, "", key(n))
