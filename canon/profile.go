@@ -259,7 +259,8 @@ func ParseRecorded(s string) (*Profile, error) {
 }
 
 // ParseProfile reads a profile as typed: qiita, whatwg, hashed-n, hashed-p, c14n, scrapy,
-// safebrowsing, surt, none or purell:FLAG,FLAG. It has the newest lists unless it names others. It
+// safebrowsing, surt, none or purell:FLAG,FLAG. Rules are changed after a colon: "qiita:+strip-www,-collapse-slashes"
+// is Qiita with one more and one less ([Profile.WithRules]). It has the newest lists unless it names others. It
 // also reads what [Profile.String] returns, except for a profile with a rule file; that of a profile with version 1 of
 // the lists names none, and is read by [ParseRecorded].
 func ParseProfile(s string) (*Profile, error) {
@@ -272,7 +273,8 @@ func ParseProfile(s string) (*Profile, error) {
 			return p.WithRules(spec)
 		}
 	}
-	return nil, fmt.Errorf("cannot parse profile; got %q; want qiita, whatwg, hashed-n, hashed-p, c14n, purell:FLAG,…, scrapy, safebrowsing, surt or none", s)
+	return nil, fmt.Errorf("cannot parse profile; got %q; want qiita, whatwg, hashed-n, hashed-p, c14n, purell:FLAG,…, scrapy, safebrowsing, surt or none; "+
+		"rules are changed after a colon, as in qiita:+strip-www,-collapse-slashes", s)
 }
 
 // presets are the profiles that have a name of their own.

@@ -1,164 +1,172 @@
 package canon
 
 import (
+	"bytes"
 	"fmt"
+	"net/netip"
 	"strings"
+
+	"github.com/firstseen/firstseen/internal/whatwg"
 )
 
-// URLSet is a set of URLs, named by rules in the manner of robots.txt. It is immutable, and safe for concurrent use; nil
-// is the empty set.
+// A URLSet is a set of URLs, described by hosts and patterns: what belongs to a list or crawl, or what is left out of it. It
+// is immutable and safe for concurrent use.
 //
-//	example.org                 the URLs of this host
-//	*.example.org               of the hosts below it
-//	example.org/private/        of the host, if their path begins so
-//	*/calendar/                 of any host, if their path begins so
-//	example.org/*.pdf$          "*" stands for any text, a final "$" for the end (RFC 9309 2.2.3)
-//	https://example.org/a       with a scheme: URLs that begin so; at the scheme's port alone, if the rule has no other
-//	!example.org/private/open   an exception: URLs that it names are not in the set, whatever the other rules
-//
-// A path includes the query. Rules and URLs are compared without regard to how they are escaped, and hosts in their
-// canonical form. A rule without a scheme is of all schemes and ports, unless it names a port.
-type URLSet struct {
-	in, out hostTable
-	rules   []urlRule
+// Rule files (docs/RULES.md) have the same hosts and patterns, since both describe parts of sites; the patterns are those of
+// robots.txt (RFC 9309 2.2.3).
+type URLSet struct{ in, out urlRules }
+
+// urlRules are the rules of one kind.
+type urlRules struct {
+	hosts    hostTable
+	nets     []*scope // address ranges, in any order
+	rules    int
+	patterns bool // some rules have one
 }
 
-// urlRule is what a rule says beside the host and the path of its scope, whose field at is the rule's place.
-type urlRule struct {
-	text         string
-	scheme, port string // "" is any
-}
-
-// NewURLSet returns the set of some rules. The error names the first rule that cannot be read.
-func NewURLSet(rules []string) (*URLSet, error) {
-	s := &URLSet{in: newHostTable(), out: newHostTable()}
-	for _, text := range rules {
-		text = strings.TrimSpace(text)
-		rest, except := strings.CutPrefix(text, "!")
-		sc, rule, err := parseURLRule(rest)
-		if err != nil {
-			return nil, fmt.Errorf("cannot use rule %.200q: %w", text, err)
+// ParseURLSet reads a set from lines, each a rule:
+//
+//	example.com              all URLs of a host, any scheme and port
+//	*.example.com            of the hosts below it, itself not among them
+//	example.com/shop/        whose path begins so; https://example.com:8443/shop/ names the scheme and port, too
+//	example.com/*?*id=       "*" is any text, also in the query; a "$" at the end is the end of the URL
+//	/cgi-bin/                of any host
+//	192.0.2.0/24             of a range of addresses
+//	!example.com/logout      an exception: not in the set, whatever other rules say
+//
+// Empty lines and lines that begin with "#" are comments. A set of exceptions alone has every other URL. The error names the
+// line.
+func ParseURLSet(text []byte) (*URLSet, error) {
+	s := &URLSet{in: urlRules{hosts: newHostTable()}, out: urlRules{hosts: newHostTable()}}
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
+	for number, line := range bytes.Split(text, []byte("\n")) {
+		rule := strings.TrimSpace(string(line))
+		if rule == "" || rule[0] == '#' {
+			continue
 		}
-		sc.at, rule.text = int64(len(s.rules)), text
-		s.rules = append(s.rules, rule)
-		if except {
-			s.out.add(sc)
-		} else {
-			s.in.add(sc)
+		to, place := &s.in, rule
+		if except, ok := strings.CutPrefix(rule, "!"); ok {
+			to, place = &s.out, strings.TrimSpace(except)
 		}
+		if err := to.add(rule, place); err != nil {
+			return nil, fmt.Errorf("line %d: %w", number+1, err)
+		}
+	}
+	if s.in.rules+s.out.rules == 0 {
+		return nil, fmt.Errorf("got no rule; want lines such as example.com, *.example.com or !example.com/logout")
 	}
 	return s, nil
 }
 
-func parseURLRule(text string) (*scope, urlRule, error) {
-	var rule urlRule
-	rest := text
-	if scheme, after, ok := strings.Cut(text, "://"); ok {
-		rule.scheme, rest = strings.ToLower(scheme), after
-		if defaultPorts[rule.scheme] == "" {
-			return nil, rule, fmt.Errorf("got scheme %.20q; want http, https or ftp, or none", scheme)
+func (r *urlRules) add(rule, place string) error {
+	if strings.ContainsAny(place, " \t#") {
+		return fmt.Errorf(`got %q; want one rule a line, without blanks and "#"`, rule)
+	}
+	r.rules++
+	if net, err := netip.ParsePrefix(place); err == nil {
+		r.nets = append(r.nets, &scope{text: rule, net: net.Masked()})
+		return nil
+	}
+	sc := &scope{text: rule}
+	if scheme, rest, ok := strings.Cut(place, "://"); ok && !strings.Contains(scheme, "/") {
+		if sc.scheme = strings.ToLower(scheme); defaultPorts[sc.scheme] == "" {
+			return fmt.Errorf("got %q; want the scheme http, https or ftp, or none", rule)
 		}
-		rule.port = defaultPorts[rule.scheme]
+		place = rest
 	}
-	host, path := rest, ""
-	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
-		host, path = rest[:i], rest[i:]
+	host, path := place, ""
+	if i := strings.IndexAny(place, "/?"); i >= 0 {
+		host, path = place[:i], place[i:]
 	}
-	if path != "" && path[0] != '/' || strings.Contains(path, "#") {
-		return nil, rule, fmt.Errorf("want a slash after the host, and no fragment")
+	if host == "" && path != "" && sc.scheme == "" {
+		host = "*"
 	}
-	if host == "" && rule.scheme == "" && path != "" {
-		host = "*" // a path alone, as in robots.txt
+	host, port := whatwg.CutPort(host)
+	if sc.port = strings.TrimPrefix(port, ":"); sc.port == "" {
+		sc.port = defaultPorts[sc.scheme]
 	}
-	name, below := strings.CutPrefix(host, "*.")
-	if name != "*" {
-		// The authority of a URL, so that ports, IP addresses and internationalised names are read as those of URLs are.
-		form, err := Qiita().Canonicalize("http://" + name + "/")
-		authority, ok := strings.CutPrefix(strings.TrimSuffix(form, "/"), "http://")
-		if err != nil || !ok || strings.ContainsAny(authority, "/@*") {
-			return nil, rule, fmt.Errorf("its host cannot be one of a URL; want example.org, *.example.org or *")
+	var err error
+	sc.host, err = scopeHost(strings.TrimSuffix(host, "."))
+	name := strings.TrimPrefix(sc.host, "*")
+	if err != nil || strings.Trim(sc.port, "0123456789") != "" || strings.Contains(name, "*") || name != sc.host && name != "" && name[0] != '.' {
+		return fmt.Errorf(`got %q; want a host, "*.domain", a beginning of a URL, or "/" and a path`, rule)
+	}
+	if strings.HasPrefix(path, "?") {
+		return fmt.Errorf("got %q; want a path before the query: %s", rule, strings.Replace(rule, "?", "/?", 1))
+	}
+	if path != "" && path != "/" && path != "/*" {
+		text, end := strings.CutSuffix(path, "$")
+		parts := strings.Split(text, "*")
+		for i, part := range parts {
+			parts[i] = normalizeEscapes(part, pathRaw)
 		}
-		var port string
-		if name, port = cutPort(authority); port != "" {
-			rule.port = port
+		if text = strings.Join(parts, "*"); end {
+			text += "$"
 		}
-	} else if below {
-		return nil, rule, fmt.Errorf("its host cannot be one of a URL; want example.org, *.example.org or *")
+		sc.pattern, r.patterns = newPathPattern(text), true
 	}
-	if below {
-		name = "*." + name
-	}
-	path, end := strings.CutSuffix(path, "$")
-	parts := strings.Split(path, "*")
-	for i, part := range parts {
-		parts[i] = normalizeEscapes(part, queryRaw)
-	}
-	pattern := strings.Join(parts, "*")
-	if end {
-		pattern += "$"
-	}
-	return &scope{host: name, pattern: newPathPattern(pattern)}, rule, nil
+	r.hosts.add(sc)
+	return nil
 }
 
 var defaultPorts = map[string]string{"http": "80", "https": "443", "ftp": "21"}
 
-// cutPort splits an authority without user information.
-func cutPort(authority string) (host, port string) {
-	if i := strings.LastIndexByte(authority, ':'); i > strings.LastIndexByte(authority, ']') {
-		return authority[:i], authority[i+1:]
-	}
-	return authority, ""
-}
-
-// Len is the number of rules.
-func (s *URLSet) Len() int {
-	if s == nil {
-		return 0
-	}
-	return len(s.rules)
-}
-
-// Match returns a rule by which a URL is in the set, if one is. The URL is one with a scheme and a host, best in canonical
-// form; any other is in no set.
-func (s *URLSet) Match(url string) (rule string, ok bool) {
-	if s.Len() == 0 {
-		return "", false
-	}
-	scheme, rest, ok := strings.Cut(url, "://")
-	if !ok {
-		return "", false
-	}
-	authority, path := rest, "/"
-	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
-		authority, path = rest[:i], rest[i:]
-	}
-	if path, _, _ = strings.Cut(path, "#"); path == "" || path[0] != '/' {
-		path = "/" + path
-	}
-	if strings.IndexByte(path, '%') >= 0 { // a form of another profile
-		path = normalizeEscapes(path, queryRaw)
-	}
-	scheme = strings.ToLower(scheme)
-	host, port := cutPort(strings.ToLower(authority[strings.LastIndexByte(authority, '@')+1:]))
-	if port == "" {
-		port = defaultPorts[scheme]
-	}
+// Has reports whether the set has a URL, given in canonical form: that of [Qiita] or [WHATWG], or of profiles that give
+// URLs, which may have changed the host. rule is the line that decides, or "" if no line is about it.
+func (s *URLSet) Has(canonical []byte) (rule string, has bool) {
 	var space [512]byte
-	form := appendMatched(space[:0], []byte(path))
-	find := func(t *hostTable) (at int64) {
-		at = -1
-		t.each([]byte(host), func(sc *scope) bool {
-			r := &s.rules[sc.at]
-			if (r.scheme == "" || r.scheme == scheme) && (r.port == "" || r.port == port) && sc.pattern.covers(form) {
-				at = sc.at
-			}
-			return at < 0
-		})
-		return at
+	u := setURL{host: Host(canonical)}
+	scheme, rest, _ := bytes.Cut(canonical, []byte(":"))
+	u.scheme = string(scheme)
+	if i := bytes.IndexByte(rest, '/'); i == 0 && len(rest) > 1 && u.host != nil {
+		rest = rest[2:] // the slashes before the authority
+		if i = bytes.IndexAny(rest, "/?#"); i >= 0 && (s.in.patterns || s.out.patterns) {
+			path, _, _ := bytes.Cut(rest[i:], []byte("#"))
+			u.path = appendMatched(space[:0], path)
+		}
 	}
-	at := find(&s.in)
-	if at < 0 || find(&s.out) >= 0 {
-		return "", false
+	name, port := whatwg.CutPort(string(u.host))
+	if u.port = strings.TrimPrefix(port, ":"); u.port == "" {
+		u.port = defaultPorts[u.scheme]
 	}
-	return s.rules[at].text, true
+	u.host = bytes.TrimSuffix(u.host[:len(name)], []byte("."))
+	if rule := s.out.find(&u); rule != nil {
+		return rule.text, false
+	}
+	if s.in.rules == 0 {
+		return "", true
+	}
+	if rule := s.in.find(&u); rule != nil {
+		return rule.text, true
+	}
+	return "", false
+}
+
+// setURL is what rules look at.
+type setURL struct {
+	scheme, port string
+	host, path   []byte // the path with its query, in the form in which patterns are compared
+}
+
+// find returns the nearest rule that covers a URL; nil for none.
+func (r *urlRules) find(u *setURL) (found *scope) {
+	if len(u.host) == 0 {
+		return nil
+	}
+	r.hosts.each(u.host, func(s *scope) bool {
+		if (s.scheme == "" || s.scheme == u.scheme) && (s.port == "" || s.port == u.port) && (s.pattern == nil || s.pattern.covers(u.path)) {
+			found = s
+		}
+		return found == nil
+	})
+	if found != nil || len(r.nets) == 0 {
+		return found
+	}
+	addr, err := netip.ParseAddr(strings.Trim(string(u.host), "[]"))
+	for _, s := range r.nets {
+		if err == nil && s.net.Contains(addr) {
+			return s
+		}
+	}
+	return nil
 }

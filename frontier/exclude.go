@@ -42,8 +42,8 @@ type exclusions struct {
 
 // ruleSet are the rules of a crawl, or of all by the name "*". It does not change.
 type ruleSet struct {
-	rules  []string // in order
-	urls   *canon.URLSet
+	rules  []string        // in order
+	urls   *canon.URLSet   // nil if there are none
 	hashed *hasheduri.List // nil if there are none
 }
 
@@ -57,18 +57,27 @@ const (
 // newRuleSet reads rules, in any order.
 func newRuleSet(rules []string) (*ruleSet, error) {
 	slices.Sort(rules)
-	var plain []string
-	var hashed strings.Builder
+	var plain, hashed strings.Builder
+	excludes := false // exceptions alone stand for all other URLs in a URLSet, and for nothing here
 	for _, rule := range rules {
-		if _, err := hasheduri.Parse(rule); err == nil {
+		switch _, err := hasheduri.Parse(rule); {
+		case err == nil:
 			hashed.WriteString(rule + "\n")
-		} else {
-			plain = append(plain, rule)
+		case rule == "" || rule[0] == '#' || strings.ContainsAny(rule, "\r\n"):
+			return nil, fmt.Errorf("got %q; want a rule", rule)
+		default:
+			plain.WriteString(rule + "\n")
+			excludes = excludes || rule[0] != '!'
 		}
 	}
 	s := &ruleSet{rules: rules}
 	var err error
-	if s.urls, err = canon.NewURLSet(plain); err == nil && hashed.Len() > 0 {
+	if plain.Len() > 0 {
+		if s.urls, err = canon.ParseURLSet([]byte(plain.String())); !excludes {
+			s.urls = nil
+		}
+	}
+	if err == nil && hashed.Len() > 0 {
 		s.hashed, err = hasheduri.ReadList(strings.NewReader(hashed.String()), hasheduri.Hasher{Variant: hasheduri.N})
 	}
 	return s, err
@@ -78,8 +87,10 @@ func (s *ruleSet) match(canonical string) (rule string, ok bool) {
 	if s == nil {
 		return "", false
 	}
-	if rule, ok := s.urls.Match(canonical); ok {
-		return rule, true
+	if s.urls != nil {
+		if rule, ok := s.urls.Has([]byte(canonical)); ok {
+			return rule, true
+		}
 	}
 	if s.hashed == nil {
 		return "", false

@@ -255,11 +255,15 @@ func TestRulesExclude(t *testing.T) {
 			t.Errorf("got %d, %v; want 1 taken back", n, err)
 		}
 		offer(f, "http://a.example/x/1", "news", StatusNew, "http://a.example/y", "news", StatusRefused)
-		for _, bad := range []string{"", "a b", strings.Repeat("a", 300), "a\x00b"} {
+		for _, bad := range []string{"", "# a comment", "a.example\nb.example", "a b", strings.Repeat("a", 300), "a\x00b"} {
 			if n, err := f.Exclude(bg, "news", "ok.example", bad); n != 0 || !errors.Is(err, store.ErrInvalid) {
 				t.Errorf("%.20q: got %d, %v; want it refused", bad, n, err)
 			}
 		}
+		if _, err := f.Exclude(bg, "only", "!a.example/open/"); err != nil {
+			t.Error(err)
+		}
+		offer(f, "http://a.example/1", "only", StatusNew)
 		if rule, ok := f.ExcludedBy("news", "http://ok.example/"); ok {
 			t.Errorf("got %q; want nothing added with a bad rule", rule)
 		}

@@ -142,7 +142,7 @@ func (q *Query) selects(f *Frontier, e *Entry, now time.Time) bool {
 	if err != nil { // the rules, which may have changed, refuse it
 		form = e.URL
 	}
-	_, ok := q.URLs.Match(form)
+	_, ok := q.URLs.Has([]byte(form))
 	return ok
 }
 

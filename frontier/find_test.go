@@ -35,7 +35,7 @@ func TestFindAndChange(t *testing.T) {
 		time.Sleep(time.Hour)
 		addAll(t, f, Link{URL: "http://b.example/later", Crawl: "news", Due: time.Now().Add(time.Hour)}, Link{URL: "http://B.example/other", Crawl: "shop"})
 		rules := func(rules ...string) *canon.URLSet {
-			s, err := canon.NewURLSet(rules)
+			s, err := canon.ParseURLSet([]byte(strings.Join(rules, "\n")))
 			must(t, err)
 			return s
 		}

@@ -36,7 +36,7 @@ var steps = []struct {
 	{"find --match */1$ --count", statusOK, "3\n"},
 	{"find --limit 2 --crawl *", statusOK, "http://b.example/1\n"},
 	{"find --state lost", statusMisuse, `got state "lost"`},
-	{"find --match gopher://a/ --count", statusMisuse, "cannot use rule"},
+	{"find --match gopher://a/ --count", statusMisuse, "cannot select URLs: line 1"},
 	{"drop --match b.example/1", statusOK, "1 dropped\n"},
 	{"find --state dropped", statusOK, "http://b.example/1\n"},
 	{"why http://b.example/1", statusOK, "It was dropped"},

@@ -404,6 +404,11 @@ type ExclusionsQuery struct {
 type OfferQuery struct {
 	// Brief, if given, leaves all but the verdict and the key out of the answers.
 	Brief string `query:"brief" allowEmptyValue:"true"`
+	// The others are of lines that are plain URLs.
+	Crawl    string `query:"crawl" maxLength:"200"` // the default is DEFAULT
+	Queue    string `query:"queue" maxLength:"255"`
+	Priority int    `query:"priority" minimum:"0" maximum:"7"`
+	Depth    int    `query:"depth" minimum:"0"`
 }
 
 // ExportQuery is the query of GET /v1/export.

@@ -164,6 +164,8 @@ type DoneLease struct {
 	// Meta replaces the URL's data, as stored; Priority its priority.
 	Meta     Bytes  `json:"meta,omitempty"`
 	Priority *uint8 `json:"priority,omitempty" maximum:"7"`
+	// Metadata replaces the URL's data by metadata, in place of Meta.
+	Metadata map[string][]string `json:"metadata,omitempty"`
 	// TookSeconds is the duration of the fetch, for adaptive delays. The default is unknown.
 	TookSeconds float64 `json:"took_seconds,omitempty" minimum:"0" maximum:"604800"`
 	// Fetched is the result of the fetch.

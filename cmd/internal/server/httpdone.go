@@ -38,6 +38,13 @@ func settlementOf(d *wire.DoneLease) (frontier.Settlement, error) {
 	if d.Priority != nil && *d.Priority > store.MaxPriority {
 		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got priority %d; want 0 to %d", *d.Priority, store.MaxPriority)
 	}
+	meta := []byte(d.Meta)
+	if d.Metadata != nil {
+		if meta != nil {
+			return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got the fields metadata and meta; want one of them")
+		}
+		meta = AppendMetadata([]byte{}, d.Metadata)
+	}
 	if !(d.TookSeconds >= 0 && d.TookSeconds <= maxLease.Seconds()) {
 		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got took_seconds %v; want 0 to %v", d.TookSeconds, maxLease.Seconds())
 	}
@@ -48,7 +55,7 @@ func settlementOf(d *wire.DoneLease) (frontier.Settlement, error) {
 	if err != nil {
 		return frontier.Settlement{}, err
 	}
-	return frontier.Settlement{Lease: l, Outcome: outcome, At: d.At, BlockQueue: d.BlockQueueUntil, Meta: d.Meta, Priority: d.Priority, Fetched: fetched}, nil
+	return frontier.Settlement{Lease: l, Outcome: outcome, At: d.At, BlockQueue: d.BlockQueueUntil, Meta: meta, Priority: d.Priority, Fetched: fetched}, nil
 }
 
 func (s *httpAPI) postDone(w http.ResponseWriter, r *http.Request) {
@@ -74,8 +81,8 @@ func (s *httpAPI) settleBody(w http.ResponseWriter, r *http.Request) (out wire.A
 	var err error
 	for i := range body.Leases {
 		body.Leases[i].Crawl = cmp.Or(body.Leases[i].Crawl, body.Crawl)
-		if settlements[i], err = settlementOf(&body.Leases[i]); err == nil && len(body.Leases[i].Meta) > s.cfg.MaxMetadata {
-			err = fault.As(store.ErrInvalid, "cannot settle; got meta of %d bytes for lease %d; want at most %d", len(body.Leases[i].Meta), i, s.cfg.MaxMetadata)
+		if settlements[i], err = settlementOf(&body.Leases[i]); err == nil && len(settlements[i].Meta) > s.cfg.MaxMetadata {
+			err = fault.As(store.ErrInvalid, "cannot settle; got meta of %d bytes for lease %d; want at most %d", len(settlements[i].Meta), i, s.cfg.MaxMetadata)
 		}
 		if err != nil {
 			s.writeFault(w, "settle", err)

@@ -40,7 +40,7 @@ func queryOf(s *wire.Selection) (frontier.Query, error) {
 		return q, nil
 	}
 	var err error
-	if q.URLs, err = canon.NewURLSet(s.Match); err != nil {
+	if q.URLs, err = canon.ParseURLSet([]byte(strings.Join(s.Match, "\n"))); err != nil {
 		err = fault.As(store.ErrInvalid, "cannot select URLs: %w", err)
 	}
 	return q, err

@@ -25,7 +25,7 @@ func TestFindAndChange(t *testing.T) {
 		{"a limit", "/v1/urls?crawl=news&limit=1", "", "200", `"key":"`},
 		{"no state", "/v1/urls?state=lost", "", "400", "got state"},
 		{"no time", "/v1/urls?before=monday", "", "400", "got before"},
-		{"no rule", "/v1/urls?match=a%20b", "", "400", "cannot use rule"},
+		{"no rule", "/v1/urls?match=a%20b", "", "400", "cannot select URLs: line 1"},
 		{"no such parameter", "/v1/urls?stat=done", "", "400", "got the query parameter"},
 		{"nothing is named", "/v1/change", `{"select":{"crawl":"news"},"do":"drop"}`, "400", "or set all for a whole crawl"},
 		{"all of every crawl", "/v1/change", `{"select":{"crawl":"*"},"do":"drop","all":true}`, "400", "one crawl"},

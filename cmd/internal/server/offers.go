@@ -425,8 +425,8 @@ func dueOf(date uint64) time.Time {
 	return time.Unix(int64(date), 0)
 }
 
-// appendMetadata appends metadata that did not come in a message, as the decoder leaves it.
-func appendMetadata(dst []byte, m map[string][]string) []byte {
+// AppendMetadata appends metadata as [frontier.Link.Meta] has it for a daemon: as the decoder leaves that of a message.
+func AppendMetadata(dst []byte, m map[string][]string) []byte {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		var list []byte
 		for _, value := range m[name] {
