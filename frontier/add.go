@@ -110,6 +110,7 @@ func (f *Frontier) offer(ctx context.Context, urls []Link, claim bool, do func(c
 	}
 	err = eachPart(ctx, parts, func(ctx context.Context, p part) error {
 		w := f.workspace(p.crawl, p.n)
+		w.asks = !claim
 		f.prepare(w, urls, results, &p)
 		if err := do(ctx, w); err != nil {
 			return err // and the store may still read w
@@ -136,7 +137,7 @@ func (f *Frontier) add(ctx context.Context, w *workspace) error {
 	}
 	for i := range w.offers {
 		if o := &w.offers[i]; o.result.Status == StatusRefused {
-			f.refused.add(w.crawl.name, o.result.Reason, o.url.URL)
+			f.noteRefused(w.crawl.name, o.result, o.url.URL)
 		}
 	}
 	return nil
@@ -214,6 +215,7 @@ type workspace struct {
 	crawl  *crawl
 	offers []offer
 	items  []store.Item
+	asks   bool // nothing is recorded: Options.Lower, which may count what it is asked, is not
 }
 
 // maxPooledBatch is the largest batch whose workspace is kept.
@@ -253,7 +255,7 @@ func (f *Frontier) prepare(w *workspace, urls []Link, results []Result, p *part)
 		for i := from; i < to; i++ {
 			o, at := &w.offers[i], p.place(i)
 			o.url, o.result, o.wantFirst = &urls[at], &results[at], !urls[at].SkipFirst
-			f.prepareOne(&id, o)
+			f.prepareOne(&id, o, w.asks)
 		}
 	}
 	workers := min(runtime.GOMAXPROCS(0), p.n/chunkSize)
@@ -273,12 +275,12 @@ func (f *Frontier) prepare(w *workspace, urls []Link, results []Result, p *part)
 	wg.Wait()
 }
 
-func (f *Frontier) prepareOne(id *identifier, o *offer) {
+func (f *Frontier) prepareOne(id *identifier, o *offer, asks bool) {
 	u, r := o.url, o.result
 	if !id.identify(u, r) {
 		return
 	}
-	if reason := f.refusal(r.Canonical, u); reason != "" {
+	if reason := f.refusal(id.crawl, r.Canonical, u); reason != "" {
 		r.refuse(reason)
 		return
 	}
@@ -286,7 +288,7 @@ func (f *Frontier) prepareOne(id *identifier, o *offer) {
 	if !u.SkipTraps {
 		o.path = f.queries.pathOf(id.crawl, r.Canonical)
 	}
-	if f.opt.Lower != nil {
+	if f.opt.Lower != nil && !asks {
 		o.item.Priority = max(o.item.Priority, 1)
 		if !u.SkipTraps && f.opt.Lower(r.Canonical, false) {
 			o.item.Priority = 0
@@ -295,7 +297,7 @@ func (f *Frontier) prepareOne(id *identifier, o *offer) {
 }
 
 // refusal returns the reason to refuse a URL by its form and depth, or "".
-func (f *Frontier) refusal(canonical string, u *Link) Reason {
+func (f *Frontier) refusal(c *crawl, canonical string, u *Link) Reason {
 	if f.opt.MaxDepth > 0 && u.Depth > f.opt.MaxDepth {
 		return ReasonDepth
 	}
@@ -304,14 +306,19 @@ func (f *Frontier) refusal(canonical string, u *Link) Reason {
 			return reason
 		}
 	}
-	if f.excluded(canonical) {
+	if _, excluded := f.excludedBy(c.name, canonical); excluded {
 		return ReasonExcluded
 	}
 	return ""
 }
 
-func (f *Frontier) excluded(canonical string) bool {
-	return f.opt.Exclude != nil && f.opt.Exclude(canonical)
+// noteRefused counts a refused URL, an excluded one by its rule.
+func (f *Frontier) noteRefused(crawl string, r *Result, url string) {
+	k := refusalKey{crawl: crawl, reason: r.Reason}
+	if r.Reason == ReasonExcluded {
+		k.rule, _ = f.excludedBy(crawl, r.Canonical)
+	}
+	f.refused.count(k, url)
 }
 
 func (r *Result) refuse(reason Reason) { r.Status, r.Reason = StatusRefused, reason }

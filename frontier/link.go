@@ -105,7 +105,7 @@ const (
 	ReasonTooLong   Reason = "too-long"           // longer than Traps.URLLength or the profile takes
 	ReasonCrawl     Reason = "crawl"              // no name for a crawl
 	ReasonQueue     Reason = "queue"              // no queue key, or one too long
-	ReasonExcluded  Reason = "excluded"           // Options.Exclude said so
+	ReasonExcluded  Reason = "excluded"           // by a rule (Frontier.Exclude) or Options.Exclude
 	ReasonDepth     Reason = "depth"              // further from a seed than Options.MaxDepth
 	ReasonPathDepth Reason = "path-depth"         // Traps.PathDepth
 	ReasonRepeats   Reason = "repeated-segments"  // Traps.Repeats
@@ -113,6 +113,7 @@ const (
 	ReasonFull      Reason = "full"               // Options.MaxPerQueue or MaxHeld
 	ReasonDamaged   Reason = "damaged"            // the record of whether it was seen is damaged: restore a backup
 	ReasonRedirects Reason = "too-many-redirects" // more than 10 in a row
+	ReasonOperator  Reason = "operator"           // Frontier.Change: dropped, not refused
 	ReasonExpired   Reason = "expired-leases"     // Options.MaxExpired: dropped, not refused
 	ReasonAttempts  Reason = "attempts"           // Options.Attempts: dropped, not refused, as are the next two
 	ReasonDeferred  Reason = "deferred"           // Options.MaxDeferred

@@ -90,16 +90,27 @@ func (f *Frontier) Stats(ctx context.Context, crawl string) (store.Stats, error)
 	return withCrawl(ctx, f, crawl, func(stored string) (store.Stats, error) { return f.store.Stats(ctx, stored) })
 }
 
-// Queue returns the state of a queue, or store.ErrNotFound.
+// Queue returns the state of a queue, or store.ErrNotFound. With queue "" it returns the settings of the
+// crawl, or with crawl "*" those of the store: see [QueueOf].
 func (f *Frontier) Queue(ctx context.Context, crawl, queue string) (store.QueueInfo, error) {
 	return withCrawl(ctx, f, crawl, func(stored string) (store.QueueInfo, error) {
-		q, err := f.store.QueueInfo(ctx, stored, queue)
+		q, err := QueueOf(ctx, f.store, stored, queue)
 		q.Crawl = shown(q.Crawl)
 		return q, err
 	})
 }
 
-// Crawls lists the crawls in order of name.
+// QueueOf returns the state of a queue of a store. With queue "" it returns the settings of the crawl, or with crawl "*"
+// those of the store, of which Limit is that of a whole crawl.
+func QueueOf(ctx context.Context, s store.Store, crawl, queue string) (store.QueueInfo, error) {
+	if queue != "" {
+		return s.QueueInfo(ctx, crawl, queue)
+	}
+	set, err := s.CrawlSettings(ctx, crawl)
+	return store.QueueInfo{Crawl: crawl, QueueSettings: set.QueueSettings}, err
+}
+
+// Crawls lists the crawls in order of name, but for hidden ones ([StoredCrawl.Hidden]).
 func (f *Frontier) Crawls(ctx context.Context) ([]string, error) {
 	return withCrawl(ctx, f, "*", func(string) ([]string, error) {
 		names, err := f.store.Crawls(ctx)
@@ -107,14 +118,26 @@ func (f *Frontier) Crawls(ctx context.Context) ([]string, error) {
 			names[i] = shown(names[i])
 		}
 		slices.Sort(names)
-		return slices.Compact(names), err
+		return slices.DeleteFunc(slices.Compact(names), isHidden), err
 	})
 }
 
-// Queues lists the queues of a crawl ("*" for all) in order of crawl and name,
+// Queues lists the queues of a crawl ("*" for all that are not hidden) in order of crawl and name,
 // beginning after the one named after ("" for the first).
 func (f *Frontier) Queues(ctx context.Context, crawl, after string) iter.Seq2[store.QueueInfo, error] {
-	of := func(stored string) iter.Seq2[store.QueueInfo, error] { return f.store.Queues(ctx, stored, after) }
+	of := func(stored string) iter.Seq2[store.QueueInfo, error] {
+		if queues := f.store.Queues(ctx, stored, after); stored != "*" {
+			return queues
+		} else {
+			return func(yield func(store.QueueInfo, error) bool) {
+				for q, err := range queues {
+					if !isHidden(q.Crawl) && !yield(q, err) {
+						return
+					}
+				}
+			}
+		}
+	}
 	return list(ctx, f, crawl, of, func(q store.QueueInfo) (store.QueueInfo, error) {
 		q.Crawl = shown(q.Crawl)
 		return q, nil

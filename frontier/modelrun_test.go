@@ -80,7 +80,7 @@ func modelOptions(seed uint64) (Options, modelPolicy) {
 	case seed%4 == 0:
 		p.adaptive, p.maxAdaptive = 2, 4*time.Second
 	}
-	return Options{Crawl: "*", Delay: cmp.Or(p.delay, -1), MaxInFlight: p.maxInFlight, Lease: p.lease, MaxPerQueue: int64(p.maxPerQueue),
+	return Options{Crawl: "*", FailingAfter: -1, Delay: cmp.Or(p.delay, -1), MaxInFlight: p.maxInFlight, Lease: p.lease, MaxPerQueue: int64(p.maxPerQueue),
 		RetryAfter: p.retryAfter, Attempts: p.attempts, MaxDeferred: p.maxDeferred, Adaptive: p.adaptive, MaxExpired: p.maxExpired, tuning: p.tuning}, p
 }
 

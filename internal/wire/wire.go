@@ -153,6 +153,8 @@ type Lease struct {
 
 // Done is the body of POST /v1/done.
 type Done struct {
+	// Crawl is that of the leases that name none. The default is DEFAULT.
+	Crawl  string      `json:"crawl,omitempty" maxLength:"200"`
 	Leases []DoneLease `json:"leases"`
 }
 

@@ -315,8 +315,8 @@ func (s *httpAPI) parseLine(line *bodyLine, v *wire.VerdictLine) (u frontier.Lin
 		return u, true, &wire.Fault{Code: string(frontier.ReasonURL), Message: `the field "url" is missing`}
 	}
 	u = frontier.Link{URL: l.URL, Queue: l.Queue, Crawl: crawlName(l.Crawl), Meta: AppendMetadata(nil, l.Metadata)}
-	if u.Crawl == controlCrawl {
-		return u, true, &wire.Fault{Code: string(frontier.ReasonCrawl), Message: fmt.Sprintf("the crawl %q is the server's own", controlCrawl)}
+	if u.Crawl == frontier.OwnCrawl {
+		return u, true, &wire.Fault{Code: string(frontier.ReasonCrawl), Message: fmt.Sprintf("the crawl %q is the server's own", frontier.OwnCrawl)}
 	}
 	if len(l.Meta) > 0 && u.Meta != nil {
 		return u, true, &wire.Fault{Code: "json", Message: "got the fields metadata and meta; want one of them"}
