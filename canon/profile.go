@@ -75,6 +75,16 @@ func (p *Profile) String() string {
 // rules to choose from, return an empty list. The caller may change the slice.
 func (p *Profile) Rules() []RuleInfo { return append([]RuleInfo(nil), p.rules...) }
 
+// Fetchable reports whether canonical forms are URLs that can be fetched in place of what they stand for. Those of
+// none, surt, safebrowsing, hashed-n and hashed-p are texts to compare: they lose the query, the scheme or the port.
+func (p *Profile) Fetchable() bool {
+	switch p.name {
+	case "none", "surt", "safebrowsing", "hashed-n", "hashed-p":
+		return false
+	}
+	return true
+}
+
 // AppendCanonical appends the canonical form of raw to dst and returns the longer slice.
 // On error dst is returned unchanged; the error wraps [ErrURL], [ErrScheme] or [ErrTooLong].
 // raw is neither kept nor changed, and must not overlap the spare capacity of dst.

@@ -15,17 +15,17 @@ import (
 
 var outcomes = map[string]frontier.Outcome{
 	"": frontier.Done, "done": frontier.Done, "retry": frontier.Retry, "recrawl": frontier.Recrawl,
-	"drop": frontier.Drop, "release": frontier.Release, "extend": frontier.Extend,
+	"drop": frontier.Drop, "release": frontier.Release, "extend": frontier.Extend, "defer": frontier.Defer, "redirected": frontier.Redirected,
 }
 
 func settlementOf(d *wire.DoneLease) (frontier.Settlement, error) {
-	l := &frontier.Lease{Crawl: d.Crawl, Attempts: d.Attempts}
+	l := &frontier.Lease{Crawl: d.Crawl}
 	outcome, ok := outcomes[d.Outcome]
 	if d.Attempts < 0 || d.Attempts > unbounded {
 		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got attempts %d; want 0 to %d", d.Attempts, unbounded)
 	}
 	if !ok {
-		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got outcome %.20q; want done, retry, recrawl, drop, release or extend", d.Outcome)
+		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got outcome %.20q; want done, retry, defer, recrawl, drop, release, extend or redirected", d.Outcome)
 	}
 	if n, err := hex.Decode(l.Key[:], []byte(d.Key[:min(len(d.Key), 2*len(l.Key))])); err != nil || n != len(l.Key) || len(d.Key) != 2*n {
 		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got key %.40q; want %d hex digits", d.Key, 2*len(l.Key))
@@ -34,15 +34,15 @@ func settlementOf(d *wire.DoneLease) (frontier.Settlement, error) {
 	if l.Token, err = strconv.ParseUint(d.Token, 10, 64); err != nil || l.Token == 0 {
 		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got token %.40q; want that of a lease", d.Token)
 	}
+	if d.Priority != nil && *d.Priority > store.MaxPriority {
+		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got priority %d; want 0 to %d", *d.Priority, store.MaxPriority)
+	}
 	meta := []byte(d.Meta)
 	if d.Metadata != nil {
 		if meta != nil {
 			return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got the fields metadata and meta; want one of them")
 		}
 		meta = AppendMetadata([]byte{}, d.Metadata)
-	}
-	if meta != nil {
-		l.Attempts = 0 // so that the frontier looks up what else it needs to know of the lease
 	}
 	if !(d.TookSeconds >= 0 && d.TookSeconds <= maxLease.Seconds()) {
 		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got took_seconds %v; want 0 to %v", d.TookSeconds, maxLease.Seconds())
@@ -162,6 +162,7 @@ func (s *httpAPI) leaseAgain(ctx context.Context, b *wire.RedirectRequest) (*fro
 	if e.Key != l.Key {
 		return nil, fault.As(store.ErrInvalid, "cannot redirect; got a URL of key %x; want that of the lease, %s", e.Key[:], b.Key)
 	}
-	return &frontier.Lease{URL: u.URL, Crawl: u.Crawl, Queue: e.Entry.Queue, Key: l.Key, Token: l.Token, Meta: e.Meta, Depth: e.Depth,
-		Redirects: e.Redirects, Discriminator: e.Discriminator, Priority: e.Priority, Attempts: e.Attempts, Created: e.Created}, nil
+	again := e.Lease(l.Token)
+	again.URL, again.Crawl = u.URL, u.Crawl
+	return again, nil
 }

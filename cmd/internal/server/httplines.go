@@ -333,6 +333,9 @@ func (s *httpAPI) parseLine(line *bodyLine, v *wire.VerdictLine) (u frontier.Lin
 	if len(l.Discriminator) > maxDiscriminator {
 		return u, true, &wire.Fault{Code: "too-long", Message: fmt.Sprintf("got a discriminator of %d bytes; want at most %d", len(l.Discriminator), maxDiscriminator)}
 	}
+	if l.Priority > store.MaxPriority {
+		return u, true, &wire.Fault{Code: "invalid", Message: fmt.Sprintf("got priority %d; want 0 to %d", l.Priority, store.MaxPriority)}
+	}
 	u.Due, u.Priority, u.Depth, u.Force, u.Discriminator = l.Due, l.Priority, l.Depth, l.Force, l.Discriminator
 	u.SkipTraps = l.SkipTraps
 	return u, l.Record == nil || *l.Record, nil
@@ -399,6 +402,7 @@ func (s *httpAPI) importLines(ctx context.Context, lines []bodyLine, out *bytes.
 		if err := reader.openItem(items[i]); err != nil { // not of what parseItem returns
 			items[i] = &putItem{}
 		}
+		items[i].imported = true
 	}
 	for i, st := range s.putItems(ctx, items) {
 		answers[i].ID, answers[i].Status = items[i].id, st.String()
