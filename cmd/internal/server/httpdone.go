@@ -34,18 +34,15 @@ func settlementOf(d *wire.DoneLease) (frontier.Settlement, error) {
 	if l.Token, err = strconv.ParseUint(d.Token, 10, 64); err != nil || l.Token == 0 {
 		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got token %.40q; want that of a lease", d.Token)
 	}
+	if d.Priority != nil && *d.Priority > store.MaxPriority {
+		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got priority %d; want 0 to %d", *d.Priority, store.MaxPriority)
+	}
 	meta := []byte(d.Meta)
 	if d.Metadata != nil {
 		if meta != nil {
 			return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got the fields metadata and meta; want one of them")
 		}
 		meta = AppendMetadata([]byte{}, d.Metadata)
-	}
-	if meta != nil {
-		l.Attempts = 0 // so that the frontier looks up what else it needs to know of the lease
-	}
-	if d.Priority != nil && *d.Priority > store.MaxPriority {
-		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got priority %d; want 0 to %d", *d.Priority, store.MaxPriority)
 	}
 	if !(d.TookSeconds >= 0 && d.TookSeconds <= maxLease.Seconds()) {
 		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got took_seconds %v; want 0 to %v", d.TookSeconds, maxLease.Seconds())
