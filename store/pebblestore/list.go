@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"slices"
 
 	"github.com/firstseen/firstseen/store"
@@ -442,7 +443,7 @@ func (at *entryCursor) rows(p *entryPage, q *queue, table byte) error {
 // leased appends the leases of a queue that come next, earliest end first.
 func (at *entryCursor) leased(p *entryPage, q *queue) error {
 	if at.leases == nil {
-		at.leases = q.Leases(q.Leased())
+		at.leases = slices.DeleteFunc(q.Leases(math.MaxInt64), (*sched.Lease).Over)
 		slices.SortFunc(at.leases, (*sched.Lease).Compare)
 	}
 	for len(at.leases) > 0 && !p.left.spent() {

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -184,7 +185,7 @@ func dueOf(st *store.Settlement) (ms int64, after byte) {
 func appendSettlement(dst []byte, st *store.Settlement) []byte {
 	due, after := dueOf(st)
 	flags := uint64(0)
-	for i, set := range []bool{st.Create, st.ResetAttempts, st.URL != "", st.Meta != nil, st.Priority != nil, st.QueueChange != nil, after == 1} {
+	for i, set := range []bool{st.Create, st.NewRound, st.URL != "", st.Meta != nil, st.Priority != nil, st.QueueChange != nil, after == 1} {
 		flags |= uint64(flag(set)) << i
 	}
 	dst = appendUint(append(dst, st.Key[:]...), 6, st.Token&tokenMask)
@@ -262,4 +263,9 @@ func (s *Store) Configure(ctx context.Context, crawl, queue string, ch store.Que
 		return notFound
 	}
 	return err
+}
+
+// CrawlSettings implements store.Store.
+func (s *Store) CrawlSettings(context.Context, string) (store.CrawlSettings, error) {
+	return store.CrawlSettings{}, fmt.Errorf("cannot read settings from redis: %w", errors.ErrUnsupported)
 }

@@ -102,6 +102,12 @@ func (f *fixture) end(l store.Lease, o store.Outcome) store.SettleStatus {
 	return f.settle(store.Settlement{Key: l.Key, Token: l.Token, Outcome: o})
 }
 
+// fetched completes a lease, as a page that was fetched.
+func (f *fixture) fetched(l store.Lease) store.SettleStatus {
+	f.Helper()
+	return f.settle(store.Settlement{Key: l.Key, Token: l.Token, Late: true, Fetched: true})
+}
+
 // set configures a queue of the default crawl.
 func (f *fixture) set(queue string, c store.QueueChange) {
 	f.Helper()

@@ -229,12 +229,12 @@ func TestDropEmptyForgetsCrawls(t *testing.T) {
 // read when queues are served.
 func TestPauseFilesNothing(t *testing.T) {
 	yes, n, limit, delay, weight, at := true, 1, int64(1), time.Second, uint8(1), time.Unix(1, 0)
-	for _, ch := range []store.QueueChange{{Paused: &yes}, {BlockedUntil: &at}, {Weight: &weight}, {}} {
+	for _, ch := range []store.QueueChange{{Paused: &yes}, {BlockedUntil: &at}, {Weight: &weight}, {Limit: &limit}, {}} {
 		if Refiles(&ch) {
 			t.Errorf("got queues filed again by %+v", ch)
 		}
 	}
-	for _, ch := range []store.QueueChange{{MaxInFlight: &n}, {Limit: &limit}, {Delay: &delay}} {
+	for _, ch := range []store.QueueChange{{MaxInFlight: &n}, {QueueLimit: &limit}, {Delay: &delay}} {
 		if !Refiles(&ch) {
 			t.Errorf("got no queues filed again by %+v", ch)
 		}
