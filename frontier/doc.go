@@ -19,7 +19,8 @@
 //		}
 //	}
 //
-// With its errors handled, this is a complete crawler: see examples/embedded.
+// With its errors handled, this is a complete crawler: see examples/embedded, and examples/crawler for one with
+// many fetchers, robots.txt, a pass a day, and restarts.
 //
 // A crawler finds the same page repeatedly, under many variants of its URL, in many goroutines. A
 // frontier compares URLs by their canonical forms, and answers "new" once for each: then the URL is

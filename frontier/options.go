@@ -90,8 +90,8 @@ type Options struct {
 	// [Link.SkipTraps]. Such a URL gets priority 0, and every other one at least 1, so a store
 	// should be used with it from the start: URLs that were queued with 0 before, or that Put
 	// creates with 0, come after the rest. A queued URL goes back once; its queue waits for the
-	// delay, as after a fetch. Lower must be quick, and safe for concurrent use. The default is to leave
-	// priorities as they are.
+	// delay, as after a fetch. Lower must be quick, and safe for concurrent use. [Facets] has one against
+	// combinations of filters. The default is to leave priorities as they are.
 	Lower func(canonical string, queued bool) bool
 
 	// OnFetched is called with the fetch results that settlements report, before they return and

@@ -25,8 +25,8 @@ type Traps struct {
 	// three times a. The default is 4.
 	Repeats int
 	// Queries is how many distinct query strings of one path are queued. They are counted
-	// from New on in 768 KiB of memory; the counts of rarely seen paths may be lost. The
-	// default is 50,000.
+	// from New on in 768 KiB of memory; the counts of rarely seen paths may be lost. So many may be
+	// pages; [Facets] has a bound that grows with the site. The default is 50,000.
 	Queries int
 }
 

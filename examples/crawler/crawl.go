@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/html"
+
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/store"
+)
+
+const maxPage = 4 << 20 // bytes of a page that are read
+
+// crawler is what all fetchers share. A client of a daemon (frontier/client) serves as well as a frontier in the process.
+type crawler struct {
+	f      frontier.Interface
+	client *http.Client
+	agent  string
+	delay  time.Duration
+	robots *robots
+	pass   string
+	out    io.Writer
+
+	pages, failed, disallowed atomic.Int64 // of this run
+}
+
+func newCrawler(f frontier.Interface, o options, out io.Writer) *crawler {
+	client := &http.Client{
+		Timeout: o.lease / 2, // a page whose lease ended would be fetched by another fetcher as well
+		// The frontier decides about redirects: the target may be known, or be the same page.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return &crawler{f: f, client: client, agent: o.agent, delay: o.delay, robots: newRobots(o.agent), pass: o.pass, out: out}
+}
+
+// seed offers the seeds. In a pass that is continued they are duplicates.
+func (c *crawler) seed(ctx context.Context, seeds []string) error {
+	links := make([]frontier.Link, len(seeds))
+	for i, url := range seeds {
+		links[i].URL = url
+	}
+	results, err := c.f.AddBatch(ctx, links)
+	for i, r := range results {
+		if r.Status == frontier.StatusRefused {
+			fmt.Fprintf(c.out, "refused %s: %s\n", seeds[i], r.Reason)
+		}
+	}
+	return err
+}
+
+// crawl runs the fetchers until nothing is left, until ctx ends, or until one of them fails.
+func (c *crawler) crawl(ctx context.Context, workers int) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	errs := make([]error, workers)
+	var wg sync.WaitGroup
+	for i := range workers {
+		wg.Go(func() {
+			if errs[i] = c.work(ctx); errs[i] != nil {
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// work takes one page after the other. The loop ends when nothing is queued or leased any more, also by other fetchers.
+func (c *crawler) work(ctx context.Context) error {
+	for lease, err := range c.f.Leases(ctx) {
+		for lease != nil && err == nil { // once more for each redirect to the same page
+			lease, err = c.visit(ctx, lease)
+		}
+		if errors.Is(err, context.Canceled) {
+			return nil // the next run goes on
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// visit fetches a page, offers its links and settles its lease, each also if ctx ends meanwhile.
+func (c *crawler) visit(ctx context.Context, lease *frontier.Lease) (follow *frontier.Lease, err error) {
+	settle := context.WithoutCancel(ctx)
+	rules, err := c.robots.of(ctx, c.client, lease.URL)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ignoreStale(c.f.Release(settle, lease)) // the next run begins with it
+	case err != nil: // a site whose robots.txt fails is not to be fetched now
+		_, err := c.f.Retry(settle, lease, time.Time{})
+		return nil, ignoreStale(err)
+	case !rules.allows(lease.URL):
+		c.disallowed.Add(1)
+		return nil, ignoreStale(c.f.Drop(settle, lease))
+	}
+	if delay := rules.news(); delay > c.delay {
+		if err := c.f.Configure(settle, "", lease.Queue, store.QueueChange{Delay: &delay}); err != nil {
+			return nil, err
+		}
+	}
+
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, lease.URL, http.NoBody)
+	if err != nil { // not a URL to net/http
+		c.failed.Add(1)
+		return nil, ignoreStale(c.f.Drop(settle, lease))
+	}
+	req.Header.Set("User-Agent", c.agent)
+	resp, err := c.client.Do(req)
+	if err == nil && lease.Depth > 0 && leaves(resp, lease.URL) { // only a seed may lead to another site
+		resp.Body.Close()
+		return nil, ignoreStale(c.f.Done(settle, lease))
+	}
+	page, follow, err := frontier.SettleResponse(ctx, c.f, lease, resp, err)
+	if !page {
+		if resp != nil && resp.StatusCode >= 400 {
+			c.failed.Add(1)
+		}
+		return follow, err
+	}
+	links, err := linksOf(resp)
+	if err != nil { // half a page: as if there had been no response
+		_, _, err = frontier.SettleResponse(ctx, c.f, lease, nil, err)
+		return nil, err
+	}
+	// Links first: if the process dies in between, the page is fetched again, and its links are duplicates.
+	if _, err := c.f.AddBatch(settle, frontier.Links(lease, links...)); err != nil {
+		return nil, err
+	}
+	c.pages.Add(1)
+	fmt.Fprintln(c.out, "fetched", lease.URL)
+	return nil, ignoreStale(c.f.Done(settle, lease))
+}
+
+// ignoreStale drops the error of a lease that is over: it took too long, and another fetcher has the page.
+func ignoreStale(err error) error {
+	if errors.Is(err, frontier.ErrStale) {
+		return nil
+	}
+	return err
+}
+
+// leaves reports whether a response redirects to another host.
+func leaves(resp *http.Response, from string) bool {
+	target, err := resp.Location()
+	return resp.StatusCode/100 == 3 && err == nil && target.Hostname() != hostOf(from)
+}
+
+func hostOf(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
+// linksOf reads a page and closes it, and returns its links to the same host.
+func linksOf(resp *http.Response) (links []string, err error) {
+	defer resp.Body.Close()
+	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") {
+		return nil, nil
+	}
+	base := resp.Request.URL
+	tokens := html.NewTokenizer(io.LimitReader(resp.Body, maxPage))
+	for {
+		switch tokens.Next() {
+		case html.ErrorToken:
+			if err := tokens.Err(); !errors.Is(err, io.EOF) {
+				return nil, err
+			}
+			return links, nil
+		case html.StartTagToken, html.SelfClosingTagToken:
+			t := tokens.Token()
+			if t.Data != "a" && t.Data != "base" {
+				continue
+			}
+			for _, a := range t.Attr {
+				u, err := base.Parse(strings.TrimSpace(a.Val))
+				switch {
+				case a.Key != "href" || err != nil:
+				case t.Data == "base":
+					base = u
+				case u.Hostname() == resp.Request.URL.Hostname():
+					links = append(links, u.String())
+				}
+			}
+		}
+	}
+}
+
+// report says why the pass ended.
+func (c *crawler) report(ctx context.Context) error {
+	left, err := c.f.Stats(ctx, "")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.out, "%d pages, %d failures, %d disallowed by robots.txt\n", c.pages.Load(), c.failed.Load(), c.disallowed.Load())
+	if left.Held > 0 {
+		fmt.Fprintf(c.out, "pass %s was interrupted: %d URLs wait; run it again to go on\n", c.pass, left.Held)
+		return nil
+	}
+	fmt.Fprintf(c.out, "pass %s is finished: %d URLs seen\n", c.pass, left.Seen)
+	return nil
+}
