@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/firstseen/firstseen/store"
 )
@@ -22,6 +23,7 @@ import (
 //	reserveQueries  a place in the table of query strings, if the URL has a query (trap.go)
 //	addItems        one atomic and durable step of the store, which alone decides what is new
 //	add             release the places of URLs that were not new; count refusals
+//	raise           a step for duplicates that are to change the URL that is queued (Link.Raise, Force)
 //	addProbes       the same steps again for duplicates that are fetched as a test of the rules
 
 // Add offers one URL of the crawl of [Options.Crawl]. It is AddBatch for one.
@@ -45,6 +47,9 @@ func (f *Frontier) Add(ctx context.Context, url string) (Result, error) {
 func (f *Frontier) AddBatch(ctx context.Context, urls []Link) ([]Result, error) {
 	return f.offer(ctx, urls, true, func(ctx context.Context, w *workspace) error {
 		if err := f.add(ctx, w); err != nil {
+			return err
+		}
+		if err := f.raise(ctx, w); err != nil {
 			return err
 		}
 		return f.addProbes(ctx, w)
@@ -184,6 +189,86 @@ func (f *Frontier) addItems(ctx context.Context, w *workspace) error {
 		f.rooms.wake(w.crawl.name)
 	}
 	return nil
+}
+
+// raise has the URLs that are queued already take over what their duplicates ask for. It is no part of
+// the step that added the others, and need not be: a URL that is taken in between is not queued any more, and
+// stays as it is.
+func (f *Frontier) raise(ctx context.Context, w *workspace) error {
+	var raises []store.Settlement
+	raised := make(map[*Result]int) // the place of each in raises
+	places := make(map[store.Key]int)
+	for i := range w.offers {
+		o := &w.offers[i]
+		if !o.url.Raise && !o.url.Force || o.result.Status != StatusDuplicate || o.result.Requeued {
+			continue
+		}
+		e, known, err := f.known(ctx, w.crawl, o)
+		if err != nil {
+			return err
+		}
+		if !known || e.State != store.Queued {
+			continue
+		}
+		s := store.Settlement{Key: e.Key, Outcome: store.Requeue, OnlyQueued: true, Due: e.Due, Priority: &e.Priority, Meta: e.Meta}
+		place, again := places[e.Key]
+		if again {
+			s = raises[place]
+		}
+		if changed, err := f.raiseOne(&s, o); err != nil {
+			return err
+		} else if !changed {
+			continue
+		}
+		if !again {
+			place = len(raises)
+			raises, places[e.Key] = append(raises, s), place
+		}
+		raises[place], raised[o.result] = s, place
+	}
+	if len(raises) == 0 {
+		return nil
+	}
+	statuses, err := f.store.Settle(ctx, w.crawl.stored, raises)
+	if err != nil {
+		return fmt.Errorf("cannot raise %d queued URLs of crawl %q: %w", len(raises), w.crawl.name, err)
+	}
+	for r, place := range raised {
+		r.Raised = statuses[place] == store.Settled
+	}
+	f.rooms.wake(w.crawl.name)
+	return nil
+}
+
+// raiseOne puts what an offer asks for into a settlement of a queued URL, and reports whether that changes anything.
+func (f *Frontier) raiseOne(s *store.Settlement, o *offer) (changed bool, err error) {
+	if o.url.Force && s.Due.After(later(o.item.Due, f.clock())) {
+		s.Due, changed = o.item.Due, true
+	}
+	if !o.url.Raise {
+		return changed, nil
+	}
+	if o.item.Priority > *s.Priority {
+		s.Priority, changed = &o.item.Priority, true
+	}
+	if f.opt.MaxDepth > 0 {
+		r, err := decodeRecord(s.Meta)
+		if err != nil {
+			return false, fmt.Errorf("cannot raise %q: %w", o.url.URL, err)
+		}
+		if o.url.Depth < r.depth {
+			r.depth = o.url.Depth
+			s.Meta, changed = r.replacing(), true
+		}
+	}
+	return changed, nil
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // known looks up an offer.

@@ -46,6 +46,8 @@ type Lease struct {
 	// holder did not make it again from the wire. What the fields above have of it counts there.
 	kept  record
 	whole bool
+	// respelled is that of the store's entry.
+	respelled bool
 	// Token names the lease in the store. If a lease travels by wire, Crawl, Key
 	// and Token alone are enough to settle it.
 	Token uint64
@@ -239,6 +241,7 @@ func leaseWith(l *store.Lease, r record, now time.Time) *Lease {
 		Started:       now,
 		kept:          r,
 		whole:         true,
+		respelled:     l.Respelled,
 		Token:         l.Token,
 	}
 }

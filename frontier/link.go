@@ -32,9 +32,13 @@ type Link struct {
 	// several things to fetch: a method, a digest of a body, a language. The
 	// default is none.
 	Discriminator string
-	// Force queues the URL although it was seen; if it is queued or leased
-	// already, nothing happens. The default is false.
+	// Force queues the URL although it was seen. One that is queued for later is due now, or when this
+	// one is; for one that is leased nothing happens. The default is false.
 	Force bool
+	// Raise gives a URL that is queued already the higher of the two priorities and, with
+	// [Options.MaxDepth], the smaller of the two depths, which a duplicate does not change otherwise.
+	// It costs a look-up for each duplicate. The default is false.
+	Raise bool
 	// SkipTraps exempts the URL from [Options.Traps] and Lower. Use it for URLs from a person or a
 	// sitemap. The default is false.
 	SkipTraps bool
@@ -126,6 +130,8 @@ type Result struct {
 	// Requeued is set if a URL, seen before, was queued again: by Force, as the target of
 	// [Known.Redirect], or as another spelling of a page that was not found.
 	Requeued bool
+	// Raised is set if a queued URL took over the priority, depth or due time of this offer, by Raise or Force.
+	Raised bool
 	// Resent is set if the URL was sent before and the answer got lost, so that
 	// a Duplicate may be this caller's own. Only package client sets it.
 	Resent bool

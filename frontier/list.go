@@ -23,6 +23,9 @@ type Entry struct {
 	Failures, Deferrals, Releases, Expiries int
 	// Status is the HTTP status of the latest fetch in this round that brought no page, 0 if it is not known.
 	Status int
+	// AsCanonical is set of a page that is fetched as its canonical form, since the spelling that was offered
+	// first was not found. [store.Entry.Respelled] is the chance after that.
+	AsCanonical bool
 	// Reason is why a URL can't have a key, in the entry that Lookup returns with such an error, or
 	// why the frontier gave a dropped URL up.
 	Reason Reason
@@ -79,7 +82,7 @@ func refusalError(url string, r *Result) error {
 func entryOf(e store.Entry) (Entry, error) {
 	r, err := decodeRecord(e.Meta)
 	e.Meta, e.Crawl = r.meta, shown(e.Crawl)
-	return Entry{Entry: e, Depth: r.depth, Redirects: r.hops, Discriminator: r.disc, Status: r.status, Reason: r.reason, kept: r,
+	return Entry{Entry: e, Depth: r.depth, Redirects: r.hops, Discriminator: r.disc, Status: r.status, AsCanonical: r.first != 0, Reason: r.reason, kept: r,
 		Failures: r.failures, Deferrals: r.deferrals, Releases: r.releases, Expiries: max(e.Attempts-r.running(e.State)-r.sum(), 0)}, err
 }
 

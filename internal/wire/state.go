@@ -215,6 +215,9 @@ type Known struct {
 	Expiries   int       `json:"expiries,omitempty"`
 	// Status is the HTTP status of the latest fetch that brought no page.
 	Status int `json:"status,omitempty"`
+	// Respelled is "canonical" of a page that is fetched as its canonical form, since the spelling that was offered first was
+	// not found, and "offered" of one that was not found then either and was offered in another spelling.
+	Respelled string `json:"respelled,omitempty" enum:"canonical,offered"`
 	// Reason is why the daemon gave the URL up.
 	Reason string `json:"reason,omitempty"`
 }

@@ -42,6 +42,11 @@ func (s *httpAPI) getExplain(w http.ResponseWriter, r *http.Request) {
 			Due: entry.Due, Created: entry.Created, Expires: entry.Expires, Attempts: entry.Attempts,
 			Failures: entry.Failures, Deferrals: entry.Deferrals, Releases: entry.Releases, Expiries: entry.Expiries,
 			Status: entry.Status, Reason: string(entry.Reason)}
+		if entry.AsCanonical {
+			e.Known.Respelled = "canonical"
+		} else if entry.Respelled {
+			e.Known.Respelled = "offered"
+		}
 	case !errors.Is(err, store.ErrNotFound):
 		s.writeFault(w, "look up", err)
 		return
