@@ -335,7 +335,7 @@ func (f *Frontier) addProbes(ctx context.Context, w *workspace) error {
 	var urls []Link
 	for i := range w.offers {
 		o := &w.offers[i]
-		if o.result.Status == StatusDuplicate && o.url.Discriminator == "" && isProbed(o.url.URL, f.opt.Probe) {
+		if o.result.Status == StatusDuplicate && !o.result.Requeued && o.url.Discriminator == "" && isProbed(o.url.URL, f.opt.Probe) {
 			u := *o.url
 			u.Discriminator, u.Force = probePrefix+u.URL, false
 			urls = append(urls, u)

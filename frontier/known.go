@@ -21,10 +21,10 @@ type Known struct {
 	// of this page, with the same key, it becomes the URL to fetch, now, and Next does not
 	// count: see [Frontier.Redirect]. The default is that it was not redirected.
 	Redirect string
-	// Outcome says what the fetch was: Done a page, Redirected and Drop no page, Retry a failure, Defer
-	// a host that said "not now". It only counts, what was no page not for limits, and failures and
-	// deferrals with those of the round: Next alone says whether the URL is fetched again, and no bound
-	// drops it. The default is Done.
+	// Outcome says what the fetch was: Done a page, which counts towards limits, Redirected and Drop
+	// none, Retry a failure, Defer a host that said "not now"; Release that there was no fetch, and the
+	// state is only stated. Failures and deferrals count in the round. Next alone says whether
+	// the URL is fetched again: no bound drops it. The default is Done.
 	Outcome Outcome
 	// Fetched is the result of the fetch. The default is none.
 	Fetched *Fetched
@@ -40,7 +40,7 @@ type Known struct {
 // identity. Priority 0 keeps the present priority. A new round begins, unless Outcome is Retry or Defer.
 //
 // To free the URLs of fetchers that died, put each of [Frontier.Entries] whose State is
-// store.Leased, with Next time.Now() (zero means completed). A URL that kills its fetchers is then
+// store.Leased, with Outcome Release and Next time.Now() (zero means completed). A URL that kills its fetchers is then
 // never dropped by [Options.MaxExpired], whose count begins again too; if that can happen, let the
 // leases expire.
 func (f *Frontier) Put(ctx context.Context, known []Known) ([]Result, error) {
@@ -48,8 +48,8 @@ func (f *Frontier) Put(ctx context.Context, known []Known) ([]Result, error) {
 		if err := known[i].check(); err != nil {
 			return nil, err
 		}
-		if o := known[i].Outcome; o > Redirected || o == Extend || o == Release || o == Recrawl {
-			return nil, fault.As(store.ErrInvalid, "cannot put %q: got outcome %d; want Done, Redirected, Drop, Retry or Defer", known[i].URL, o)
+		if o := known[i].Outcome; o > Redirected || o == Extend || o == Recrawl {
+			return nil, fault.As(store.ErrInvalid, "cannot put %q: got outcome %d; want Done, Redirected, Drop, Retry, Defer or Release", known[i].URL, o)
 		}
 	}
 	if err := f.enter(); err != nil {
@@ -101,7 +101,7 @@ func (f *Frontier) putPart(ctx context.Context, p *part, known []Known, results 
 			f.noteRefused(p.crawl.name, r, u.URL)
 			continue
 		}
-		this.Settlement = settlementOf(id.item(u, r), this.known.Next)
+		this.Settlement = settlementOf(id.item(u, r), this.known.Next, this.known.Outcome)
 		if err := f.countKnown(ctx, p.crawl, &this); err != nil {
 			return err
 		}
@@ -120,8 +120,8 @@ func (f *Frontier) putPart(ctx context.Context, p *part, known []Known, results 
 }
 
 // settlementOf is the settlement that creates or overwrites a URL, due at next or completed.
-func settlementOf(item store.Item, next time.Time) store.Settlement {
-	s := store.Settlement{Key: item.Key, Outcome: store.Requeue, Due: next, ResetAttempts: true, Create: true,
+func settlementOf(item store.Item, next time.Time, outcome Outcome) store.Settlement {
+	s := store.Settlement{Key: item.Key, Outcome: store.Requeue, Due: next, NewRound: true, Create: true,
 		URL: item.URL, Meta: item.Meta, Queue: item.Queue, UnicodeHost: item.UnicodeHost}
 	if s.Meta == nil {
 		s.Meta = record{}.replacing()
@@ -129,6 +129,7 @@ func settlementOf(item store.Item, next time.Time) store.Settlement {
 	if next.IsZero() {
 		s.Outcome = store.Complete
 	}
+	s.Fetched = outcome == Done
 	if item.Priority > 0 {
 		s.Priority = &item.Priority
 	}
@@ -154,7 +155,7 @@ func (f *Frontier) countKnown(ctx context.Context, c *crawl, k *put) error {
 	if k.known.Fetched != nil {
 		r.status = k.known.Fetched.Status
 	}
-	k.ResetAttempts, k.Meta = false, r.replacing()
+	k.NewRound, k.Meta = false, r.replacing()
 	return nil
 }
 
@@ -231,6 +232,7 @@ func (f *Frontier) followKnown(ctx context.Context, c *crawl, moved []put) (ende
 			continue
 		}
 		u := &m.known.Link
+		m.Fetched = false
 		m.Outcome, m.Due, m.Create, m.URL = store.Requeue, u.Due, false, m.known.Redirect
 		m.Meta = record{depth: max(was.depth, u.Depth), hops: was.hops + 1, disc: u.Discriminator, meta: u.Meta}.replacing()
 		follow = append(follow, m)

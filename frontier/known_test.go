@@ -222,7 +222,7 @@ func TestKnownOutcomeCounts(t *testing.T) {
 			t.Errorf("put %d: got %+v; want %d failures, %d deferrals, and its data", i, l, tt.failures, tt.deferrals)
 		}
 	}
-	for _, o := range []Outcome{Recrawl, Release, Extend, Redirected + 1} {
+	for _, o := range []Outcome{Recrawl, Extend, Redirected + 1} {
 		if _, err := f.Put(bg, []Known{{Link: page, Outcome: o}}); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("outcome %d: got %v; want ErrInvalid", o, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -81,13 +82,51 @@ type LeaseRequest struct {
 	MaxExpired int
 }
 
+// Idle says why an answer has no leases, and when there may be some.
+type Idle struct {
+	// State is why there are no leases: finished, paused, waiting, limited, blocked or delayed. The
+	// comments of its values say what each means. It is store.Served in an answer with leases.
+	State store.TakeState
+	// Next is when another call may return more if nothing is added, settled or changed before. It is
+	// zero if time alone changes nothing, or the answer is full.
+	Next time.Time
+	// Holding counts the queues that hold something, in an answer without leases.
+	store.Holding
+}
+
+// String says it in words: "delayed until 12:00:05Z; 3 queues hold URLs, 1 is paused".
+func (i Idle) String() string {
+	var out strings.Builder
+	out.WriteString(i.State.String())
+	if !i.Next.IsZero() && (i.State == store.Blocked || i.State == store.Delayed || i.State == store.Waiting) {
+		out.WriteString(" until " + i.Next.UTC().Format(time.RFC3339))
+	}
+	if i.Queues > 0 {
+		fmt.Fprintf(&out, "; %d queues hold URLs", i.Queues)
+	}
+	for _, of := range []struct {
+		n    int64
+		what string
+	}{{i.Paused, "paused"}, {i.Limited, "at their limit"}, {i.Blocked, "blocked"}} {
+		if of.n > 0 {
+			fmt.Fprintf(&out, ", %d %s", of.n, of.what)
+		}
+	}
+	return out.String()
+}
+
+// ErrLimited ends loops over leases when all that is left to fetch has reached a limit, or is paused beside
+// what has. Raise the limit ([Frontier.Configure]), and another loop goes on.
+var ErrLimited = errors.New("the crawl has reached its limit")
+
+// ends reports whether a loop over leases that waits for the end of the crawl ends so.
+func (i Idle) ends() bool { return i.State == store.Finished || i.State == store.Limited }
+
 // Lease hands out URLs that may be fetched now, at most req.Max, in fair rotation of their
-// queues. It does not wait: there may be none. The leases are durable when it returns. next is
-// when another call may return more if nothing is added before; it is zero if nothing is
-// waiting or the answer is full.
-func (f *Frontier) Lease(ctx context.Context, req LeaseRequest) (leases []*Lease, next time.Time, err error) {
+// queues. It does not wait: there may be none, and idle says why. The leases are durable when it returns.
+func (f *Frontier) Lease(ctx context.Context, req LeaseRequest) (leases []*Lease, idle Idle, err error) {
 	if err := f.enter(); err != nil {
-		return nil, time.Time{}, err
+		return nil, Idle{}, err
 	}
 	defer f.leave()
 	return f.take(ctx, req)
@@ -96,20 +135,25 @@ func (f *Frontier) Lease(ctx context.Context, req LeaseRequest) (leases []*Lease
 // maxRounds is how often take asks the store when it must drop or put back all that it got.
 const maxRounds = 16
 
-func (f *Frontier) take(ctx context.Context, req LeaseRequest) ([]*Lease, time.Time, error) {
+func (f *Frontier) take(ctx context.Context, req LeaseRequest) ([]*Lease, Idle, error) {
 	from, err := f.takeRequest(ctx, req)
 	if err != nil {
-		return nil, time.Time{}, err
+		return nil, Idle{}, err
 	}
 	maxExpired := cmp.Or(req.MaxExpired, f.opt.MaxExpired)
 	for round := 1; ; round++ {
-		leases, unwanted, next, err := f.takeOnce(ctx, from, maxExpired)
+		leases, unwanted, idle, err := f.takeOnce(ctx, from, maxExpired)
 		if err != nil {
-			return nil, time.Time{}, err
+			return nil, Idle{}, err
 		}
-		next, failed := f.returnTaken(ctx, unwanted, next)
-		if len(leases) > 0 || len(unwanted) == 0 || failed != nil || round == maxRounds || ctx.Err() != nil {
-			return leases, next, nil
+		var failed error
+		idle.Next, failed = f.returnTaken(ctx, unwanted, idle.Next)
+		if len(leases) > 0 || len(unwanted) == 0 {
+			return leases, idle, nil
+		}
+		if failed != nil || round == maxRounds || ctx.Err() != nil {
+			idle.State = store.Delayed // what it was served was not to be handed out
+			return leases, idle, nil
 		}
 	}
 }
@@ -137,10 +181,10 @@ func (f *Frontier) takeRequest(ctx context.Context, req LeaseRequest) (store.Tak
 }
 
 // takeOnce takes URLs, and separates those to hand out from those to drop or to put back.
-func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpired int) (leases []*Lease, unwanted []Settlement, next time.Time, err error) {
+func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpired int) (leases []*Lease, unwanted []Settlement, idle Idle, err error) {
 	taken, err := f.store.Take(ctx, from)
 	if err != nil {
-		return nil, nil, next, fmt.Errorf("cannot lease URLs: %w", err)
+		return nil, nil, idle, fmt.Errorf("cannot lease URLs: %w", err)
 	}
 	leases = make([]*Lease, 0, len(taken.Leases))
 	now := time.Now()
@@ -148,7 +192,7 @@ func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpi
 	for i := range taken.Leases {
 		l, err := leaseOf(&taken.Leases[i], now)
 		if err != nil {
-			return nil, nil, next, err
+			return nil, nil, idle, err
 		}
 		if stored := taken.Leases[i].Crawl; id.crawl == nil || id.crawl.stored != stored {
 			id = identifier{}
@@ -163,7 +207,7 @@ func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpi
 		}
 	}
 	f.failing.leased(leases)
-	return leases, unwanted, taken.Next, nil
+	return leases, unwanted, Idle{taken.State, taken.Next, taken.Holding}, nil
 }
 
 func leaseOf(l *store.Lease, now time.Time) (*Lease, error) {

@@ -187,7 +187,7 @@ func TestLateDoneIsAcceptedOnce(t *testing.T) {
 	})
 }
 
-func TestExpiredLeaseIsHandedOutAgainAndItsHolderIsStale(t *testing.T) {
+func TestExpiredLeaseIsHandedOutAgainAndItsHolderMayBeLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, Options{Delay: -1, Lease: time.Minute})
 		addOne(t, f, Link{URL: "http://a.example/", Meta: []byte("mine"), Depth: 3})
@@ -197,12 +197,19 @@ func TestExpiredLeaseIsHandedOutAgainAndItsHolderIsStale(t *testing.T) {
 		if time.Since(start) != time.Minute || second.Attempts != 2 || string(second.Meta) != "mine" || second.Depth != 3 {
 			t.Errorf("got %+v after %v; want the same after 1m, attempt 2", second, time.Since(start))
 		}
-		for name, err := range map[string]error{"done": f.Done(bg, first), "drop": f.Drop(bg, first), "extend": extend(f, first, time.Time{})} {
-			if !errors.Is(err, ErrStale) {
+		_, errRetry := f.Retry(bg, first, time.Time{})
+		for name, err := range map[string]error{"drop": f.Drop(bg, first), "extend": extend(f, first, time.Time{}), "retry": errRetry, "release": f.Release(bg, first)} {
+			if !errors.Is(err, ErrStale) || errors.Is(err, ErrAlreadyDone) {
 				t.Errorf("%s: got %v; want ErrStale", name, err)
 			}
 		}
-		must(t, f.Done(bg, second))
+		must(t, f.Done(bg, first)) // it has the page
+		if err := f.Done(bg, second); !errors.Is(err, ErrAlreadyDone) || !errors.Is(err, ErrStale) {
+			t.Errorf("got %v; want ErrAlreadyDone", err)
+		}
+		if st, err := f.Stats(bg, ""); err != nil || st.Completed != 1 || st.Fetched != 1 || st.InFlight != 0 {
+			t.Errorf("got %+v, %v; want the page counted once", st, err)
+		}
 	})
 }
 

@@ -123,8 +123,8 @@ const (
 // Result is the answer for one offered URL.
 type Result struct {
 	Status Status
-	// Requeued is set if a URL, seen before, was queued again: by Force, or as the target of
-	// [Known.Redirect].
+	// Requeued is set if a URL, seen before, was queued again: by Force, as the target of
+	// [Known.Redirect], or as another spelling of a page that was not found.
 	Requeued bool
 	// Resent is set if the URL was sent before and the answer got lost, so that
 	// a Duplicate may be this caller's own. Only package client sets it.

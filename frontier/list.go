@@ -90,8 +90,12 @@ func (f *Frontier) Stats(ctx context.Context, crawl string) (store.Stats, error)
 	return withCrawl(ctx, f, crawl, func(stored string) (store.Stats, error) { return f.store.Stats(ctx, stored) })
 }
 
-// Queue returns the state of a queue, or store.ErrNotFound. With queue "" it returns the settings of the
-// crawl, or with crawl "*" those of the store.
+// Settings returns what is set for a crawl, or with "*" for the store.
+func (f *Frontier) Settings(ctx context.Context, crawl string) (store.CrawlSettings, error) {
+	return withCrawl(ctx, f, crawl, func(stored string) (store.CrawlSettings, error) { return f.store.CrawlSettings(ctx, stored) })
+}
+
+// Queue returns the state of a queue, or store.ErrNotFound.
 func (f *Frontier) Queue(ctx context.Context, crawl, queue string) (store.QueueInfo, error) {
 	return withCrawl(ctx, f, crawl, func(stored string) (store.QueueInfo, error) {
 		q, err := f.store.QueueInfo(ctx, stored, queue)

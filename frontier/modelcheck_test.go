@@ -300,7 +300,7 @@ var mutants = []struct {
 	}, []string{invIdle}},
 	{"forgets what was given back", func() mutant {
 		return mutant{settle: func(s []store.Settlement) {
-			if s[0].Outcome == store.Requeue && !s[0].ResetAttempts {
+			if s[0].Outcome == store.Requeue && !s[0].NewRound {
 				s[0].Meta = nil
 			}
 		}}

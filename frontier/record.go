@@ -42,11 +42,6 @@ type tries struct{ failures, deferrals, releases int }
 
 func (t tries) sum() int { return t.failures + t.deferrals + t.releases }
 
-// isMarked reports whether a round left anything in the record.
-func (r *record) isMarked() bool {
-	return r.hops > 0 || r.tries != (tries{}) || len(r.chain) > 0 || r.status > 0 || r.reason != "" || r.first != 0
-}
-
 // anew is the record at the begin of a new round.
 func (r record) anew() record {
 	return record{depth: r.depth, disc: r.disc, exempt: r.exempt, meta: r.meta}

@@ -68,8 +68,8 @@ func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redir
 	}
 	answers := make([]Settled, 1)
 	err = f.settlePart(ctx, &part{crawl: c, n: 1}, []Settlement{end}, answers)
-	if err == nil && answers[0] == Stale {
-		err = fmt.Errorf("cannot settle redirected %q: %w", l.URL, ErrStale)
+	if err == nil {
+		err = answers[0].err(l)
 	}
 	return Redirection{Target: *r}, err
 }
@@ -102,8 +102,12 @@ func (f *Frontier) follow(ctx context.Context, c *crawl, l *Lease, target string
 	if err != nil {
 		return Redirection{}, fmt.Errorf("cannot settle in crawl %q: %w", c.name, err)
 	}
-	if statuses[0] != store.Settled {
-		return Redirection{}, fmt.Errorf("cannot follow redirect of %q: %w", l.URL, ErrStale)
+	switch statuses[0] {
+	case store.Settled:
+	case store.AlreadyDone:
+		return Redirection{}, AlreadyDone.err(l)
+	default:
+		return Redirection{}, Stale.err(l)
 	}
 	return Redirection{Follow: &next, Target: Result{Status: StatusDuplicate, Key: l.Key, Queue: l.Queue, First: l.URL}}, nil
 }

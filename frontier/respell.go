@@ -1,7 +1,7 @@
 package frontier
 
 import (
-	"hash/fnv"
+	"cmp"
 	"net/http"
 	"strings"
 	"time"
@@ -34,11 +34,15 @@ func (f *Frontier) respell(c *crawl, s *Settlement, out *store.Settlement) {
 	r := l.record()
 	if form := f.fetchableForm(c, l.URL); form != l.URL && form != "" && r.first == 0 {
 		r = r.anew()
-		r.first = spelling(l.URL)
+		r.first = store.Spelling(l.URL)
 		if s.Meta != nil {
 			r.meta = s.Meta
 		}
-		out.Outcome, out.ResetAttempts, out.URL, out.Due, out.Meta = store.Requeue, true, form, time.Time{}, r.replacing()
+		out.Outcome, out.Failed, out.NewRound, out.URL, out.Due, out.Meta = store.Requeue, false, true, form, time.Time{}, r.replacing()
+		return
+	}
+	if !isExact(f.profileOf(c)) {
+		out.Mark = cmp.Or(r.first, store.Spelling(l.URL))
 	}
 }
 
@@ -53,10 +57,4 @@ func (f *Frontier) fetchableForm(c *crawl, url string) string {
 		return "" // its key would be another
 	}
 	return form
-}
-
-func spelling(url string) uint32 {
-	h := fnv.New32a()
-	_, _ = h.Write(view(url)) // never fails
-	return max(1, h.Sum32())
 }

@@ -58,18 +58,22 @@ type Settled uint8
 
 // The answers of Settle.
 const (
-	OK     Settled = iota // as asked
-	GaveUp                // Retry, Defer or Release reached its bound: the URL was dropped
-	Stale                 // the lease is over (see ErrStale): nothing changed
+	OK          Settled = iota // as asked
+	GaveUp                     // Retry, Defer or Release reached its bound: the URL was dropped
+	Stale                      // the lease is over (see ErrStale): nothing changed
+	AlreadyDone                // the result of an earlier lease came late, and had settled the URL: nothing changed
 )
 
-// String returns "ok", "gave-up" or "stale".
-func (s Settled) String() string { return [...]string{"ok", "gave-up", "stale"}[min(s, Stale)] }
+// String returns "ok", "gave-up", "stale" or "already-done".
+func (s Settled) String() string {
+	return [...]string{"ok", "gave-up", "stale", "already-done"}[min(s, AlreadyDone)]
+}
 
-// Done completes a lease: the URL stays seen. An expired lease is still accepted, once, unless
-// the URL was handed out again. Then Done, like the other methods that settle one lease, returns
-// [ErrStale], which a crawler ignores: the URL has another fetcher. To settle a page that was
-// fetched while ctx ended, pass context.WithoutCancel(ctx).
+// Done completes a lease: the URL stays seen. It is accepted also after the lease expired and the URL
+// was handed out again, as are Recrawl and Redirect, as long as the round goes on: the page was read. The
+// other lease then gets [ErrAlreadyDone]. Retry, Drop and Release are accepted of the latest lease alone;
+// otherwise the error is [ErrStale]. A crawler ignores both errors: the URL has another fetcher, or is done.
+// To settle a page that was fetched while ctx ended, pass context.WithoutCancel(ctx).
 func (f *Frontier) Done(ctx context.Context, l *Lease) error {
 	_, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Done})
 	return err
@@ -107,10 +111,18 @@ func (f *Frontier) settleOne(ctx context.Context, s Settlement) (Settled, error)
 	if err != nil {
 		return 0, err
 	}
-	if answers[0] == Stale {
-		return Stale, fmt.Errorf("cannot settle %q: %w", s.Lease.URL, ErrStale)
+	return answers[0], answers[0].err(s.Lease)
+}
+
+// err is the error of a call that settles one lease.
+func (s Settled) err(l *Lease) error {
+	switch s {
+	case Stale:
+		return fmt.Errorf("cannot settle %q: %w", l.URL, ErrStale)
+	case AlreadyDone:
+		return fmt.Errorf("cannot settle %q: %w", l.URL, ErrAlreadyDone)
 	}
-	return answers[0], nil
+	return nil
 }
 
 // Settle settles many leases in one durable step per crawl, and returns an
@@ -186,7 +198,9 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 	f.rooms.wake(p.crawl.name)
 	for k, status := range statuses {
 		s := &all[p.place(k)]
-		if status != store.Settled {
+		if status == store.AlreadyDone {
+			answers[p.place(k)] = AlreadyDone
+		} else if status != store.Settled {
 			answers[p.place(k)] = Stale
 		} else if s.reason == "" && gaveUp[k] != "" { // others are logged, too: see returnTaken
 			f.refused.count(refusalKey{crawl: p.crawl.name, reason: gaveUp[k], dropped: true}, s.Lease.URL)
@@ -203,7 +217,7 @@ func (f *Frontier) whole(ctx context.Context, c *crawl, l *Lease) (*Lease, error
 		return l, nil
 	}
 	e, err := f.store.Lookup(ctx, c.stored, l.Key)
-	if errors.Is(err, store.ErrNotFound) || err == nil && e.State != store.Leased {
+	if errors.Is(err, store.ErrNotFound) || err == nil && e.State != store.Leased && e.State != store.Queued {
 		return l, nil
 	}
 	if err != nil {
@@ -238,13 +252,12 @@ func (f *Frontier) settlement(s *Settlement, now time.Time) (store.Settlement, S
 	changed := s.Meta != nil // what the store keeps of the URL, so that it must be written
 	switch s.Outcome {
 	case Done, Redirected:
-		out.Outcome = store.Complete
+		out.Outcome, out.Late, out.Fetched = store.Complete, true, s.Outcome == Done
 	case Recrawl:
-		out.Outcome, out.ResetAttempts = store.Requeue, true
-		changed = changed || r.isMarked()
-		r = r.anew()
+		out.Outcome, out.Late, out.Fetched, out.NewRound = store.Requeue, true, true, true
+		r, changed = r.anew(), true // also where this lease is late: another one may have failed since
 	case Drop:
-		out.Outcome, changed = store.Drop, l.whole
+		out.Outcome, out.Failed, changed = store.Drop, s.isFailure(), l.whole
 		r.reason = s.reason
 	case Extend:
 		out.Outcome = store.Extend
@@ -253,12 +266,13 @@ func (f *Frontier) settlement(s *Settlement, now time.Time) (store.Settlement, S
 		}
 	default:
 		if s.lowered {
-			out.Outcome, out.Due, out.ResetAttempts = store.Requeue, time.Time{}, true
+			out.Outcome, out.Due, out.NewRound = store.Requeue, time.Time{}, true
 			break
 		}
 		changed = true
 		if f.putBack(s, &r, &out); out.Outcome == store.Drop {
 			s.reason, out.Meta = r.reason, r.replacing()
+			out.Failed = s.isFailure()
 			return out, GaveUp
 		}
 	}
@@ -266,6 +280,17 @@ func (f *Frontier) settlement(s *Settlement, now time.Time) (store.Settlement, S
 		out.Meta = r.replacing()
 	}
 	return out, OK
+}
+
+// isFailure reports whether a URL that is dropped was wanted, and could not be fetched.
+func (s *Settlement) isFailure() bool {
+	switch s.reason {
+	case ReasonExcluded, ReasonReleased:
+		return false
+	case "":
+		return s.Fetched == nil || s.Fetched.Status == 0 || s.Fetched.Status >= 400
+	}
+	return true
 }
 
 // putBack counts the end of a lease whose URL goes back into its queue, and gives the URL up if

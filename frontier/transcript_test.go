@@ -93,7 +93,7 @@ func (s *script) run(d *datadriven.TestData) string {
 	case "stats":
 		st, err := s.f.Stats(bg, "")
 		must(s.t, err)
-		return fmt.Sprintf("seen %d, held %d, in flight %d, completed %d, dropped %d\n", st.Seen, st.Held, st.InFlight, st.Completed, st.Dropped)
+		return fmt.Sprintf("seen %d, held %d, in flight %d, completed %d, dropped %d; %d fetched, %d failed\n", st.Seen, st.Held, st.InFlight, st.Completed, st.Dropped, st.Fetched, st.Failed)
 	case "entries":
 		return s.entries()
 	case "refusals":
@@ -245,7 +245,7 @@ func (s *script) lease(d *datadriven.TestData) string {
 			req.Crawl, req.Queue = store.DefaultCrawl, a.Vals[0]
 		}
 	}
-	leases, next, err := s.f.Lease(bg, req)
+	leases, idle, err := s.f.Lease(bg, req)
 	must(s.t, err)
 	var out strings.Builder
 	for _, l := range leases {
@@ -258,12 +258,20 @@ func (s *script) lease(d *datadriven.TestData) string {
 	}
 	switch {
 	case len(leases) == req.Max:
-	case next.IsZero():
-		fmt.Fprintln(&out, "no more")
+	case idle.Next.IsZero():
+		fmt.Fprintln(&out, "no more"+because(idle))
 	default:
-		fmt.Fprintf(&out, "no more for %v\n", time.Until(next))
+		fmt.Fprintf(&out, "no more for %v%s\n", time.Until(idle.Next), because(idle))
 	}
 	return out.String()
+}
+
+// because writes why there are no leases.
+func because(idle Idle) string {
+	if idle.State == store.Served {
+		return ""
+	}
+	return ": " + idle.State.String()
 }
 
 // countsOf writes how the earlier leases ended.

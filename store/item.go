@@ -18,6 +18,10 @@ type Item struct {
 	// it were new, unless it is held. Caps hold: beyond them it is Full. The
 	// default is false.
 	Force bool
+	// Variant means that the URL is not in its canonical form. If its key is marked (see [Settlement.Mark]) with another
+	// spelling, it is queued as by Force, and the mark is gone: a page is not lost because the first
+	// spelling of its URL failed. The default is false.
+	Variant bool
 	// UnicodeHost means that the host is internationalised, so that the key
 	// depends on the Unicode version. The default is false.
 	UnicodeHost bool
@@ -70,8 +74,8 @@ func (s Status) String() string {
 // Verdict is the answer for one offered URL.
 type Verdict struct {
 	Status Status
-	// Requeued is set if a Force item was queued although its key was seen; its
-	// Status is Duplicate.
+	// Requeued is set if the item was queued although its key was seen, by Force or as
+	// another spelling of a marked key; its Status is Duplicate.
 	Requeued bool
 	// First is the URL that was first seen with this key, if it was asked for
 	// ([AddOptions.WantFirst]) and is kept: of a duplicate, and of a Force item that is Full.
@@ -107,7 +111,9 @@ type Entry struct {
 	Created  time.Time // since when the text is kept: it was recorded, or queued again after its text was dropped
 	Expires  time.Time // end of the lease, when leased
 	Priority uint8
-	// Attempts is the number of its leases since it was recorded or forced, or since a settlement
-	// reset it or changed its state after it was completed or dropped.
+	// Attempts is the number of leases of its round: since it was recorded or forced, or since a settlement
+	// began a new round or changed its state after it was completed or dropped.
 	Attempts int
+	// Respelled means that it was queued as another spelling of a marked key.
+	Respelled bool
 }

@@ -1,6 +1,10 @@
 package store
 
-import "time"
+import (
+	"hash/fnv"
+	"io"
+	"time"
+)
 
 // TakeRequest asks for URLs that are due.
 type TakeRequest struct {
@@ -41,6 +45,41 @@ type Taken struct {
 	// that is after the call. It is zero if no time changes anything, and if MaxURLs or MaxBytes
 	// is reached.
 	Next time.Time
+	// State says why there are no leases, of what the request may take from: the crawls, or the one queue. It
+	// is Served if there are leases.
+	State TakeState
+	// Holding counts the queues that hold something, by what keeps them, if there are no leases.
+	Holding Holding
+}
+
+// TakeState says why an answer of Take has no leases.
+type TakeState uint8
+
+// The states of a Taken without leases. The first that holds is the state.
+const (
+	Served   TakeState = iota // there are leases
+	Finished                  // nothing is held
+	Paused                    // the store or the crawl is paused, or each queue that holds something is
+	Waiting                   // a lease runs: its result may queue URLs, or make room under a limit
+	Limited                   // each queue that holds something has reached a limit, its own or its crawl's, or is paused
+	Blocked                   // the first thing to open is blocked until Next
+	Delayed                   // the first thing to open waits for a delay or a due time, until Next
+)
+
+// String returns the state as a word: "finished", for example.
+func (s TakeState) String() string {
+	words := [...]string{"served", "finished", "paused", "waiting", "limited", "blocked", "delayed"}
+	if int(s) < len(words) {
+		return words[s]
+	}
+	return "unknown"
+}
+
+// Holding counts the queues that hold something, and those of them that a pause, a reached limit or a block holds
+// back, of the queue, its crawl or the store. Of several reasons one counts, in this order. A block does not count
+// where the delay or the due time of the first URL is later.
+type Holding struct {
+	Queues, Paused, Limited, Blocked int64
 }
 
 // Lease is a URL leased to a fetcher. Until it expires no other fetcher gets the
@@ -49,7 +88,7 @@ type Lease struct {
 	Entry
 	// Token names this lease. One settlement that ends the lease is accepted with it, even after
 	// expiry, unless the URL was handed out again; Extend may come before it any number of
-	// times. Never zero.
+	// times. After that the result of a fetch is still accepted: see [Settlement.Late]. Never zero, and never given twice.
 	Token uint64
 }
 
@@ -72,10 +111,22 @@ type Settlement struct {
 	// any lease, except that Extend moves its end.
 	Token   uint64
 	Outcome Outcome
-	Due     time.Time // for Requeue and Extend; zero: immediately
+	// Late accepts the token of an earlier lease of the same round, too: a page that was fetched is fetched, whoever has
+	// the URL now. If that is another lease, it is overtaken: see [Store]. Only for Complete, and for Requeue with
+	// NewRound. The default is false.
+	Late bool
+	Due  time.Time // for Requeue and Extend; zero: immediately
 	// After is used instead of Due unless it is 0: so long after the step, by the
 	// clock of the store, which may not be the caller's. It must not be negative.
 	After time.Duration
+
+	// Fetched counts a fetched page for the queue, and towards its limits. Only for Complete and Requeue.
+	Fetched bool
+	// Failed counts a page that was given up after a failure. Only for Drop.
+	Failed bool
+	// Mark marks the key with the [Spelling] that failed, if it is not 0: see [Item.Variant]. Only for Drop, and
+	// without effect on a URL that is [Entry.Respelled].
+	Mark uint32
 
 	// URL replaces the fetch URL. With Create it is the URL of a new entry,
 	// and has no effect on an existing one. The default keeps it.
@@ -84,8 +135,10 @@ type Settlement struct {
 	Meta []byte
 	// Priority replaces the priority; nil keeps it.
 	Priority *uint8
-	// ResetAttempts sets the count of leases to 0, as after a success.
-	ResetAttempts bool
+	// NewRound begins a new round, as after a success: the count of leases is 0, and tokens given before are stale.
+	NewRound bool
+	// OnlyQueued settles the URL only if it is queued; one in another state is Stale. Token must be 0. The default is false.
+	OnlyQueued bool
 
 	// Create makes a URL from the settlement, in this Queue, which must be named, if the
 	// state of the key is unknown or seen (see the table of [Store]). Token must be 0, and
@@ -105,9 +158,17 @@ type SettleStatus uint8
 
 // The answers of Settle.
 const (
-	Settled    SettleStatus = iota // the outcome was applied, or had been before
-	Created                        // the key was unknown, and the URL was created
-	Unknown                        // the key is unknown, or not held and the outcome needs that: nothing changed
-	Stale                          // the key is not leased under this token, or Extend of a queued URL: nothing changed
-	Unreadable                     // the record of whether the key is known is damaged: nothing changed
+	Settled     SettleStatus = iota // the outcome was applied, or had been before
+	Created                         // the key was unknown, and the URL was created
+	Unknown                         // the key is unknown, or not held and the outcome needs that: nothing changed
+	Stale                           // the token is not accepted, or Extend of a queued URL, or OnlyQueued of another: nothing changed
+	Unreadable                      // the record of whether the key is known is damaged: nothing changed
+	AlreadyDone                     // an earlier lease of the round has settled the URL: this one is over, nothing else changed
 )
+
+// Spelling returns a hash of a URL as it is spelled, never 0, for [Settlement.Mark].
+func Spelling(url string) uint32 {
+	h := fnv.New32a()
+	io.WriteString(h, url) // never fails
+	return max(1, h.Sum32())
+}

@@ -8,12 +8,24 @@ type QueueSettings struct {
 	Delay        time.Duration // least time from LastTake to the next take, also if it is set in between; negative: none, whatever the default
 	MaxInFlight  int           // bound on leases at any time; negative: none
 	BlockedUntil time.Time     // not served before this
-	Limit        int64         // not served while Completed is this or more; 0: no limit; must not be negative
+	Limit        int64         // of fetched pages: no take makes Fetched, with the URLs that are leased, exceed it; 0: none; must not be negative
 	Weight       uint8         // share in the rotation, 1 to 255; 0 is 1
 	Paused       bool          // not served
 }
 
-// QueueChange changes settings of a queue; nil fields stay as they are.
+// CrawlSettings are those of a crawl, or the defaults of the store. Where they are of one queue (Delay, MaxInFlight, Weight)
+// they are for the queues that have none of their own.
+type CrawlSettings struct {
+	QueueSettings // Limit is that of the whole crawl, over all its queues; of the store: of each crawl that has none of its own
+	// QueueLimit is the Limit of each queue that has none of its own. 0: none.
+	QueueLimit int64
+	// Retention is how long a crawl wants its keys to be remembered after they were last fetched, or recorded, if they never
+	// were. In a crawl without one [Selection.Before] and [Selection.Age] count from when a key was recorded.
+	// 0: none. The store has none.
+	Retention time.Duration
+}
+
+// QueueChange changes settings of a queue, a crawl or the store; nil fields stay as they are.
 type QueueChange struct {
 	Delay        *time.Duration
 	MaxInFlight  *int
@@ -21,6 +33,10 @@ type QueueChange struct {
 	Limit        *int64
 	Weight       *uint8
 	Paused       *bool
+	// QueueLimit and Retention are those of [CrawlSettings]. For a queue they are ErrInvalid, and Retention
+	// for the store.
+	QueueLimit *int64
+	Retention  *time.Duration
 	// NotBefore moves the time of the next take, if it is later than what the
 	// delay says: an adaptive delay, counted from the end of a fetch. It
 	// replaces the one set before, but see Later. Only a queue has it: for a crawl or
@@ -30,7 +46,7 @@ type QueueChange struct {
 	// already: so a Retry-After does not shorten a longer block of an operator. The default is to replace them.
 	Later bool
 	// MustExist makes Configure return ErrNotFound for a queue that neither
-	// holds, completed nor dropped anything, or an unknown crawl. The default is
+	// holds nor has counted anything, or an unknown crawl. The default is
 	// to keep the settings until the queue exists. In a settlement it has no effect.
 	MustExist bool
 }
@@ -44,6 +60,8 @@ type QueueInfo struct {
 	InFlight  int64     // leases that have not run out at the time of the call
 	Completed int64     // URLs completed
 	Dropped   int64     // URLs dropped
+	Fetched   int64     // pages fetched
+	Failed    int64     // URLs dropped after a failure
 	LastTake  time.Time // zero: never
 	// NotBefore is the earliest time of the next take by the delay and [QueueChange.NotBefore],
 	// whatever the URLs. It is zero if the queue has neither of them.
@@ -66,9 +84,10 @@ type Selection struct {
 	// Queue forgets the URLs of one queue that are held, and those completed or
 	// dropped whose text is kept. Of any other key the store does not know the
 	// queue: it stays seen. The queue keeps its settings and its last take; its
-	// counts of URLs completed and dropped become 0.
+	// counts become 0.
 	Queue string
-	// Before forgets keys first recorded before this time and not held now.
+	// Before forgets keys first recorded before this time and not held now; in a crawl with a
+	// retention ([CrawlSettings.Retention], or [Terms.Retention]), those neither recorded nor fetched since.
 	// A backend may keep keys longer: pebblestore by up to 30 days, as its package comment says.
 	Before time.Time
 	// Age is Before, counted back from the time of the step: for automatic sweeps. A store may

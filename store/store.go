@@ -94,14 +94,37 @@ const DefaultCrawl = "DEFAULT"
 // (+) A URL that is Done already stays as it is, with all its fields. Only the
 // [Settlement.QueueChange] is applied.
 //
-// A settlement with a token is Stale unless the key is leased under that token, whatever its
-// state. So is Extend of a queued URL.
+// # Rounds and tokens
+//
+// A round is one attempt to bring a URL to its end. It begins when the URL is recorded or forced, when a settlement says so
+// ([Settlement.NewRound]), and when an ended URL changes its state. The store keeps the tokens of a round, the
+// 16 latest, with the text of the URL. A token is one of three:
+//
+//	current     of the lease that the URL has; accepted, also after its end
+//	earlier     of another lease of the round; accepted with [Settlement.Late]
+//	overtaken   of a lease that an earlier one overtook, until it is settled or ends
+//
+// Any other token is Stale: of an earlier round, of another URL, or never given. So is any token but the current one
+// without Late, and Extend of a queued URL. An earlier token that is accepted settles a held or Dropped URL as the current one would;
+// of a URL that is Done it is AlreadyDone. A store that does not keep the text of ended URLs does not know their tokens, which are Stale.
+//
+// A lease that runs while an earlier one of its round completes or requeues the URL is overtaken. It is no longer a lease of that URL,
+// which is not held by it, but it still counts as in flight, and for MaxInFlight, since its fetcher is at the host. Whatever
+// settles it is AlreadyDone, and ends it. It ends without a word, and is Stale, when its time is over, when the key is forced or forgotten, when it is settled
+// with token 0, and when another lease of the key is overtaken.
+//
+// # Counts and limits
 //
 // Completed and Dropped, in [Stats] and [QueueInfo], count URLs that became Done or Dropped, or would
 // have if the store kept texts. The count decreases if a Done or Dropped URL whose text is kept changes its
 // state, or is forgotten by its key. A store without texts cannot decrease it: a URL that is forced and
-// completed again counts twice. Forgetting by age does not change the counts. Forgetting a
-// queue sets the counts of the queue to 0. They are never negative.
+// completed again counts twice. Fetched and Failed count settlements that say so and change a URL; they do not decrease.
+// Forgetting by age does not change the counts. Forgetting a queue sets the counts of the queue to 0. They are never negative, and
+// those of a crawl are the sums of those of its queues.
+//
+// A limit, of a queue or of a crawl, is one of fetched pages. Each leased URL reserves one, also when its lease ran out, until it is
+// leased again or settled. No take makes Fetched and the leased URLs together exceed a limit. A settlement may, by a token
+// that is not the current one: that page was fetched.
 type Store interface {
 	// See records keys without queueing anything, and sets fresh[i] to whether
 	// keys[i] was new; of keys equal within the batch the first is new. The
@@ -129,11 +152,14 @@ type Store interface {
 
 	// Configure changes the settings of one queue, of a crawl (queue "") or,
 	// with crawl "*" and queue "", of the whole store. A queue that holds
-	// nothing keeps its settings. Delay, MaxInFlight, Limit and Weight of a
+	// nothing keeps its settings. Delay, MaxInFlight, QueueLimit and Weight of a
 	// crawl or the store are those of queues that have none of their own, the
 	// nearest first, before those of a request; a pause or block of a crawl or
-	// the store stops all its queues.
+	// the store stops all its queues. Limit is that of a queue, or of a whole crawl: both hold.
 	Configure(ctx context.Context, crawl, queue string, c QueueChange) error
+	// CrawlSettings returns the settings of a crawl, or with crawl "*" those of the store. Those of an unknown crawl are
+	// zero.
+	CrawlSettings(ctx context.Context, crawl string) (CrawlSettings, error)
 
 	// Forget removes what the selection names and returns how many keys it
 	// removed. A forgotten key is new again; a lease on it ends.
@@ -143,9 +169,7 @@ type Store interface {
 	Lookup(ctx context.Context, crawl string, key Key) (Entry, error)
 
 	// QueueInfo returns the state of one queue, or [ErrNotFound] when the queue
-	// holds nothing, has completed and dropped nothing and has neither settings nor a NotBefore.
-	// With queue "" it returns the settings of the crawl, or with crawl "*" those of the store, and no
-	// counts; the settings of a crawl that is not there are zero.
+	// holds nothing, has counted nothing and has neither settings nor a NotBefore.
 	QueueInfo(ctx context.Context, crawl, queue string) (QueueInfo, error)
 
 	// Stats returns exact counts: of one crawl, or of all of them with crawl
@@ -205,16 +229,19 @@ type SeeOptions struct {
 	UnicodeHosts bool
 }
 
-// Stats are exact counts of a crawl or of a store. The comment of [Store] defines Completed
-// and Dropped.
+// Stats are exact counts of a crawl or of a store. The comment of [Store] defines Completed,
+// Dropped, Fetched and Failed.
 type Stats struct {
 	Seen      int64 // keys seen and not forgotten
 	Held      int64 // URLs queued or leased; one whose lease ran out is still held
 	InFlight  int64 // leases that have not run out at the time of the call
 	Completed int64 // URLs completed
 	Dropped   int64 // URLs dropped
-	Queues    int64 // queues that hold something, or have completed or dropped something
+	Fetched   int64 // pages fetched
+	Failed    int64 // URLs dropped after a failure
+	Queues    int64 // queues that hold something, or have counted something
 	Active    int64 // queues that hold something
+	Marked    int64 // keys with a mark: see [Settlement.Mark]
 }
 
 // Clock returns the time. A store has one so that tests can step it.

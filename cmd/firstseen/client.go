@@ -90,7 +90,7 @@ func (p *place) openStore(ctx context.Context, a *app, readOnly bool) (s store.S
 	case p.fresh != nil:
 		mode = pebblestore.OpenOrCreate
 	}
-	if s, err = pebblestore.Open(p.db, pebblestore.Options{Mode: mode, KeepURLs: true}); errors.Is(err, store.ErrLocked) {
+	if s, err = pebblestore.Open(p.db, pebblestore.Options{Mode: mode, KeepURLs: true, Logger: a.log}); errors.Is(err, store.ErrLocked) {
 		err = fmt.Errorf("%w; if its daemon runs, use --daemon with the address of its HTTP interface", err)
 	}
 	return s, err

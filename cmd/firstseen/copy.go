@@ -167,7 +167,7 @@ func sameFile(a, b string) bool {
 // target opens the store to copy to. A new one gets the identity given.
 func (f *copyFlags) target(ctx context.Context, a *app, id store.Identity) (s store.Store, err error) {
 	if f.toDB != "" {
-		s, err = pebblestore.Open(f.toDB, pebblestore.Options{KeepURLs: f.keepURLs})
+		s, err = pebblestore.Open(f.toDB, pebblestore.Options{KeepURLs: f.keepURLs, Logger: a.log})
 	} else {
 		to := redisFlags{f.toRedis}
 		s, err = to.open(ctx, a.log, redisstore.Options{KeepURLs: f.keepURLs})

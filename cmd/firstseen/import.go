@@ -101,7 +101,7 @@ func (f *importFlags) openStore(ctx context.Context, a *app) (store.Store, error
 	if f.redis.given() {
 		return f.redis.open(ctx, a.log, redisstore.Options{KeepURLs: f.keep})
 	}
-	return pebblestore.Open(f.db, pebblestore.Options{KeepURLs: f.keep})
+	return pebblestore.Open(f.db, pebblestore.Options{KeepURLs: f.keep, Logger: a.log})
 }
 
 func (f *importFlags) options() (opt archive.Options, err error) {
@@ -217,7 +217,7 @@ func (i *importer) record() archive.Recorder {
 	return func(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
 		known := make([]frontier.Known, len(urls))
 		for n := range urls {
-			known[n].Link = urls[n]
+			known[n].Link, known[n].Outcome = urls[n], frontier.Release // not fetched by this crawl
 		}
 		return i.front.Put(ctx, known)
 	}

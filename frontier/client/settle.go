@@ -53,10 +53,13 @@ func (c *Client) settleOne(ctx context.Context, s frontier.Settlement) (frontier
 	if err != nil {
 		return 0, err
 	}
-	if answers[0] == frontier.Stale {
-		return frontier.Stale, fmt.Errorf("cannot settle %q: %w", s.Lease.URL, frontier.ErrStale)
+	switch answers[0] {
+	case frontier.Stale:
+		err = fmt.Errorf("cannot settle %q: %w", s.Lease.URL, frontier.ErrStale)
+	case frontier.AlreadyDone:
+		err = fmt.Errorf("cannot settle %q: %w", s.Lease.URL, frontier.ErrAlreadyDone)
 	}
-	return answers[0], nil
+	return answers[0], err
 }
 
 // Settle settles many leases and returns an answer for each, in order. On an
@@ -99,6 +102,8 @@ func settledOf(a *ask, outcome frontier.Outcome) frontier.Settled {
 	switch {
 	case a.settled == "gave-up":
 		return frontier.GaveUp
+	case a.settled == "already-done" && !a.sent:
+		return frontier.AlreadyDone
 	case a.settled == "stale" && (!a.sent || outcome == frontier.Extend):
 		return frontier.Stale
 	}

@@ -120,7 +120,7 @@ func (c *Client) Stats(ctx context.Context, crawl string) (store.Stats, error) {
 	}
 	defer c.leave()
 	s, err := c.stats(ctx, c.opt.named(crawl))
-	return store.Stats{Seen: s.Seen, Held: s.Held, InFlight: s.InFlight, Completed: s.Completed, Dropped: s.Dropped, Queues: s.Queues, Active: s.Active}, err
+	return store.Stats{Seen: s.Seen, Held: s.Held, InFlight: s.InFlight, Completed: s.Completed, Dropped: s.Dropped, Fetched: s.Fetched, Failed: s.Failed, Marked: s.Marked, Queues: s.Queues, Active: s.Active}, err
 }
 
 func (c *Client) stats(ctx context.Context, crawl string) (wire.Stats, error) {

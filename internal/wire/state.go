@@ -22,9 +22,9 @@ type QueueSettings struct {
 	MaxInFlight *int `json:"max_in_flight,omitempty" minimum:"0" maximum:"1073741824"`
 	// BlockedUntil keeps it unserved; a time that is over unblocks it.
 	BlockedUntil *time.Time `json:"blocked_until,omitempty"`
-	// Limit keeps it unserved while this number of its URLs or more are completed; 0 is no limit.
-	// An operator sets it, Paused and Weight, and all that holds for a crawl or the store: these need a token of scope
-	// admin.
+	// Limit keeps it unserved while this number of its pages were fetched, or are being fetched; 0 is no limit. That of a
+	// crawl counts the pages of all its queues; that of the store is the one of crawls that have none. An operator sets it, Paused and
+	// Weight, and all that holds for a crawl or the store: these need a token of scope admin.
 	Limit *int64 `json:"limit,omitempty" minimum:"0"`
 	// Paused keeps it unserved until it is resumed.
 	Paused *bool `json:"paused,omitempty"`
@@ -227,6 +227,9 @@ type Stats struct {
 	InFlight  int64  `json:"in_flight"`
 	Completed int64  `json:"completed"`
 	Dropped   int64  `json:"dropped"`
+	Fetched   int64  `json:"fetched"` // pages that were read, each time
+	Failed    int64  `json:"failed"`  // URLs that were given up after a failure
+	Marked    int64  `json:"marked"`  // pages that were not found: another spelling of their URL is queued when it is offered
 	Queues    int64  `json:"queues"`
 	Active    int64  `json:"active_queues"`
 	// DiskBytes is the size of the whole store, if it is on a disk of the daemon.
@@ -271,6 +274,8 @@ type Queue struct {
 	InFlight  int64  `json:"in_flight"`
 	Completed int64  `json:"completed"`
 	Dropped   int64  `json:"dropped"`
+	Fetched   int64  `json:"fetched"`
+	Failed    int64  `json:"failed"`
 	State     string `json:"state" enum:"ready,in-flight,delayed,blocked,paused,limited,empty"`
 	// Reason is the bound that holds the queue, in words.
 	Reason       string  `json:"reason,omitempty"`

@@ -93,9 +93,9 @@ type LeaseRequest struct {
 	// default is the server's.
 	DelaySeconds *float64 `json:"delay_seconds,omitempty" minimum:"0" maximum:"604800"`
 	// WaitSeconds is how long to wait for something to lease, at most a minute; the wait ends
-	// early when the crawl has nothing queued or leased. The default is not to wait.
+	// early when the crawl is finished or limited. The default is not to wait.
 	WaitSeconds float64 `json:"wait_seconds,omitempty" minimum:"0" maximum:"1073741824"`
-	// Stay waits on when the crawl has nothing queued or leased.
+	// Stay waits on when the crawl is finished or limited.
 	Stay bool `json:"stay,omitempty"`
 	// RawMeta asks for the data of a URL as the bytes that are stored, instead of
 	// as metadata.
@@ -105,11 +105,21 @@ type LeaseRequest struct {
 // Leases is the answer to a LeaseRequest.
 type Leases struct {
 	Leases []Lease `json:"leases"`
-	// Next is when another request may return more. It is not set if the request waited.
+	// State is why there are no leases; of several that hold, the first: nothing is queued or leased (finished); all that
+	// is left is paused; a lease is running, whose result may bring more (waiting); all that is left has reached a limit, or
+	// is paused beside what has (limited); the first queue to open is blocked, or waits for its delay or a due time
+	// (delayed).
+	State string `json:"state,omitempty" enum:"finished,paused,waiting,limited,blocked,delayed"`
+	// Next is when another request may return more if nothing is added, settled or changed before. It is not set if time
+	// alone changes nothing, or a request that waited has leases.
 	Next time.Time `json:"next,omitzero"`
-	// Finished means that nothing is queued or leased in the crawl. It is set only if the request
-	// waited.
+	// Finished is the state finished.
 	Finished bool `json:"finished,omitempty"`
+	// HoldingQueues is how many queues hold something, if there are no leases; the others how many of them each holds back.
+	HoldingQueues int64 `json:"holding_queues,omitempty"`
+	PausedQueues  int64 `json:"paused_queues,omitempty"`
+	LimitedQueues int64 `json:"limited_queues,omitempty"`
+	BlockedQueues int64 `json:"blocked_queues,omitempty"`
 }
 
 // Lease is a leased URL. The first three fields name it when it is settled. The token is
@@ -189,7 +199,7 @@ type Fetched struct {
 	CleanParam string `json:"clean_param,omitempty"`
 }
 
-// Answers is the answer to Done: ok, gave-up or stale for each lease.
+// Answers is the answer to Done: ok, gave-up, stale or already-done for each lease.
 type Answers struct {
 	Answers []string `json:"answers"`
 }

@@ -42,7 +42,7 @@ func (c *crawl) entry(k *known) store.Entry {
 
 // QueueInfo returns the state of one queue.
 func (s *Store) QueueInfo(ctx context.Context, name, queue string) (store.QueueInfo, error) {
-	name, err := sched.CrawlOfQueue(name, queue)
+	name, err := sched.CrawlName(name)
 	if err != nil {
 		return store.QueueInfo{}, err
 	}
@@ -50,14 +50,7 @@ func (s *Store) QueueInfo(ctx context.Context, name, queue string) (store.QueueI
 		return store.QueueInfo{}, err
 	}
 	defer s.mu.Unlock()
-	switch c := s.crawls[name]; {
-	case name == sched.AnyCrawl:
-		return store.QueueInfo{Crawl: name, QueueSettings: s.sched.Defaults}, nil
-	case queue == "" && c == nil:
-		return store.QueueInfo{Crawl: name}, nil
-	case queue == "":
-		return store.QueueInfo{Crawl: name, QueueSettings: c.Settings}, nil
-	case c != nil:
+	if c := s.crawls[name]; c != nil {
 		c.Advance(s.now())
 		if q := c.queues[queue]; q != nil && q.Exists() {
 			return q.Info(), nil

@@ -65,12 +65,14 @@ func (s *Store) Add(ctx context.Context, name string, items []store.Item, opt st
 func (s *Store) add(c *crawl, it *store.Item, opt store.AddOptions, now int64) store.Verdict {
 	k := c.known[it.Key]
 	v := store.Verdict{}
+	respelled := false
 	if k != nil {
 		v.Status = store.Duplicate
 		if opt.WantFirst {
 			v.First = k.URL
 		}
-		if !it.Force || k.held() {
+		respelled = !it.Force && c.Respells(it)
+		if !it.Force && !respelled || k.held() {
 			return v
 		}
 	}
@@ -84,8 +86,8 @@ func (s *Store) add(c *crawl, it *store.Item, opt store.AddOptions, now int64) s
 		return v
 	}
 	v.Requeued = v.Status == store.Duplicate
-	k.leaveEnd(now)
-	k.URL, k.Meta, k.Attempts = it.URL, bytes.Clone(it.Meta), 0
+	c.leave(k, now)
+	k.URL, k.Meta, k.Respelled = it.URL, bytes.Clone(it.Meta), respelled
 	k.Priority, k.Due = it.Priority, sched.MsOr(it.Due, now)
 	k.queue = c.queue(it.Queue)
 	s.push(k)
@@ -104,10 +106,12 @@ func (c *crawl) full(queue string, opt store.AddOptions) bool {
 	return q != nil && opt.MaxPerQueue > 0 && q.Held() >= opt.MaxPerQueue
 }
 
-// leaveEnd prepares a URL that is not held to be queued or ended: it takes back
-// that it was completed or dropped, which may bring its queue under its limit
-// again, or begins to keep its text.
-func (k *known) leaveEnd(now int64) {
+// leave prepares a URL that is not held to be queued or ended in a new round: it takes back
+// that it was completed or dropped, or begins to keep its text. Its mark and its overtaken lease go.
+func (c *crawl) leave(k *known, now int64) {
+	c.Unmark(&k.Key)
+	c.closeOvertaken(k.Key, now)
+	k.Anew()
 	if k.state == store.SeenOnly {
 		k.Created = now
 		return
@@ -127,22 +131,22 @@ func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, e
 	}
 	defer s.mu.Unlock()
 	c := s.crawls[name]
-	if c == nil && name != sched.AnyCrawl {
-		return store.Taken{}, nil
-	}
 	var taken store.Taken
 	r := sched.NewRequest(req, s.now())
-	next := s.take(c, req.Queue, r, func(q *sched.Queue, n int, room int64) (int, int64, error) {
-		got, bytes := s.serve(q.Owner.(*queue), n, room, r)
-		taken.Leases = append(taken.Leases, got...)
-		return len(got), bytes, nil
-	})
-	taken.Next = sched.Time(next)
+	rest := sched.Nothing
+	if c != nil || name == sched.AnyCrawl {
+		rest = s.take(c, req.Queue, r, func(q *sched.Queue, n int, room int64) (int, int64, error) {
+			got, bytes := s.serve(q.Owner.(*queue), n, room, r)
+			taken.Leases = append(taken.Leases, got...)
+			return len(got), bytes, nil
+		})
+	}
+	rest.AnswerTo(&taken)
 	return taken, nil
 }
 
 // take takes from a queue, a crawl or, with c nil, all crawls.
-func (s *Store) take(c *crawl, queue string, r sched.Request, serve sched.Serve) int64 {
+func (s *Store) take(c *crawl, queue string, r sched.Request, serve sched.Serve) sched.Rest {
 	var from *sched.Crawl
 	if c != nil {
 		from = c.Crawl
@@ -151,12 +155,12 @@ func (s *Store) take(c *crawl, queue string, r sched.Request, serve sched.Serve)
 	if queue != "" {
 		q := c.queues[queue]
 		if q == nil {
-			return sched.Never
+			return sched.Nothing
 		}
 		only = &q.Queue
 	}
-	next, _ := s.sched.Take(from, only, r, serve) // serve returns no error
-	return next
+	rest, _ := s.sched.Take(from, only, r, serve) // serve returns no error
+	return rest
 }
 
 // serve implements sched.Serve.
@@ -219,12 +223,15 @@ func (s *Store) settle(name string, st *store.Settlement, now int64) store.Settl
 	c := s.crawls[name]
 	fact := sched.Fact{}
 	if c != nil {
-		fact = c.fact(st.Key)
+		fact = c.fact(st.Key, now)
 	}
 	step, answer := sched.Judge(st, fact, s.opt.KeepURLs)
 	var q *queue
 	switch step {
 	case sched.Leave:
+		return answer
+	case sched.Close:
+		c.closeOvertaken(st.Key, now)
 		return answer
 	case sched.Make:
 		q = s.make(s.crawl(name), st, now)
@@ -240,14 +247,14 @@ func (s *Store) settle(name string, st *store.Settlement, now int64) store.Settl
 	return answer
 }
 
-func (c *crawl) fact(key store.Key) sched.Fact {
+func (c *crawl) fact(key store.Key, now int64) sched.Fact {
 	k := c.known[key]
 	if k == nil {
 		return sched.Fact{}
 	}
-	f := sched.Fact{Known: true, State: k.state}
-	if k.state == store.Leased {
-		f.Token = c.Leases[key].Token
+	f := sched.Fact{Known: true, State: k.state, Earlier: k.Earlier, Overtaken: c.OvertakenToken(&key, now)}
+	if l := c.Leases[key]; l != nil {
+		f.Token, f.Earlier = l.Token, l.Earlier
 	}
 	return f
 }
@@ -258,11 +265,11 @@ func (s *Store) make(c *crawl, st *store.Settlement, now int64) *queue {
 	if k == nil {
 		k = c.record(st.Key, s.stamp())
 	}
-	k.leaveEnd(now)
-	k.URL, k.Meta, k.Priority, k.Attempts = st.URL, bytes.Clone(st.Meta), 0, 0
+	c.leave(k, now)
+	k.URL, k.Meta, k.Priority, k.Respelled = st.URL, bytes.Clone(st.Meta), 0, false
 	k.queue = c.queue(st.Queue)
 	k.Change(st)
-	return s.outcome(k, st, now)
+	return s.outcome(c, k, st, now)
 }
 
 // apply applies an outcome to a URL whose text is there.
@@ -276,23 +283,44 @@ func (s *Store) apply(c *crawl, k *known, st *store.Settlement, now int64) *queu
 	}
 	switch k.state {
 	case store.Leased:
-		k.Record = l.Record
-		l.End()
+		k.Record = l.Past(st)
+		if l.Overtakes(st, now) {
+			c.closeOvertaken(st.Key, now)
+			l.Overtake()
+		} else {
+			l.End()
+		}
 	case store.Queued:
 		k.queue.pull(k)
 		k.queue.Add(-1)
 	default:
-		k.leaveEnd(now)
-		k.Attempts = 0
+		c.leave(k, now)
+	}
+	if st.Token == 0 {
+		c.closeOvertaken(st.Key, now)
 	}
 	k.Change(st)
-	return s.outcome(k, st, now)
+	return s.outcome(c, k, st, now)
+}
+
+// closeOvertaken ends the overtaken lease of a key, if it has one.
+func (c *crawl) closeOvertaken(key store.Key, now int64) {
+	if l := c.Overtaken[key]; l != nil {
+		l.Close()
+		l.Queue.File(now)
+	}
 }
 
 // outcome applies an outcome to a URL that is not held and not counted, and returns
 // its queue.
-func (s *Store) outcome(k *known, st *store.Settlement, now int64) *queue {
+func (s *Store) outcome(c *crawl, k *known, st *store.Settlement, now int64) *queue {
 	q := k.queue
+	if q.Result(st); st.Fetched && (s.ages || c.Settings.Retention > 0) {
+		k.seen = s.stamp()
+	}
+	if st.Mark != 0 && !k.Respelled {
+		c.Mark(k.Key, st.Mark, sched.MostMarks)
+	}
 	switch st.Outcome {
 	case store.Complete:
 		s.end(k, store.Done)
@@ -328,7 +356,7 @@ func (s *Store) Configure(ctx context.Context, name, queue string, ch store.Queu
 	now := s.now()
 	switch {
 	case name == sched.AnyCrawl:
-		sched.Change(&s.sched.Defaults, &ch)
+		sched.ChangeCrawl(&s.sched.Defaults, &ch)
 		if sched.Refiles(&ch) {
 			s.refile(now, s.crawls)
 		}
@@ -338,7 +366,7 @@ func (s *Store) Configure(ctx context.Context, name, queue string, ch store.Queu
 	}
 	c := s.crawl(name)
 	if queue == "" {
-		sched.Change(&c.Settings, &ch)
+		sched.ChangeCrawl(&c.Settings, &ch)
 		if sched.Refiles(&ch) {
 			s.refile(now, map[string]*crawl{name: c})
 		}
@@ -350,7 +378,26 @@ func (s *Store) Configure(ctx context.Context, name, queue string, ch store.Queu
 	return nil
 }
 
-// exists reports whether a queue holds, has completed or has dropped anything, or
+// CrawlSettings returns the settings of a crawl or the store.
+func (s *Store) CrawlSettings(ctx context.Context, name string) (store.CrawlSettings, error) {
+	name, err := sched.CrawlNames(name)
+	if err != nil {
+		return store.CrawlSettings{}, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return store.CrawlSettings{}, err
+	}
+	defer s.mu.Unlock()
+	if c := s.crawls[name]; c != nil {
+		return c.Settings, nil
+	}
+	if name == sched.AnyCrawl {
+		return s.sched.Defaults, nil
+	}
+	return store.CrawlSettings{}, nil
+}
+
+// exists reports whether a queue holds or has counted anything, or
 // whether the crawl is known, with queue "".
 func (s *Store) exists(name, queue string) bool {
 	c := s.crawls[name]
@@ -421,6 +468,7 @@ func (s *Store) forget(c *crawl, sel store.Selection, now int64) int64 {
 		for _, k := range c.known {
 			c.drop(k, now) // so that the scheduler holds nothing of it
 		}
+		c.UnmarkAll()
 		delete(s.crawls, c.Name)
 	}
 	return int64(was - len(c.known))
@@ -431,6 +479,11 @@ func (c *crawl) dropQueue(q *queue, now int64) {
 	for _, k := range c.known {
 		if k.queue == q {
 			c.drop(k, now)
+		}
+	}
+	for _, l := range c.Overtaken {
+		if l.Queue == &q.Queue {
+			l.Close()
 		}
 	}
 	q.ForgetEnds()
@@ -446,8 +499,9 @@ func (c *crawl) drop(k *known, now int64) {
 	case store.Leased:
 		c.Leases[k.Key].End()
 	default:
-		k.leaveEnd(now)
+		c.leave(k, now)
 	}
+	c.closeOvertaken(k.Key, now)
 	if k.queue != nil {
 		k.queue.File(now)
 	}

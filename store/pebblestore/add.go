@@ -129,6 +129,7 @@ func (o *addOp) apply(tx *txn) error {
 	}
 	a.judge()
 	a.write()
+	a.renew(a.c, a.again)
 	if o.done = a.hi; a.hi < len(a.items) {
 		return errRest
 	}
@@ -142,6 +143,8 @@ type adder struct {
 	*addSpace
 	now    int64
 	lo, hi int
+	// again are keys that were only seen and are queued, in a crawl that forgets by age: their URLs look new from now on.
+	again []store.Key
 	// forced are the known keys of the part that an item of the batch forces, if any does.
 	forced map[store.Key]*forced
 }
@@ -221,7 +224,7 @@ func (a *adder) look() error {
 func (a *adder) findQueues() error {
 	for i := a.lo; i < a.hi; i++ {
 		name := a.items[i].Queue
-		if a.known[i] && !a.items[i].Force || name == "" || a.unknown[name] {
+		if a.known[i] && !a.requeues(&a.items[i]) || name == "" || a.unknown[name] {
 			continue
 		}
 		q := a.c.queues.loaded[name]
@@ -285,6 +288,7 @@ func (a *adder) offer(i int, it *store.Item, v *store.Verdict) {
 // queueNew queues item i, which is new.
 func (a *adder) queueNew(i int, it *store.Item) {
 	q := a.queueOf(i, it)
+	a.anew(a.c, &it.Key) // a key that is forgotten by age may have left something
 	a.recs = append(a.recs, a.record(it))
 	p := a.arrive(a.c, q, &a.recs[len(a.recs)-1])
 	a.ptrs[i-a.lo] = p
@@ -340,7 +344,10 @@ func (a *adder) record(it *store.Item) sched.Record {
 	}
 }
 
-// forced is a known key that an item of the batch forces, as it was before the part, or as an item without a queue recorded
+// requeues reports whether an item queues a known key that is not held.
+func (a *adder) requeues(it *store.Item) bool { return it.Force || a.c.queues.Respells(it) }
+
+// forced is a known key that an item of the batch forces, or that is marked and has another spelling there, as it was before the part, or as an item without a queue recorded
 // it. Such keys are looked for in the database, inside the step: whether they are held and what becomes of them is one.
 type forced struct {
 	found
@@ -349,18 +356,19 @@ type forced struct {
 	damaged bool   // the disk damaged what says where it is
 }
 
-// findForced finds the known keys among those that items force. It comes before
+// findForced finds the known keys among those that items force or spell in another way. It comes before
 // all writes of the part, so that the database needs no batch on top. The part ends where more would have to be
 // found than rows that it may look at; queues have as many again, or a part whose forced keys took all would do one item.
 func (a *adder) findForced() error {
-	if a.forces == nil {
+	respells := a.c.queues.Respells
+	if a.forces == nil && (a.c.queues.Marked() == 0 || !slices.ContainsFunc(a.items[a.lo:a.hi], func(it store.Item) bool { return respells(&it) })) {
 		return nil
 	}
 	a.forced = map[store.Key]*forced{}
 	a.flush() // so that the database has the places of known URLs
 	for i := a.lo; i < a.hi; i++ {
 		it := &a.items[i]
-		if !a.forces[it.Key] || a.forced[it.Key] != nil {
+		if !a.forces[it.Key] && !respells(it) || a.forced[it.Key] != nil {
 			continue
 		}
 		known, err := a.c.seen.has(&it.Key)
@@ -397,9 +405,9 @@ func (a *adder) force(i int, it *store.Item, v *store.Verdict, f *forced) {
 		a.told[i] = true
 	}
 	switch {
-	case f.damaged && it.Force:
+	case f.damaged && a.requeues(it):
 		v.Status = store.Damaged
-	case !it.Force || f.held() || f.queued || it.Queue == "":
+	case !a.requeues(it) || f.held() || f.queued || it.Queue == "":
 	case a.capped(it.Queue):
 		v.Status = store.Full
 	default:
@@ -412,9 +420,13 @@ func (a *adder) force(i int, it *store.Item, v *store.Verdict, f *forced) {
 func (a *adder) requeue(i int, it *store.Item, f *forced) {
 	f.queued, f.first = true, it.URL
 	a.release(a.c, &f.found)
+	a.anew(a.c, &it.Key)
 	rec := a.record(it)
+	rec.Respelled = !it.Force
 	if f.text() {
 		rec.Created = f.rec.Created
+	} else if a.ages(a.c) {
+		a.again = append(a.again, it.Key)
 	}
 	p := a.enqueue(a.c, a.queueOf(i, it), &rec)
 	a.setPlace(a.c, &it.Key, &p)

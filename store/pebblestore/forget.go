@@ -3,6 +3,7 @@ package pebblestore
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/firstseen/firstseen/store"
@@ -187,6 +188,7 @@ func (tx *txn) forgetKeys(c *crawl, keys []store.Key) (int64, error) {
 
 // dropKey removes a key that was recorded in g.
 func (tx *txn) dropKey(c *crawl, g *generation, k *store.Key) {
+	tx.anew(c, k)
 	tx.s.texts.drop(c.num, k)
 	c.seen.remove(k)
 	tx.kill(g, k)
@@ -203,19 +205,27 @@ func (tx *txn) forgetQueues(c *crawl) {
 	if qs.next == 1 {
 		return // it never had a queue
 	}
-	for _, l := range qs.Leases {
-		if !l.Queue.Retired() { // or it is below
+	for _, leases := range []map[store.Key]*sched.Lease{qs.Leases, qs.Overtaken} {
+		for _, l := range leases {
+			if !l.Queue.Retired() { // or it is below
+				tx.deleteLease(l)
+			}
+		}
+	}
+	for _, l := range tx.s.sched.closed {
+		if queueOf(l.Queue).c == c {
 			tx.deleteLease(l)
 		}
 	}
+	qs.UnmarkAll()
 	tx.s.sched.loaded -= len(qs.loaded)
 	qs.loaded, qs.byNum = nil, nil // without a look at each
-	for _, table := range []byte{tablePlace, tableOrder, tableQueue, tableName, tableDone, tableRetired} {
+	for _, table := range []byte{tablePlace, tableOrder, tableQueue, tableName, tableDone, tableRetired, tableMark} {
 		tx.deleteRange(appendNumbered(nil, table, c.num), afterNumbered(table, c.num))
 	}
 	for _, r := range slices.Clone(tx.s.sched.retired) {
 		if r.q.c == c {
-			for _, l := range r.q.Leases(r.q.Leased()) {
+			for _, l := range r.q.Leases(math.MaxInt64) {
 				tx.deleteLease(l)
 			}
 			tx.s.sched.finish(r)
@@ -285,7 +295,7 @@ func (tx *txn) forgetQueue(c *crawl, name string) (n int64, left []*retired, err
 
 // remains are some leases and rows of a retired queue.
 type remains struct {
-	leases        []*sched.Lease
+	leases, over  []*sched.Lease // over: overtaken, so that their keys may stay
 	list          []sought
 	ranges        [][2][]byte // of the rows
 	queued, ended []byte      // how far it came among the rows
@@ -304,6 +314,10 @@ func (tx *txn) forgetSome(r *retired) (int64, error) {
 	for _, l := range some.leases {
 		tx.deleteLease(l)
 		l.End()
+	}
+	for _, l := range some.over {
+		tx.deleteLease(l)
+		l.Close()
 	}
 	for _, rows := range some.ranges {
 		tx.deleteRange(rows[0], rows[1])
@@ -334,11 +348,15 @@ func (sc *scheduler) retiring(c *crawl) bool {
 
 // remains reads what a step may forget. It changes nothing.
 func (tx *txn) remains(r *retired) (some *remains, err error) {
-	some = &remains{leases: r.q.Leases(int64(max(0, tx.left.rows)))}
-	for _, l := range some.leases {
+	some = &remains{}
+	for _, l := range r.q.Leases(int64(max(0, tx.left.rows))) {
+		if tx.left.rows--; l.Over() {
+			some.over = append(some.over, l)
+			continue
+		}
+		some.leases = append(some.leases, l)
 		some.list = append(some.list, sought{key: l.Key})
 	}
-	tx.left.rows -= len(some.leases)
 	if some.queued, err = some.read(tx, r, tableOrder, r.queued); err == nil {
 		some.ended, err = some.read(tx, r, tableDone, r.ended)
 	}
@@ -422,7 +440,7 @@ func (s *Store) loadRetired(leases map[queueNum][]leaseRow, now int64) error {
 		q.Retire()
 		at := queueNum{c.num, num}
 		for _, l := range leases[at] {
-			q.Restore(l.rec, l.token, l.given, l.until, now)
+			l.restore(q, now)
 		}
 		delete(leases, at)
 		s.sched.retired = append(s.sched.retired, &retired{q: q})

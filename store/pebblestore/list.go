@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"slices"
 
 	"github.com/firstseen/firstseen/store"
@@ -185,19 +186,12 @@ func (s *Store) Lookup(ctx context.Context, crawl string, key store.Key) (store.
 
 // QueueInfo implements store.Store.
 func (s *Store) QueueInfo(ctx context.Context, crawl, queue string) (store.QueueInfo, error) {
-	crawl, err := sched.CrawlOfQueue(crawl, queue)
+	crawl, err := sched.CrawlName(crawl)
 	if err != nil {
 		return store.QueueInfo{}, err
 	}
 	return ask(ctx, s, func(tx *txn) (info store.QueueInfo, err error) {
-		switch c := s.crawls[crawl]; {
-		case crawl == sched.AnyCrawl:
-			return store.QueueInfo{Crawl: crawl, QueueSettings: s.sched.Defaults}, nil
-		case queue == "" && c == nil:
-			return store.QueueInfo{Crawl: crawl}, nil
-		case queue == "":
-			return store.QueueInfo{Crawl: crawl, QueueSettings: c.queues.Settings}, nil
-		case c != nil:
+		if c := s.crawls[crawl]; c != nil {
 			if c.queues.AdvanceSome(sched.Now(tx.now), tx.left.rows) == 0 {
 				return info, errMore
 			}
@@ -449,7 +443,7 @@ func (at *entryCursor) rows(p *entryPage, q *queue, table byte) error {
 // leased appends the leases of a queue that come next, earliest end first.
 func (at *entryCursor) leased(p *entryPage, q *queue) error {
 	if at.leases == nil {
-		at.leases = q.Leases(q.Leased())
+		at.leases = slices.DeleteFunc(q.Leases(math.MaxInt64), (*sched.Lease).Over)
 		slices.SortFunc(at.leases, (*sched.Lease).Compare)
 	}
 	for len(at.leases) > 0 && !p.left.spent() {

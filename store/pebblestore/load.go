@@ -2,6 +2,7 @@ package pebblestore
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -338,7 +339,8 @@ func (s *Store) checkCount(g *generation) error {
 // It reads a row for each queue and each lease, and no queued URL.
 func (s *Store) loadQueues() error {
 	s.sched.journal.table, s.sched.seed = tableJournal, maphash.MakeSeed()
-	if err := s.loadScheduler(); err != nil {
+	s.sched.Closed = func(l *sched.Lease) { s.sched.closed = append(s.sched.closed, l) }
+	if err := cmp.Or(s.loadScheduler(), s.loadMarks()); err != nil {
 		return err
 	}
 	leases, err := s.loadLeases()
@@ -396,6 +398,38 @@ func (s *Store) numbered(key []byte, least int) *crawl {
 // queueNum names a queue of any crawl.
 type queueNum struct{ crawl, queue uint32 }
 
+// restore puts a lease back into its queue.
+func (l *leaseRow) restore(q *queue, now int64) {
+	if l.over {
+		q.RestoreOvertaken(l.rec.Key, l.token, l.given, l.until, now)
+	} else {
+		q.Restore(l.rec, l.token, l.given, l.until, now)
+	}
+}
+
+// loadMarks reads the marks of keys, of all crawls.
+func (s *Store) loadMarks() error {
+	var list []*sched.Mark
+	err := s.scan([]byte{tableMark}, rowBound(tableMark), func(key, value []byte) error {
+		m, err := parseMark(key, value)
+		if c := s.numbered(key, 5); c != nil {
+			m.Crawl = c.queues.Crawl
+		} else if err == nil {
+			err = fmt.Errorf("cannot load mark %x; got no such crawl: %w", key, store.ErrCorrupt)
+		}
+		list = append(list, &m)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(list, func(a, b *sched.Mark) int { return cmp.Compare(a.Num, b.Num) })
+	for _, m := range list {
+		m.Crawl.RestoreMark(m)
+	}
+	return nil
+}
+
 func (s *Store) loadLeases() (map[queueNum][]leaseRow, error) {
 	leases := map[queueNum][]leaseRow{}
 	err := s.scan([]byte{tableLease}, rowBound(tableLease), func(key, value []byte) error {
@@ -430,7 +464,7 @@ func (s *Store) loadQueue(key, value []byte, leases map[queueNum][]leaseRow, now
 		return nil, err
 	}
 	for _, l := range leases[at] {
-		q.Restore(l.rec, l.token, l.given, l.until, now)
+		l.restore(q, now)
 	}
 	delete(leases, at)
 	s.sched.hold(q)

@@ -58,6 +58,8 @@ type Metrics struct {
 	store.Stats
 	Index IndexInfo
 
+	MarksEvicted int64 // marks that went for newer ones since open: see store.Settlement.Mark
+
 	Waiting int       // steps in the queue of the committer
 	Groups  int64     // commits since open
 	Steps   int64     // steps since open
@@ -99,7 +101,7 @@ func (s *Store) Metrics(ctx context.Context) (Metrics, error) {
 		return Metrics{}, err
 	}
 	m := Metrics{
-		Stats: stats, Index: index,
+		Stats: stats, Index: index, MarksEvicted: s.sched.evicted.Load(),
 		Waiting: len(s.queue), Groups: s.groups.Load(), Steps: s.accepted.Load(), Busy: s.busy.all(),
 		DiskBytes:   int64(p.DiskSpaceUsage()),
 		LogBytes:    int64(p.WAL.BytesWritten),

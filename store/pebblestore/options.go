@@ -2,11 +2,13 @@ package pebblestore
 
 import (
 	"cmp"
+	"log/slog"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
 // Options modify Open. The zero value is fine.
@@ -49,6 +51,13 @@ type Options struct {
 	// and the least is 256 KiB.
 	BufferBytes int64
 
+	// FreeLeases frees the leases that Open finds, because their fetchers ended with the process before: their URLs are
+	// queued again, due immediately, and the tokens are stale. The default keeps them until they end, for fetchers in other
+	// processes, and logs how many there are.
+	FreeLeases bool
+	// Logger receives what Open finds about leases. The default is slog.Default().
+	Logger *slog.Logger
+
 	// OnDamage is called with the first damage that is met in each run file or table, up to a hundred of
 	// them. It must return soon. The default is none.
 	OnDamage func(error)
@@ -89,6 +98,8 @@ type tuning struct {
 	lagKeys int
 	// journalFrom, keptStates and keptPlaces are limits of the journals.
 	journalFrom, keptStates, keptPlaces int
+	// marks bounds the marked keys.
+	marks int
 	// format is the format that is read and written, and upgrades lead to it.
 	format   uint32
 	upgrades map[uint32]upgrade
@@ -126,6 +137,7 @@ func (o Options) withDefaults() Options {
 	if o.BufferBytes <= 0 {
 		o.BufferBytes = 128 << 20
 	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	t := &o.tuning
 	if t.monotonic == nil {
 		began := time.Now()
@@ -139,7 +151,7 @@ func (o Options) withDefaults() Options {
 	t.leaseBytes = cmp.Or(t.leaseBytes, 1<<10)
 	t.flushKeys = cmp.Or(t.flushKeys, flushKeys)
 	t.lagKeys = cmp.Or(t.lagKeys, lagKeys)
-	t.journalFrom = cmp.Or(t.journalFrom, journalFrom)
+	t.journalFrom, t.marks = cmp.Or(t.journalFrom, journalFrom), cmp.Or(t.marks, sched.MostMarks)
 	t.keptStates, t.keptPlaces = cmp.Or(t.keptStates, keptStates), cmp.Or(t.keptPlaces, keptPlaces)
 	if t.format == 0 {
 		t.format, t.upgrades = formatVersion, upgrades

@@ -23,7 +23,7 @@ func sampleCrawl() *crawl {
 }
 
 func sampleQueue() *queue {
-	q := newQueue(sampleCrawl(), "q", 5, sched.State{Queued: 2, Completed: 3, LastTake: 4, LastDelay: 1000, NotBefore: 6})
+	q := newQueue(sampleCrawl(), "q", 5, sched.State{Queued: 2, Completed: 3, Fetched: 3, LastTake: 4, LastDelay: 1000, NotBefore: 6})
 	q.Settings = &store.QueueSettings{
 		Delay: -time.Second, MaxInFlight: 2, BlockedUntil: time.UnixMilli(77).UTC(), Limit: 9, Weight: 4, Paused: true,
 	}
@@ -36,6 +36,12 @@ func sampleQueue() *queue {
 func TestRows(t *testing.T) {
 	rec := sampleRecord()
 	lease := &sched.Lease{Record: rec, Queue: &sampleQueue().Queue, Token: 7, Until: 128}
+	again, failed := rec, sampleQueue()
+	again.Earlier, again.Respelled = []uint64{3, 300}, true
+	failed.Fetched, failed.Failed, failed.Settings = 4, 1, nil
+	set := sampleCrawl()
+	set.queues.Counts = sched.Counts{Held: 2, Completed: 3, Dropped: 1, Fetched: 4, Failed: 1, Queues: 1, Active: 1}
+	set.queues.Settings = store.CrawlSettings{QueueSettings: store.QueueSettings{Limit: 9}, QueueLimit: 8, Retention: time.Second}
 	for _, c := range []struct {
 		name string
 		got  []byte
@@ -49,6 +55,11 @@ func TestRows(t *testing.T) {
 		{"N key", appendOfQueue(nil, tableName, 1, 2), "4e 00000001 00000002"},
 		{"L key", appendLongRow(nil, tableLease, 7), "4c 0000000000000007"},
 		{"lease", appendLease(nil, lease), "09 05 8001 03 e8d79bf3f52d ac02 aa0000000000000000000000000000bb 02 02 01 6d 687474703a2f2f612f"},
+		{"record of a later lease", appendRecord(nil, &again), "aa0000000000000000000000000000bb 02 8280 8080 0c 02 03 a902 01 6d 687474703a2f2f612f"},
+		{"queue with failures", appendQueue(nil, failed, 128), "05 8001 02 03 04 e807 06 8105 04 01 0a01 0b02"},
+		{"K row", appendCrawlQueues(nil, &set.queues), "00 02 00 03 01 01 00 00 00 09 00 00 01 04 01 08 e807"},
+		{"overtaken lease", appendLease(nil, sampleQueue().RestoreOvertaken(rec.Key, 7, 28, 128, 28)), "09 05 8001 81 64 aa0000000000000000000000000000bb"},
+		{"V key", appendMarkRow(nil, 1, 2), "56 00000001 0000000000000002"},
 		{"D key", appendDoneRow(nil, 1, 2, &rec.Key), "44 00000001 00000002 aa0000000000000000000000000000bb"},
 	} {
 		want, err := hex.DecodeString(string(bytes.ReplaceAll([]byte(c.want), []byte(" "), nil)))
@@ -67,6 +78,14 @@ func TestRowsComeBack(t *testing.T) {
 	if got, err := recordAt(appendOrderRow(nil, 1, 2, 3, rec.Place()), appendRecord(nil, &rec)); err != nil || !reflect.DeepEqual(got, rec) {
 		t.Errorf("got %+v, %v; want %+v", got, err, rec)
 	}
+	again := rec
+	again.Respelled = true
+	for token := uint64(5); len(again.Earlier) < sched.EarlierTokens; token *= 3 {
+		again.Earlier = append(again.Earlier, token)
+	}
+	if got, err := recordAt(appendOrderRow(nil, 1, 2, 3, rec.Place()), appendRecord(nil, &again)); err != nil || !reflect.DeepEqual(got, again) {
+		t.Errorf("got %+v, %v; want %+v", got, err, again)
+	}
 	if got, err := parsePlaced(appendPlaced(nil, &rec)); err != nil || !reflect.DeepEqual(got, rec) {
 		t.Errorf("got %+v, %v; want %+v", got, err, rec)
 	}
@@ -81,6 +100,14 @@ func TestRowsComeBack(t *testing.T) {
 		got.Head(0) != q.Head(0) || got.Head(7) != q.Head(7) {
 		t.Errorf("got %+v, %v; want %+v", got, err, q)
 	}
+	q.Fetched, q.Failed, q.Dropped = 1, 2, 3
+	if got, err := parseQueue(q.c, "q", appendQueue(nil, q, 9)); err != nil || got.State != q.State {
+		t.Errorf("got %+v, %v; want %+v", got, err, q)
+	}
+	over, err := parseLease(appendLongRow(nil, tableLease, 7), appendLease(nil, q.RestoreOvertaken(rec.Key, 7, 28, 128, 28)))
+	if err != nil || !over.over || over.given != 28 || over.until != 128 || over.rec.Key != rec.Key || over.queue != 5 {
+		t.Errorf("got %+v, %v; want the overtaken lease", over, err)
+	}
 	lease := &sched.Lease{Record: rec, Queue: &q.Queue, Token: 7, Until: 128}
 	l, err := parseLease(appendLongRow(nil, tableLease, 7), appendLease(nil, lease))
 	if err != nil || l.token != 7 || l.until != 128 || l.queue != 5 || !reflect.DeepEqual(l.rec, rec) {
@@ -93,6 +120,8 @@ func TestRowsComeBack(t *testing.T) {
 func FuzzRows(f *testing.F) {
 	rec := sampleRecord()
 	f.Add(appendRecord(nil, &rec))
+	f.Add(appendPlaced(nil, &rec))
+	rec.Earlier, rec.Respelled = []uint64{3, 300}, true
 	f.Add(appendPlaced(nil, &rec))
 	f.Add(appendQueue(nil, sampleQueue(), 1))
 	f.Add(appendPointer(nil, pointer{2, 3, rec.Place()}))

@@ -3,12 +3,14 @@ package pebblestore
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/maphash"
 	"math/bits"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -42,7 +44,9 @@ type scheduler struct {
 	loaded  int      // queues of all crawls that are in memory
 	journal stateJournal
 	places  places
-	retired []*retired // to be forgotten, oldest first
+	retired []*retired     // to be forgotten, oldest first
+	closed  []*sched.Lease // overtaken leases whose time is over, until the next step removes their rows
+	evicted atomic.Int64   // marks that went for others, since Open
 	seed    maphash.Seed
 }
 
@@ -202,6 +206,12 @@ func (tx *txn) listQueue(q *queue) {
 // of the step.
 func (tx *txn) changedQueue(q *queue) {
 	tx.changedRow(q)
+	tx.touchQueue(q)
+}
+
+// touchQueue has q filed at the end of the step, and dropped with the group if it is idle.
+func (tx *txn) touchQueue(q *queue) {
+	tx.listQueue(q)
 	if q.marks&markTouched == 0 {
 		q.marks |= markTouched
 		tx.s.sched.touched = append(tx.s.sched.touched, q)
@@ -224,9 +234,16 @@ func (tx *txn) changedCrawl(c *crawl) {
 	}
 }
 
-// file ends a step: queues that it changed go where they belong now.
+// file ends a step: queues that it changed go where they belong now, and rows of overtaken leases whose time is over go.
 func (tx *txn) file() {
 	sc := &tx.s.sched
+	for _, l := range sc.closed {
+		if q := queueOf(l.Queue); !q.c.gone { // or they went with it
+			tx.deleteLease(l)
+			tx.listQueue(q)
+		}
+	}
+	sc.closed = nil
 	now := sched.Now(tx.now)
 	for _, q := range sc.touched {
 		q.marks &^= markTouched
@@ -299,6 +316,37 @@ func (tx *txn) release(c *crawl, f *found) {
 	tx.changedQueue(q)
 }
 
+// anew begins a new round of a URL that is not held: its mark and its overtaken lease go.
+func (tx *txn) anew(c *crawl, k *store.Key) {
+	tx.removeMark(c.queues.Unmark(k))
+	tx.closeOvertaken(c, k)
+}
+
+func (tx *txn) removeMark(m *sched.Mark) {
+	if m != nil {
+		tx.delete(appendMarkRow(nil, tx.s.crawls[m.Crawl.Name].num, m.Num))
+	}
+}
+
+// mark marks a key that was dropped.
+func (tx *txn) mark(c *crawl, k *store.Key, spelling uint32) {
+	m, went := c.queues.Mark(*k, spelling, tx.s.opt.marks)
+	for _, old := range went {
+		tx.removeMark(old)
+	}
+	tx.s.sched.evicted.Add(int64(len(went)))
+	tx.set(appendMarkRow(nil, c.num, m.Num), binary.BigEndian.AppendUint32(k[:], spelling))
+}
+
+// closeOvertaken ends the overtaken lease of a key, if it has one.
+func (tx *txn) closeOvertaken(c *crawl, k *store.Key) {
+	if l := c.queues.Overtaken[*k]; l != nil {
+		tx.deleteLease(l)
+		l.Close()
+		tx.touchQueue(queueOf(l.Queue))
+	}
+}
+
 // findHeads looks for the first URL of each priority of a queue whose first was removed: once in a
 // step, however many of the first were removed. It is not before the one that is the head as yet, which stays if rows are damaged:
 // a lease then meets the damage.
@@ -346,7 +394,7 @@ func (tx *txn) writeQueues() {
 			rows = append(rows, q)
 		}
 		q.marks = 0
-		if q.Held() == 0 {
+		if q.Idle() {
 			sc.drop(q)
 		}
 	}
@@ -414,7 +462,7 @@ func (o *configureOp) apply(tx *txn) error {
 func (o *configureOp) make(tx *txn) error {
 	s := tx.s
 	if o.crawl == sched.AnyCrawl {
-		sched.Change(&s.sched.Defaults, &o.change)
+		sched.ChangeCrawl(&s.sched.Defaults, &o.change)
 		s.sched.changed = true
 		return nil
 	}
@@ -423,7 +471,7 @@ func (o *configureOp) make(tx *txn) error {
 	}
 	c := tx.crawl(o.crawl, true)
 	if o.queue == "" {
-		sched.Change(&c.queues.Settings, &o.change)
+		sched.ChangeCrawl(&c.queues.Settings, &o.change)
 		tx.changedCrawl(c)
 		return nil
 	}
@@ -436,8 +484,24 @@ func (o *configureOp) make(tx *txn) error {
 	return nil
 }
 
-// exists returns ErrNotFound if the change is for something that must exist and does not: the queue holds, has completed and has
-// dropped nothing, or, with queue "", the crawl is not known.
+// CrawlSettings implements store.Store.
+func (s *Store) CrawlSettings(ctx context.Context, crawl string) (store.CrawlSettings, error) {
+	crawl, err := sched.CrawlNames(crawl)
+	if err != nil {
+		return store.CrawlSettings{}, err
+	}
+	return ask(ctx, s, func(tx *txn) (set store.CrawlSettings, err error) {
+		if c := s.crawls[crawl]; c != nil {
+			set = c.queues.Settings
+		} else if crawl == sched.AnyCrawl {
+			set = s.sched.Defaults
+		}
+		return set, nil
+	})
+}
+
+// exists returns ErrNotFound if the change is for something that must exist and does not: the queue holds and has counted
+// nothing, or, with queue "", the crawl is not known.
 func (o *configureOp) exists(tx *txn) (err error) {
 	c := tx.s.crawls[o.crawl]
 	has := c != nil

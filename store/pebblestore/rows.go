@@ -161,6 +161,7 @@ const (
 	tableQueue       = 'H' // H | crawl4 | name -> number, state and settings
 	tableName        = 'N' // N | crawl4 | queue4 -> name
 	tableDone        = 'D' // D | crawl4 | queue4 | key16 -> state and place | record
+	tableMark        = 'V' // V | crawl4 | number8 -> key16 | spelling4
 	tableRetired     = 'F' // F | crawl4 | queue4 -> name
 	tableJournal     = 'J' // J | number8 -> states of queues
 	tableCrawlQueues = 'K' // K | crawl4 -> counts and settings; K -> numbers and defaults
@@ -193,6 +194,18 @@ func appendLongRow(dst []byte, table byte, num uint64) []byte {
 
 func appendDoneRow(dst []byte, crawl, queue uint32, k *store.Key) []byte {
 	return append(appendOfQueue(dst, tableDone, crawl, queue), k[:]...)
+}
+
+func appendMarkRow(dst []byte, crawl uint32, num uint64) []byte {
+	return binary.BigEndian.AppendUint64(appendNumbered(dst, tableMark, crawl), num)
+}
+
+// parseMark returns the key, the spelling and the number of a mark.
+func parseMark(key, value []byte) (m sched.Mark, err error) {
+	if len(key) != 1+4+8 || len(value) != keyLen+4 {
+		return m, fmt.Errorf("cannot read mark row %x; got %d bytes: %w", key, len(value), store.ErrCorrupt)
+	}
+	return sched.Mark{Key: store.Key(value), Spelling: binary.BigEndian.Uint32(value[keyLen:]), Num: binary.BigEndian.Uint64(key[5:])}, nil
 }
 
 // orderRowLen is the length of the key of a queued URL.
@@ -268,11 +281,33 @@ func zigzag(n int64) uint64 { return uint64(n<<1) ^ uint64(n>>63) }
 
 func unzigzag(n uint64) int64 { return int64(n>>1) ^ -int64(n&1) }
 
+// What a record has beside most others is said in the number of its attempts: few have it, and those of format 3 do not.
+const (
+	mostAttempts  = 1<<30 - 1
+	hasEarlier    = 1 << 30 // tokens follow: how many, the first, and the differences
+	respelledMark = 1 << 31
+)
+
 // appendRecord appends the value of a queued URL, whose place is in the key.
 func appendRecord(dst []byte, r *sched.Record) []byte {
 	dst = append(dst, r.Key[:]...)
 	dst = binary.AppendUvarint(dst, zigzag(r.Due-r.Created))
-	dst = binary.AppendUvarint(dst, uint64(r.Attempts))
+	attempts := uint64(min(r.Attempts, mostAttempts))
+	if len(r.Earlier) > 0 {
+		attempts |= hasEarlier
+	}
+	if r.Respelled {
+		attempts |= respelledMark
+	}
+	dst = binary.AppendUvarint(dst, attempts)
+	if len(r.Earlier) > 0 {
+		dst = append(dst, byte(len(r.Earlier)))
+		last := uint64(0)
+		for _, token := range r.Earlier {
+			dst = binary.AppendUvarint(dst, token-last)
+			last = token
+		}
+	}
 	dst = binary.AppendUvarint(dst, uint64(len(r.Meta)))
 	dst = append(dst, r.Meta...)
 	return append(dst, r.URL...)
@@ -284,13 +319,34 @@ func parseRecord(b []byte, priority uint8, at sched.Head) (sched.Record, error) 
 	r := newRowReader(b)
 	copy(rec.Key[:], r.Take(len(rec.Key)))
 	rec.Created = at.Due - unzigzag(r.Uvarint())
-	rec.Attempts = uint32(r.Uvarint())
+	attempts := r.Uvarint()
+	rec.Attempts, rec.Respelled = uint32(attempts&mostAttempts), attempts&respelledMark != 0
+	r.Bad = r.Bad || attempts > mostAttempts|hasEarlier|respelledMark
+	if attempts&hasEarlier != 0 {
+		rec.Earlier = r.tokens()
+	}
 	if n := r.Uvarint(); n > 0 {
 		rec.Meta = append([]byte(nil), r.Take(int(min(n, 1<<31)))...)
 	}
 	rec.URL = string(r.B)
 	r.B = nil
 	return rec, r.end("record", b)
+}
+
+// tokens reads the earlier tokens of a record.
+func (r *rowReader) tokens() []uint64 {
+	n := int(r.Byte())
+	if r.Bad = r.Bad || n == 0 || n > sched.EarlierTokens; r.Bad {
+		return nil
+	}
+	list, last := make([]uint64, n), uint64(0)
+	for i := range list {
+		step := r.Uvarint()
+		r.Bad = r.Bad || step == 0 || last+step < last
+		last += step
+		list[i] = last
+	}
+	return list
 }
 
 // recordAt reads a queued URL.
@@ -352,8 +408,11 @@ func parseDone(b []byte) (sched.Record, store.State, error) {
 	return rec, state, err
 }
 
-// givenMark is in place of the priority where the length of a lease comes first.
-const givenMark = 0x80
+// Marks of a lease, in place of the priority of its record.
+const (
+	givenMark     = 0x80 // its length comes first
+	overtakenMark = 0x81 // its length and its key are all that follows
+)
 
 // appendLease appends the value of a lease.
 func appendLease(dst []byte, l *sched.Lease) []byte {
@@ -361,6 +420,10 @@ func appendLease(dst []byte, l *sched.Lease) []byte {
 	dst = binary.AppendUvarint(dst, uint64(q.c.num))
 	dst = binary.AppendUvarint(dst, uint64(q.id))
 	dst = binary.AppendUvarint(dst, uint64(l.Until))
+	if l.Over() {
+		dst = binary.AppendUvarint(append(dst, overtakenMark), uint64(max(0, l.Until-l.Given)))
+		return append(dst, l.Key[:]...)
+	}
 	if l.Given > 0 && l.Given <= l.Until {
 		dst = binary.AppendUvarint(append(dst, givenMark), uint64(l.Until-l.Given))
 	}
@@ -373,6 +436,7 @@ type leaseRow struct {
 	given, until int64
 	token        uint64
 	rec          sched.Record
+	over         bool // it was overtaken: the record has its key alone
 }
 
 func parseLease(key, b []byte) (l leaseRow, err error) {
@@ -381,11 +445,14 @@ func parseLease(key, b []byte) (l leaseRow, err error) {
 	}
 	r := newRowReader(b)
 	l = leaseRow{crawl: uint32(r.Uvarint()), queue: uint32(r.Uvarint()), until: int64(r.Uvarint()), token: binary.BigEndian.Uint64(key[1:])}
-	if len(r.B) > 0 && r.B[0] == givenMark {
-		r.Byte()
+	if len(r.B) > 0 && r.B[0] >= givenMark {
+		l.over = r.Byte() == overtakenMark
 		l.given = l.until - int64(r.Uvarint())
 	}
-	if r.Bad {
+	if l.over {
+		copy(l.rec.Key[:], r.Take(keyLen))
+	}
+	if r.Bad || l.over {
 		return l, r.end("lease", b)
 	}
 	l.rec, err = parsePlaced(r.B)
@@ -441,8 +508,11 @@ func (r *rowReader) settings() store.QueueSettings {
 	}
 }
 
-// moreMark is set in the levels of a queue's row if further numbers follow.
-const moreMark = 1 << 8
+// Marks in the levels of a queue's row: further numbers follow. Most queues have fetched what they completed, and none failed.
+const (
+	moreMark  = 1 << 8
+	pagesMark = 1 << 9
+)
 
 // appendQueue appends the value of a queue's row: number, how many journal rows
 // are older, state, heads, and the settings if there are any.
@@ -450,6 +520,9 @@ func appendQueue(dst []byte, q *queue, age uint64) []byte {
 	levels := uint64(q.Levels())
 	if q.Dropped > 0 || q.NotBeforeAt > 0 {
 		levels |= moreMark
+	}
+	if q.Fetched != q.Completed || q.Failed > 0 {
+		levels |= pagesMark
 	}
 	for _, n := range [...]uint64{
 		uint64(q.id), age, uint64(q.Queued), uint64(q.Completed), uint64(q.LastTake), uint64(q.LastDelay), uint64(q.NotBefore), levels,
@@ -459,6 +532,10 @@ func appendQueue(dst []byte, q *queue, age uint64) []byte {
 	if levels&moreMark != 0 {
 		dst = binary.AppendUvarint(dst, uint64(q.Dropped))
 		dst = binary.AppendUvarint(dst, uint64(q.NotBeforeAt))
+	}
+	if levels&pagesMark != 0 {
+		dst = binary.AppendUvarint(dst, uint64(q.Fetched))
+		dst = binary.AppendUvarint(dst, uint64(q.Failed))
 	}
 	for p := range uint8(store.MaxPriority + 1) {
 		if h := q.Head(p); h.Due != sched.Never {
@@ -485,7 +562,10 @@ func parseQueue(c *crawl, name string, b []byte) (*queue, error) {
 	if levels&moreMark != 0 {
 		st.Dropped, st.NotBeforeAt = int64(r.Uvarint()), int64(r.Uvarint())
 	}
-	r.counts(st.Queued, st.Completed, st.Dropped)
+	if st.Fetched = st.Completed; levels&pagesMark != 0 {
+		st.Fetched, st.Failed = int64(r.Uvarint()), int64(r.Uvarint())
+	}
+	r.counts(st.Queued, st.Completed, st.Dropped, st.Fetched, st.Failed)
 	q := newQueue(c, name, id, st)
 	for p := range uint8(store.MaxPriority + 1) {
 		if levels&(1<<p) != 0 {
@@ -505,11 +585,27 @@ func appendCrawlQueues(dst []byte, qs *crawlQueues) []byte {
 	} {
 		dst = binary.AppendUvarint(dst, n)
 	}
-	dst = appendSettings(dst, &qs.Settings)
-	if qs.Dropped > 0 {
-		dst = binary.AppendUvarint(dst, uint64(qs.Dropped))
+	dst = appendSettings(dst, &qs.Settings.QueueSettings)
+	for _, n := range [...]int64{qs.Dropped, qs.Fetched, qs.Failed} {
+		dst = binary.AppendUvarint(dst, uint64(n))
 	}
-	return dst
+	return appendOfCrawl(dst, &qs.Settings)
+}
+
+// appendOfCrawl appends what the settings of a crawl have beyond those of a queue.
+func appendOfCrawl(dst []byte, s *store.CrawlSettings) []byte {
+	dst = binary.AppendUvarint(dst, uint64(s.QueueLimit))
+	return binary.AppendUvarint(dst, uint64(s.Retention.Milliseconds()))
+}
+
+// ofCrawl reads what appendOfCrawl wrote. In rows of format 3 nothing follows, and the limit is that of each queue.
+func (r *rowReader) ofCrawl(s store.QueueSettings) store.CrawlSettings {
+	if len(r.B) == 0 {
+		limit := s.Limit
+		s.Limit = 0
+		return store.CrawlSettings{QueueSettings: s, QueueLimit: limit}
+	}
+	return store.CrawlSettings{QueueSettings: s, QueueLimit: int64(r.Uvarint()), Retention: time.Duration(r.Uvarint()) * time.Millisecond}
 }
 
 func (qs *crawlQueues) parse(b []byte) error {
@@ -518,11 +614,15 @@ func (qs *crawlQueues) parse(b []byte) error {
 	n := sched.Counts{Held: int64(r.Uvarint())}
 	r.Uvarint() // leases
 	n.Completed, n.Queues, n.Active = int64(r.Uvarint()), int64(r.Uvarint()), int64(r.Uvarint())
-	qs.Settings = r.settings()
+	set := r.settings()
 	if len(r.B) > 0 {
 		n.Dropped = int64(r.Uvarint())
 	}
-	r.counts(n.Held, n.Completed, n.Queues, n.Active, n.Dropped)
+	if n.Fetched = n.Completed; len(r.B) > 0 {
+		n.Fetched, n.Failed = int64(r.Uvarint()), int64(r.Uvarint())
+	}
+	qs.Settings = r.ofCrawl(set)
+	r.counts(n.Held, n.Completed, n.Queues, n.Active, n.Dropped, n.Fetched, n.Failed)
 	qs.Restore(n)
 	return r.end("crawl's queues", b)
 }
@@ -532,12 +632,13 @@ func appendScheduler(dst []byte, sc *scheduler) []byte {
 	dst = binary.AppendUvarint(dst, sc.seq)
 	dst = binary.AppendUvarint(dst, sc.token)
 	dst = binary.AppendUvarint(dst, sc.journal.next)
-	return appendSettings(dst, &sc.Defaults)
+	return appendOfCrawl(appendSettings(dst, &sc.Defaults.QueueSettings), &sc.Defaults)
 }
 
 func (sc *scheduler) parse(b []byte) error {
 	r := newRowReader(b)
-	sc.seq, sc.token, sc.journal.next, sc.Defaults = r.Uvarint(), r.Uvarint(), r.Uvarint(), r.settings()
+	sc.seq, sc.token, sc.journal.next = r.Uvarint(), r.Uvarint(), r.Uvarint()
+	sc.Defaults = r.ofCrawl(r.settings())
 	return r.end("scheduler", b)
 }
 

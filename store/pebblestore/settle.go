@@ -32,7 +32,8 @@ type settleOp struct {
 	crawl   string
 	list    []store.Settlement
 	answers []store.SettleStatus
-	done    int // settlements in the parts before
+	done    int         // settlements in the parts before
+	aged    []store.Key // of the part: fetched, and perhaps recorded long ago
 }
 
 func (o *settleOp) weight() int { return max(1, len(o.list)) }
@@ -43,6 +44,8 @@ func (o *settleOp) apply(tx *txn) error {
 	if c := tx.s.crawls[o.crawl]; c != nil && slices.ContainsFunc(part, func(st store.Settlement) bool { return tx.s.readsRows(c, &st) }) {
 		tx.flush()
 	}
+	o.aged = nil
+	defer func() { tx.renew(tx.s.crawls[o.crawl], o.aged) }()
 	for ; o.done < len(o.list); o.done++ {
 		if left <= 0 {
 			return errRest
@@ -51,7 +54,11 @@ func (o *settleOp) apply(tx *txn) error {
 		if left--; st.Token == 0 { // it is looked for
 			left -= urlsOfRow - 1
 		}
-		o.answers[o.done] = tx.settleOne(o.crawl, st)
+		aged := len(o.aged)
+		o.answers[o.done] = o.settleOne(tx, st)
+		if len(o.aged) > aged {
+			left -= urlsOfRow - 1
+		}
 	}
 	return nil
 }
@@ -59,7 +66,7 @@ func (o *settleOp) apply(tx *txn) error {
 // readsRows reports whether the leases in memory do not have all that is needed: then earlier steps must be readable.
 func (s *Store) readsRows(c *crawl, st *store.Settlement) bool {
 	l := c.queues.Leases[st.Key]
-	return l == nil && st.Token == 0 || l != nil && l.Cut && s.keeps(st)
+	return l == nil && (st.Token == 0 || st.Late) || l != nil && l.Cut && s.keeps(st)
 }
 
 // keeps reports whether the text of a URL remains when it is settled.
@@ -69,16 +76,19 @@ func (s *Store) keeps(st *store.Settlement) bool {
 
 // settleOne looks at all that is needed and then changes it. What damage keeps it from looking at is Unreadable, and
 // unchanged.
-func (tx *txn) settleOne(crawl string, st *store.Settlement) store.SettleStatus {
-	c := tx.s.crawls[crawl]
+func (o *settleOp) settleOne(tx *txn, st *store.Settlement) store.SettleStatus {
+	c := tx.s.crawls[o.crawl]
 	f, known, err := tx.fact(c, st)
-	fact := sched.Fact{Known: known, State: f.state}
+	fact := sched.Fact{Known: known, State: f.state, Earlier: f.rec.Earlier}
 	if f.lease != nil {
 		fact.Token = f.lease.Token
 	}
+	if c != nil {
+		fact.Overtaken = c.queues.OvertakenToken(&st.Key, sched.Now(tx.now))
+	}
 	step, answer := sched.Judge(st, fact, tx.s.opt.KeepURLs)
 	if err == nil && step == sched.Make {
-		c = tx.crawl(crawl, true)
+		c = tx.crawl(o.crawl, true)
 		f.queue, err = tx.queue(c, st.Queue)
 	}
 	if err == nil && step == sched.Apply && f.lease != nil && tx.s.keeps(st) {
@@ -93,10 +103,17 @@ func (tx *txn) settleOne(crawl string, st *store.Settlement) store.SettleStatus 
 	switch step {
 	case sched.Leave:
 		return answer
+	case sched.Close:
+		tx.closeOvertaken(c, &st.Key)
+		return answer
 	case sched.Make:
-		tx.makeSettled(c, st, &f, known)
+		if tx.makeSettled(c, st, &f, known); st.Fetched && known && tx.ages(c) {
+			o.aged = append(o.aged, st.Key)
+		}
 	case sched.Apply:
-		tx.applySettled(c, st, &f)
+		if tx.applySettled(c, st, &f); st.Fetched && tx.aged(c, &f.rec) {
+			o.aged = append(o.aged, st.Key)
+		}
 	}
 	if st.QueueChange != nil {
 		f.queue.Configure(st.QueueChange, sched.Now(tx.now))
@@ -105,7 +122,7 @@ func (tx *txn) settleOne(crawl string, st *store.Settlement) store.SettleStatus 
 	return answer
 }
 
-// fact finds a key, and reports whether it is known; for a settlement with a token it
+// fact finds a key, and reports whether it is known; for a settlement with a token that is not late it
 // looks no further than to the leases. A lease may lack the texts that only its row has.
 func (tx *txn) fact(c *crawl, st *store.Settlement) (f found, known bool, err error) {
 	if c == nil {
@@ -115,7 +132,7 @@ func (tx *txn) fact(c *crawl, st *store.Settlement) (f found, known bool, err er
 	switch {
 	case l != nil && !l.Queue.Retired(): // a leased key is known
 		return leasedAt(l), true, nil
-	case st.Token != 0:
+	case st.Token != 0 && !st.Late:
 		return f, false, nil
 	}
 	if known, err = c.seen.has(&st.Key); known && err == nil {
@@ -128,6 +145,7 @@ func (tx *txn) fact(c *crawl, st *store.Settlement) (f found, known bool, err er
 func (tx *txn) makeSettled(c *crawl, st *store.Settlement, f *found, known bool) {
 	f.rec = sched.Record{Key: st.Key, URL: st.URL, Meta: st.Meta, Created: sched.Now(tx.now)}
 	f.rec.Change(st)
+	tx.anew(c, &st.Key)
 	tx.s.texts.drop(c.num, &st.Key)
 	if !known {
 		c.seen.add(&st.Key)
@@ -154,9 +172,24 @@ func (tx *txn) applySettled(c *crawl, st *store.Settlement, f *found) {
 		tx.writeLease(l)
 		return
 	}
-	tx.release(c, f)
-	if !f.held() {
-		f.rec.Attempts = 0
+	switch l := f.lease; {
+	case l == nil && !f.held():
+		tx.anew(c, &st.Key)
+		f.rec.Anew()
+	case st.Token == 0:
+		tx.closeOvertaken(c, &st.Key)
+	}
+	if l := f.lease; l != nil {
+		f.rec.Earlier = l.Past(st).Earlier
+	}
+	if l := f.lease; l != nil && l.Overtakes(st, sched.Now(tx.now)) {
+		tx.closeOvertaken(c, &st.Key)
+		tx.deleteLease(l)
+		tx.writeLease(l.Overtake())
+		tx.s.texts.drop(c.num, &st.Key)
+		tx.changedQueue(f.queue)
+	} else {
+		tx.release(c, f)
 	}
 	f.rec.Change(st)
 	tx.outcome(c, st, f, false)
@@ -166,6 +199,10 @@ func (tx *txn) applySettled(c *crawl, st *store.Settlement, f *found) {
 // is kept, its place names the queue. One that is made has no place yet.
 func (tx *txn) outcome(c *crawl, st *store.Settlement, f *found, made bool) {
 	k, state := &f.rec.Key, store.Done
+	f.queue.Result(st)
+	if st.Mark != 0 && !f.rec.Respelled {
+		tx.mark(c, k, st.Mark)
+	}
 	switch st.Outcome {
 	case store.Requeue:
 		f.rec.Due = sched.Due(st, sched.Now(tx.now))

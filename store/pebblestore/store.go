@@ -120,6 +120,9 @@ func Open(dir string, opt Options) (*Store, error) {
 		return nil, err
 	}
 	s.dirLock = lock
+	if err := s.leftLeases(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	return s, nil
 }
 

@@ -66,7 +66,7 @@ func (o *takeOp) apply(tx *txn) error {
 	tx.flush()
 	o.txn, o.r = tx, sched.NewRequest(o.req, sched.Now(tx.now))
 	o.r.Part, o.part.Room = &o.part, urlsOfRow*tx.left.rows
-	next, err := o.take()
+	rest, err := o.take()
 	tx.note(err)
 	// After all other rows of the step: Pebble's write buffer takes in a row next to the one before
 	// it without a search.
@@ -79,25 +79,25 @@ func (o *takeOp) apply(tx *txn) error {
 	if o.given, o.it = o.given[:0], nil; o.part.More {
 		return errMore
 	}
-	o.taken.Next = sched.Time(next)
+	rest.AnswerTo(&o.taken)
 	return nil
 }
 
-func (o *takeOp) take() (int64, error) {
+func (o *takeOp) take() (sched.Rest, error) {
 	if o.crawl == sched.AnyCrawl {
 		return o.s.sched.Take(nil, nil, o.r, o.serve)
 	}
 	o.part.More = false
 	c := o.s.crawls[o.crawl]
 	if c == nil {
-		return sched.Never, nil
+		return sched.Nothing, nil
 	}
 	if o.req.Queue == "" {
 		return o.s.sched.Take(c.queues.Crawl, nil, o.r, o.serve)
 	}
 	q := c.queues.loaded[o.req.Queue]
 	if q == nil {
-		return sched.Never, nil
+		return sched.Nothing, nil
 	}
 	return o.s.sched.Take(c.queues.Crawl, &q.Queue, o.r, o.serve)
 }
@@ -213,8 +213,8 @@ const aheadMost = 64
 // aheadBytes is what a row may take, on average.
 const aheadBytes = 192
 
-// rowBytes is about what a record takes in memory: 96 is the size of a sched.Record.
-func rowBytes(r *sched.Record) int { return 96 + len(r.URL) + len(r.Meta) }
+// rowBytes is about what a record takes in memory: 112 is the size of a sched.Record.
+func rowBytes(r *sched.Record) int { return 112 + len(r.URL) + len(r.Meta) }
 
 // ahead are the first URLs of one priority of a queue, read before they are
 // wanted: finding a queue's place on disk costs ten times what the next row

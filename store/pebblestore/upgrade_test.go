@@ -111,7 +111,8 @@ func allOf(t *testing.T, s *Store) string {
 	fmt.Fprintln(&b, crawls, err, s.Identity())
 	for _, c := range crawls {
 		st, err := s.Stats(t.Context(), c)
-		fmt.Fprintln(&b, c, st, err)
+		fmt.Fprintln(&b, c, struct{ Seen, Held, InFlight, Completed, Dropped, Queues, Active int64 }{
+			st.Seen, st.Held, st.InFlight, st.Completed, st.Dropped, st.Queues, st.Active}, err) // what format 3 counted
 		for k, err := range s.Keys(t.Context(), c) {
 			e, errLookup := s.Lookup(t.Context(), c, k)
 			fmt.Fprintln(&b, k, e.State, e.URL, e.Queue, string(e.Meta), e.Created.UnixNano(), e.Due.UnixNano(), e.Expires.UnixNano(), e.Attempts, e.Priority, err, errLookup)
@@ -329,6 +330,9 @@ func TestUpgradeFrom3(t *testing.T) {
 		wantSound(t, s)
 		if sum := fmt.Sprintf("%x", sha256.Sum256([]byte(allOf(t, s)))); sum != listedFrom3 {
 			t.Errorf("%s: got %s; want what the old program listed", name, allOf(t, s))
+		}
+		if st, err := s.Stats(t.Context(), "*"); err != nil || st.Fetched != st.Completed || st.Completed == 0 || st.Failed != 0 {
+			t.Errorf("%s: got stats %+v, %v; want what was completed as fetched, and none failed", name, st, err)
 		}
 		if n := see(t, s, "keys", testKeys(0, 560)); n != 10 {
 			t.Errorf("%s: got %d new keys; want the 10 that were forgotten", name, n)

@@ -138,6 +138,8 @@ type Store struct {
 	unicodeHosts atomic.Bool                    // it is recorded that keys of such hosts are there
 	turn         atomic.Uint64                  // the shard that the next take begins with
 	idle         idle                           // has its own lock
+	marked       marked                         // has its own lock
+	limited      atomic.Pointer[[]string]       // crawls with a limit, as the last take of all crawls met them
 	heldMu       sync.Mutex                     // held from the count of a crawl with MaxHeld until the URLs are added
 
 	gate   sync.RWMutex // held for reading during a call, for writing by Close
@@ -237,12 +239,16 @@ func (s *Store) wallTime() time.Time {
 	return time.Now()
 }
 
+// meanings counts the changes of what keys and scripts mean within a format. Of daemons that know fewer than another one that has been here, Beat
+// is refused. Increase it with a change that daemons of an earlier build must not see.
+const meanings = 1
+
 // aliveFor is how long a daemon counts as alive after a beat.
 const aliveFor = 15 * time.Second
 
 // Beat registers a daemon as alive, under the name by which its clients reach it (at most 255
 // bytes), and returns the names of all that are alive, in order. A daemon that has not called it for
-// 15 seconds, by the server's clock, counts as dead.
+// 15 seconds, by the server's clock, counts as dead. The error is store.ErrFormat if a daemon of a later build has taken over the store.
 func (s *Store) Beat(ctx context.Context, node string) ([]string, error) {
 	return s.register(ctx, node, aliveFor)
 }
@@ -261,7 +267,13 @@ func (s *Store) register(ctx context.Context, node string, alive time.Duration) 
 		return nil, err
 	}
 	defer s.leave()
-	r, err := s.ask(ctx, scriptBeat, storeShard, "", append(appendUint(nil, 6, uint64(alive.Milliseconds())), node...))
+	r, err := s.ask(ctx, scriptBeat, storeShard, "", append(appendUint(appendUint(nil, 6, uint64(alive.Milliseconds())), 2, meanings), node...))
+	if err != nil {
+		return nil, err
+	}
+	if known := r.uint(2); known > meanings {
+		return nil, fault.As(store.ErrFormat, "cannot register node %q: a daemon of a later build has taken over the store; start this one with that build", node)
+	}
 	for err == nil && r.more() {
 		names = append(names, r.short())
 	}

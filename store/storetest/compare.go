@@ -41,6 +41,9 @@ func (h *History) compareStats(ctx context.Context, s store.Store) error {
 		sum.InFlight += want.InFlight
 		sum.Completed += want.Completed
 		sum.Dropped += want.Dropped
+		sum.Fetched += want.Fetched
+		sum.Failed += want.Failed
+		sum.Marked += want.Marked
 		sum.Queues += want.Queues
 		sum.Active += want.Active
 	}
@@ -93,19 +96,15 @@ func (h *History) compareCrawl(ctx context.Context, s store.Store, c *modelCrawl
 			return fmt.Errorf("entries of %q: %w", queue, err)
 		}
 	}
+	if got, err := s.CrawlSettings(ctx, c.name); err != nil || !got.BlockedUntil.Equal(c.set.BlockedUntil) {
+		return fmt.Errorf("got settings %s and error %v; want %s", shown(got), err, shown(c.set))
+	} else if got.BlockedUntil = c.set.BlockedUntil; got != c.set {
+		return fmt.Errorf("got settings %s; want %s", shown(got), shown(c.set))
+	}
 	return h.compareQueues(ctx, s, c)
 }
 
 func (h *History) compareQueues(ctx context.Context, s store.Store, c *modelCrawl) error {
-	for crawl, set := range map[string]store.QueueSettings{c.name: c.set, "*": h.m.defaults} {
-		got, err := s.QueueInfo(ctx, crawl, "")
-		if err != nil {
-			return err
-		}
-		if err := sameInfo(got, store.QueueInfo{Crawl: crawl, QueueSettings: set}); err != nil {
-			return fmt.Errorf("settings of crawl %q: %w", crawl, err)
-		}
-	}
 	var want []store.QueueInfo
 	for name := range c.queues {
 		info, exists := h.m.info(c, name)
@@ -144,7 +143,7 @@ func (m *model) info(c *modelCrawl, name string) (store.QueueInfo, bool) {
 	q := c.queues[name]
 	info := store.QueueInfo{
 		Crawl: c.name, Name: name, QueueSettings: q.set, Held: int64(len(c.held(name))), InFlight: int64(m.live(c, name)),
-		Completed: q.completed, Dropped: q.dropped, LastTake: q.lastTake, NotBefore: m.polite(c, q), Next: m.serves(c, q),
+		Completed: q.completed, Dropped: q.dropped, Fetched: q.fetched, Failed: q.failed, LastTake: q.lastTake, NotBefore: m.polite(c, q), Next: m.serves(c, q),
 	}
 	set := q.set != store.QueueSettings{} || !q.notBefore.IsZero()
 	return info, c.used(q) || set

@@ -39,7 +39,7 @@ var forgetCases = []testCase{
 		limit := int64(1)
 		f.set("a", store.QueueChange{Limit: &limit})
 		f.fill("a", 0, 2)
-		f.end(f.one(), store.Complete)
+		f.fetched(f.one())
 		f.wantKeys(f.takeAll())
 		f.forget(1+one(f.env.KeepURLs), store.Selection{Queue: "a"})
 		status := store.New

@@ -29,6 +29,8 @@ func (m *model) clone() *model {
 		to := *from
 		to.urls = cloneAll(from.urls)
 		to.queues = cloneAll(from.queues)
+		to.overtaken = cloneAll(from.overtaken)
+		to.marks = cloneAll(from.marks)
 		c.crawls[name] = &to
 	}
 	return &c
@@ -52,7 +54,9 @@ func (h *History) Reassert(ctx context.Context, s store.Store) error {
 		return err
 	}
 	for _, c := range h.m.crawls {
-		if err := s.Configure(ctx, c.name, "", allOf(c.set)); err != nil {
+		ch := allOf(c.set)
+		ch.Retention = &c.set.Retention
+		if err := s.Configure(ctx, c.name, "", ch); err != nil {
 			return err
 		}
 		for _, q := range c.queues {
@@ -65,9 +69,9 @@ func (h *History) Reassert(ctx context.Context, s store.Store) error {
 }
 
 // allOf changes all settings to these.
-func allOf(s store.QueueSettings) store.QueueChange {
+func allOf(s store.CrawlSettings) store.QueueChange {
 	return store.QueueChange{
 		Delay: &s.Delay, MaxInFlight: &s.MaxInFlight, BlockedUntil: &s.BlockedUntil,
-		Limit: &s.Limit, Weight: &s.Weight, Paused: &s.Paused,
+		Limit: &s.Limit, Weight: &s.Weight, Paused: &s.Paused, QueueLimit: &s.QueueLimit,
 	}
 }

@@ -16,15 +16,24 @@ type model struct {
 	keep     bool // the text of completed and dropped URLs is kept
 	now      time.Time
 	arrivals int
-	defaults store.QueueSettings
+	defaults store.CrawlSettings
 	crawls   map[string]*modelCrawl
 }
 
 type modelCrawl struct {
-	name   string
-	set    store.QueueSettings
-	urls   map[store.Key]*modelURL
-	queues map[string]*modelQueue
+	name      string
+	set       store.CrawlSettings
+	urls      map[store.Key]*modelURL
+	queues    map[string]*modelQueue
+	overtaken map[store.Key]*overtaken
+	marks     map[store.Key]*uint32 // the spelling that failed
+}
+
+// overtaken is a lease whose URL was settled by an earlier one.
+type overtaken struct {
+	queue   string
+	token   uint64
+	expires time.Time
 }
 
 type modelQueue struct {
@@ -35,12 +44,15 @@ type modelQueue struct {
 	notBefore time.Time
 	completed int64
 	dropped   int64
+	fetched   int64
+	failed    int64
 }
 
 // modelURL is the state of a key. With state SeenOnly the rest of the entry has no meaning.
 type modelURL struct {
 	store.Entry
 	token   uint64
+	earlier []uint64 // tokens of the round, the oldest first
 	arrival int
 	seen    time.Time
 }
@@ -51,7 +63,8 @@ func newModel(keep bool, now time.Time) *model {
 
 func (m *model) crawl(name string) *modelCrawl {
 	if m.crawls[name] == nil {
-		m.crawls[name] = &modelCrawl{name: name, urls: map[store.Key]*modelURL{}, queues: map[string]*modelQueue{}}
+		m.crawls[name] = &modelCrawl{name: name, urls: map[store.Key]*modelURL{}, queues: map[string]*modelQueue{},
+			overtaken: map[store.Key]*overtaken{}, marks: map[store.Key]*uint32{}}
 	}
 	return m.crawls[name]
 }
@@ -67,9 +80,9 @@ func (u *modelURL) held() bool { return u.State == store.Queued || u.State == st
 
 func (u *modelURL) ended() bool { return u.State == store.Done || u.State == store.Dropped }
 
-// used reports whether a queue holds, has completed or has dropped anything.
+// used reports whether a queue holds or has counted anything.
 func (c *modelCrawl) used(q *modelQueue) bool {
-	return len(c.held(q.name)) > 0 || q.completed+q.dropped > 0
+	return len(c.held(q.name)) > 0 || q.completed+q.dropped+q.fetched+q.failed > 0
 }
 
 // held lists the held URLs of a queue, or of the crawl with queue "".
@@ -82,8 +95,13 @@ func (c *modelCrawl) held(queue string) (list []*modelURL) {
 	return list
 }
 
-// live counts the leases of a queue that did not run out.
+// live counts the leases of a queue that did not run out, overtaken ones too.
 func (m *model) live(c *modelCrawl, queue string) (n int) {
+	for _, o := range c.overtaken {
+		if o.expires.After(m.now) && (queue == "" || o.queue == queue) {
+			n++
+		}
+	}
 	for _, u := range c.held(queue) {
 		if u.State == store.Leased && u.Expires.After(m.now) {
 			n++
@@ -97,12 +115,15 @@ func (m *model) add(crawl string, it store.Item, opt store.AddOptions) store.Ver
 	c := m.crawl(crawl)
 	u := c.urls[it.Key]
 	var v store.Verdict
+	respelled := false
 	if u != nil {
 		v.Status = store.Duplicate
 		if opt.WantFirst && u.State != store.SeenOnly {
 			v.First = u.URL
 		}
-		if !it.Force || u.held() {
+		failed := c.marks[it.Key]
+		respelled = !it.Force && it.Variant && failed != nil && *failed != store.Spelling(it.URL)
+		if !it.Force && !respelled || u.held() {
 			return v
 		}
 	}
@@ -119,7 +140,8 @@ func (m *model) add(crawl string, it store.Item, opt store.AddOptions) store.Ver
 	}
 	v.Requeued = v.Status == store.Duplicate
 	m.unend(c, u)
-	u.URL, u.Meta, u.Priority, u.Attempts = it.URL, it.Meta, it.Priority, 0
+	m.anew(c, u)
+	u.URL, u.Meta, u.Priority, u.Respelled = it.URL, it.Meta, it.Priority, respelled
 	m.enqueue(c, u, it.Queue, it.Due)
 	return v
 }
@@ -128,6 +150,13 @@ func (m *model) see(c *modelCrawl, key store.Key) *modelURL {
 	u := &modelURL{Entry: store.Entry{Key: key, Crawl: c.name}, seen: m.now}
 	c.urls[key] = u
 	return u
+}
+
+// anew begins a new round of a URL that is not held.
+func (m *model) anew(c *modelCrawl, u *modelURL) {
+	u.Attempts, u.earlier = 0, nil
+	delete(c.marks, u.Key)
+	delete(c.overtaken, u.Key)
 }
 
 // unend takes back that a URL ended. One that was only seen gets a text now.
@@ -154,11 +183,20 @@ func (m *model) enqueue(c *modelCrawl, u *modelURL, queue string, due time.Time)
 // settle is Settle of one settlement.
 func (m *model) settle(crawl string, s store.Settlement) store.SettleStatus {
 	var u *modelURL
+	var over *overtaken
 	if c := m.crawls[crawl]; c != nil {
-		u = c.urls[s.Key]
+		u, over = c.urls[s.Key], c.overtaken[s.Key]
+		if over != nil && !over.expires.After(m.now) {
+			delete(c.overtaken, s.Key)
+			over = nil
+		}
+	}
+	if over != nil && over.token == s.Token {
+		delete(m.crawls[crawl].overtaken, s.Key)
+		return store.AlreadyDone
 	}
 	answer := m.answer(u, s)
-	if answer == store.Unknown || answer == store.Stale {
+	if answer != store.Settled && answer != store.Created {
 		return answer
 	}
 	if u != nil && u.State == store.SeenOnly && (!s.Create || !m.keep && s.Outcome != store.Requeue) {
@@ -173,8 +211,9 @@ func (m *model) settle(crawl string, s store.Settlement) store.SettleStatus {
 		u = m.see(c, s.Key)
 	}
 	if u.State == store.SeenOnly {
-		u.URL, u.Meta, u.Priority, u.Attempts, u.Queue = s.URL, s.Meta, 0, 0, s.Queue
+		u.URL, u.Meta, u.Priority, u.Queue, u.Respelled = s.URL, s.Meta, 0, s.Queue, false
 	}
+	m.endLease(c, u, s)
 	m.change(u, s)
 	q := c.queue(u.Queue)
 	m.outcome(c, u, s)
@@ -182,16 +221,47 @@ func (m *model) settle(crawl string, s store.Settlement) store.SettleStatus {
 	return answer
 }
 
-// answer reads the table of the package comment of store.
+// endLease does what a settlement means for the lease of a URL and for its round.
+func (m *model) endLease(c *modelCrawl, u *modelURL, s store.Settlement) {
+	switch {
+	case s.Outcome == store.Extend:
+	case u.State == store.Leased:
+		if s.Token == 0 {
+			delete(c.overtaken, u.Key)
+		}
+		if s.Token != 0 && s.Token != u.token && u.Expires.After(m.now) {
+			c.overtaken[u.Key] = &overtaken{u.Queue, u.token, u.Expires}
+		}
+		if s.Outcome != store.Complete || s.Token != u.token {
+			u.earlier = append(u.earlier, u.token)
+		}
+	case u.State == store.Queued:
+		if s.Token == 0 {
+			delete(c.overtaken, u.Key)
+		}
+	default:
+		m.anew(c, u)
+	}
+}
+
+// answer reads the table and the rules of tokens of the package comment of store.
 func (m *model) answer(u *modelURL, s store.Settlement) store.SettleStatus {
 	switch {
-	case s.Token != 0 && (u == nil || u.State != store.Leased || u.token != s.Token):
+	case s.Token != 0 && (u == nil || u.State == store.SeenOnly):
 		return store.Stale
+	case s.Token != 0 && (u.State != store.Leased || u.token != s.Token):
+		if !s.Late || !slices.Contains(u.earlier[max(0, len(u.earlier)-15):], s.Token) {
+			return store.Stale
+		}
+		if u.State == store.Done {
+			return store.AlreadyDone
+		}
+		return store.Settled
 	case u == nil && s.Create:
 		return store.Created
 	case u == nil:
 		return store.Unknown
-	case s.Outcome == store.Extend && u.State == store.Queued:
+	case s.Outcome == store.Extend && u.State == store.Queued, s.OnlyQueued && u.State != store.Queued:
 		return store.Stale
 	case u.held(), s.Outcome == store.Complete:
 		return store.Settled
@@ -213,8 +283,8 @@ func (m *model) change(u *modelURL, s store.Settlement) {
 	if s.Priority != nil {
 		u.Priority = *s.Priority
 	}
-	if s.ResetAttempts || u.ended() {
-		u.Attempts = 0
+	if s.NewRound {
+		u.Attempts, u.earlier = 0, nil
 	}
 }
 
@@ -236,16 +306,24 @@ func (m *model) outcome(c *modelCrawl, u *modelURL, s store.Settlement) {
 	}
 	m.unend(c, u)
 	u.Expires, u.token = time.Time{}, 0
+	q := c.queue(u.Queue)
+	if q.fetched += one(s.Fetched); s.Fetched && c.set.Retention > 0 {
+		u.seen = m.now
+	}
+	q.failed += one(s.Failed)
+	if s.Mark != 0 && !u.Respelled {
+		c.marks[u.Key] = &s.Mark
+	}
 	switch s.Outcome {
 	case store.Requeue:
 		m.enqueue(c, u, u.Queue, m.due(s))
 		return
 	case store.Complete:
 		u.State = store.Done
-		c.queue(u.Queue).completed++
+		q.completed++
 	case store.Drop:
 		u.State = store.Dropped
-		c.queue(u.Queue).dropped++
+		q.dropped++
 	}
 	u.Due = time.Time{}
 	if !m.keep {
@@ -268,6 +346,16 @@ func moved(from, to time.Time, later bool) time.Time {
 		return from
 	}
 	return to
+}
+
+func changeCrawl(s *store.CrawlSettings, ch store.QueueChange) {
+	changeSettings(&s.QueueSettings, ch)
+	if ch.QueueLimit != nil {
+		s.QueueLimit = *ch.QueueLimit
+	}
+	if ch.Retention != nil {
+		s.Retention = *ch.Retention
+	}
 }
 
 func changeSettings(s *store.QueueSettings, ch store.QueueChange) {
@@ -301,13 +389,19 @@ func (m *model) forget(c *modelCrawl, sel store.Selection) (removed int64) {
 			byAge && !u.held() && u.seen.Before(sel.Before) {
 			if !byAge {
 				m.unend(c, u)
+				m.anew(c, u)
 			}
 			delete(c.urls, key)
 			removed++
 		}
 	}
 	if q := c.queues[sel.Queue]; q != nil {
-		q.completed, q.dropped = 0, 0
+		q.completed, q.dropped, q.fetched, q.failed = 0, 0, 0, 0
+		for key, o := range c.overtaken {
+			if o.queue == q.name {
+				delete(c.overtaken, key)
+			}
+		}
 	}
 	if all {
 		delete(m.crawls, c.name)
@@ -361,13 +455,15 @@ func compareService(a, b *modelURL) int {
 
 // stats is Stats of one crawl.
 func (m *model) stats(c *modelCrawl) (s store.Stats) {
-	s.Seen = int64(len(c.urls))
+	s.Seen, s.Marked = int64(len(c.urls)), int64(len(c.marks))
 	for _, q := range c.queues {
 		held := int64(len(c.held(q.name)))
 		s.Held += held
 		s.InFlight += int64(m.live(c, q.name))
 		s.Completed += q.completed
 		s.Dropped += q.dropped
+		s.Fetched += q.fetched
+		s.Failed += q.failed
 		s.Queues += one(c.used(q))
 		s.Active += one(held > 0)
 	}

@@ -15,8 +15,42 @@ func (m *model) effective(c *modelCrawl, q *modelQueue) store.QueueSettings {
 	s := q.set
 	s.Delay = cmp.Or(s.Delay, c.set.Delay, m.defaults.Delay)
 	s.MaxInFlight = cmp.Or(s.MaxInFlight, c.set.MaxInFlight, m.defaults.MaxInFlight)
-	s.Limit = cmp.Or(s.Limit, c.set.Limit, m.defaults.Limit)
+	s.Limit = cmp.Or(s.Limit, c.set.QueueLimit, m.defaults.QueueLimit)
 	return s
+}
+
+// room returns how many pages a limit leaves, with those that are leased.
+func (c *modelCrawl) room(limit int64, queue string) int64 {
+	if limit == 0 {
+		return 1 << 40
+	}
+	for _, q := range c.queues {
+		if queue == "" || q.name == queue {
+			limit -= q.fetched
+		}
+	}
+	for _, u := range c.held(queue) {
+		limit -= one(u.State == store.Leased)
+	}
+	return limit
+}
+
+// full reports whether a limit leaves no room to lease of a queue, or of all with queue "": without room, leases that ran out may be
+// given again.
+func (m *model) full(c *modelCrawl, room int64, queue string) bool {
+	late := slices.ContainsFunc(c.held(queue), func(u *modelURL) bool { return u.State == store.Leased && !u.Expires.After(m.now) })
+	return room < 0 || room == 0 && !late
+}
+
+// rooms returns the room of a queue by its own limit, and that of its crawl.
+func (m *model) rooms(c *modelCrawl, q *modelQueue) (own, crawl int64) {
+	return c.room(m.effective(c, q).Limit, q.name), c.room(cmp.Or(c.set.Limit, m.defaults.Limit), "")
+}
+
+// limited reports whether a limit of a queue or of its crawl lets nothing be leased of it.
+func (m *model) limited(c *modelCrawl, q *modelQueue) bool {
+	own, crawl := m.rooms(c, q)
+	return m.full(c, min(own, crawl), q.name)
 }
 
 // polite is the time before which no take is allowed.
@@ -89,12 +123,14 @@ func (m *model) serves(c *modelCrawl, q *modelQueue) time.Time {
 // gives returns the URLs that a request may get from a queue now.
 func (m *model) gives(c *modelCrawl, q *modelQueue, req store.TakeRequest) []*modelURL {
 	s := m.effective(c, q)
-	if m.closed(c) || s.Paused || s.BlockedUntil.After(m.now) || m.polite(c, q).After(m.now) ||
-		s.Limit > 0 && q.completed >= s.Limit {
+	if m.closed(c) || s.Paused || s.BlockedUntil.After(m.now) || m.polite(c, q).After(m.now) || m.limited(c, q) {
 		return nil
 	}
-	list := c.order(q.name, m.now)
-	n := min(len(list), max(1, req.MaxPerQueue))
+	list, late := c.order(q.name, m.now), 0
+	for late < len(list) && list[late].State == store.Leased {
+		late++
+	}
+	n := min(len(list), max(1, req.MaxPerQueue), late+int(min(m.rooms(c, q))))
 	bound := cmp.Or(s.MaxInFlight, req.MaxInFlight)
 	if bound > 0 {
 		n = min(n, bound-m.live(c, q.name))
@@ -125,6 +161,7 @@ func (m *model) take(req store.TakeRequest, got store.Taken) error {
 		if err := m.judge(req, g, i == len(groups)-1 && filled(req, got.Leases)); err != nil {
 			return err
 		}
+		m.lease(req, g)
 	}
 	if len(got.Leases) > max(1, req.MaxURLs) || req.MaxQueues > 0 && len(groups) > req.MaxQueues {
 		return fmt.Errorf("got %d URLs of %d queues; want at most %d of %d", len(got.Leases), len(groups), req.MaxURLs, req.MaxQueues)
@@ -135,10 +172,94 @@ func (m *model) take(req store.TakeRequest, got store.Taken) error {
 	if err := m.complete(req, got, groups); err != nil {
 		return err
 	}
-	for _, g := range groups {
-		m.lease(req, g)
+	if err := m.checkState(req, got); err != nil {
+		return err
 	}
 	return m.checkNext(req, got)
+}
+
+// checkState judges Taken.State and Holding.
+func (m *model) checkState(req store.TakeRequest, got store.Taken) error {
+	if len(got.Leases) > 0 {
+		if got.State != store.Served || got.Holding != (store.Holding{}) {
+			return fmt.Errorf("got state %v %+v with leases; want none", got.State, got.Holding)
+		}
+		return nil
+	}
+	var sum store.Holding
+	runs := false
+	for _, c := range m.selected(req.Crawl) {
+		crawlFull := m.full(c, c.room(cmp.Or(c.set.Limit, m.defaults.Limit), ""), req.Queue)
+		for _, q := range c.queues {
+			if req.Queue != "" && req.Queue != q.name || len(c.held(q.name)) == 0 {
+				continue
+			}
+			runs = runs || m.live(c, q.name) > 0
+			sum.Queues++
+			bound := m.effective(c, q).MaxInFlight
+			switch opens := m.serves(c, q); {
+			case m.defaults.Paused || c.set.Paused || q.set.Paused:
+				sum.Paused++
+			case crawlFull || m.full(c, c.room(m.effective(c, q).Limit, q.name), q.name):
+				sum.Limited++
+			case m.closed(c):
+				sum.Blocked++
+			case bound > 0 && m.live(c, q.name) >= bound:
+			case !opens.IsZero() && q.set.BlockedUntil.After(later(opens, m.now)):
+				sum.Blocked++
+			}
+		}
+		if req.Queue == "" { // overtaken leases of queues that hold nothing
+			runs = runs || sum.Queues > 0 && m.live(c, "") > 0
+		}
+	}
+	want := []store.TakeState{m.state(sum, runs)}
+	if want[0] == store.Delayed {
+		want = m.firstHolds(req)
+	}
+	if got.Holding != sum || !slices.Contains(want, got.State) {
+		return fmt.Errorf("got state %v %+v; want %v %+v", got.State, got.Holding, want, sum)
+	}
+	return nil
+}
+
+// state is the first state that holds, Delayed for Blocked too.
+func (m *model) state(n store.Holding, runs bool) store.TakeState {
+	switch {
+	case n.Queues == 0:
+		return store.Finished
+	case n.Paused == n.Queues:
+		return store.Paused
+	case runs:
+		return store.Waiting
+	case n.Paused+n.Limited == n.Queues:
+		return store.Limited
+	}
+	return store.Delayed
+}
+
+// firstHolds returns what may hold back the first queues to open: Blocked, Delayed, or either.
+func (m *model) firstHolds(req store.TakeRequest) (states []store.TakeState) {
+	now := m.now
+	at := m.first(req)
+	for _, c := range m.selected(req.Crawl) {
+		for _, q := range c.queues {
+			m.now = at
+			opens := (req.Queue == "" || req.Queue == q.name) && len(m.gives(c, q, req)) > 0
+			if m.now = now; opens {
+				block := later(later(q.set.BlockedUntil, c.set.BlockedUntil), m.defaults.BlockedUntil)
+				if block.After(later(m.serves(c, q), now)) {
+					states = append(states, store.Blocked)
+				} else {
+					states = append(states, store.Delayed)
+				}
+			}
+		}
+	}
+	if len(states) == 0 { // nothing opens by time alone: what is blocked has no room under its crawl's limit then
+		states = append(states, store.Delayed)
+	}
+	return states
 }
 
 // checkNext judges Taken.Next after a take.
@@ -189,6 +310,9 @@ func (m *model) moments(crawl string) []time.Time {
 		}
 		for _, u := range c.held("") {
 			list = append(list, u.Due, u.Expires)
+		}
+		for _, o := range c.overtaken {
+			list = append(list, o.expires)
 		}
 	}
 	list = slices.DeleteFunc(list, m.now.After)
@@ -276,6 +400,9 @@ func (m *model) lease(req store.TakeRequest, g []store.Lease) {
 	q.lastTake, q.lastDelay = m.now, req.Delay
 	for _, l := range g {
 		u := c.urls[l.Key]
+		if u.State == store.Leased {
+			u.earlier = append(u.earlier, u.token)
+		}
 		u.State, u.token, u.Expires = store.Leased, l.Token, l.Expires
 		u.Attempts++
 	}
@@ -310,7 +437,7 @@ func (m *model) nextOf(c *modelCrawl, q *modelQueue, req store.TakeRequest) (nex
 	opens := later(m.serves(c, q), s.BlockedUntil)
 	bounded := opens.After(m.now) && s.MaxInFlight == 0 // the request's bound is looked at when its time has come
 	bound := cmp.Or(s.MaxInFlight, req.MaxInFlight)
-	if !m.serves(c, q).IsZero() && !s.Paused && !(s.Limit > 0 && q.completed >= s.Limit) &&
+	if !m.serves(c, q).IsZero() && !s.Paused && !m.limited(c, q) &&
 		(bounded || bound <= 0 || live < bound) {
 		next = earlier(next, later(opens, m.now))
 	}
@@ -325,6 +452,11 @@ func (m *model) firstEnd(c *modelCrawl) (end time.Time) {
 	for _, u := range c.held("") {
 		if u.State == store.Leased && u.Expires.After(m.now) {
 			end = earlier(end, u.Expires)
+		}
+	}
+	for _, o := range c.overtaken {
+		if o.expires.After(m.now) {
+			end = earlier(end, o.expires)
 		}
 	}
 	return end

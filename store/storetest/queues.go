@@ -15,6 +15,8 @@ var queueCases = []testCase{
 		want := store.QueueInfo{Crawl: store.DefaultCrawl, Name: "a", QueueSettings: store.QueueSettings{
 			Delay: time.Second, MaxInFlight: 2, BlockedUntil: f.ahead(time.Hour), Limit: 9, Weight: 4, Paused: true}}
 		f.check(sameInfo(f.info("a"), want))
+		_, err = f.s.QueueInfo(f.ctx, "", "")
+		f.wantErr(err, store.ErrNotFound)
 		f.fill("a", 0, 1)
 		want.Held, want.Next = 1, f.Now()
 		f.check(sameInfo(f.info("a"), want))
@@ -104,8 +106,8 @@ var queueCases = []testCase{
 		f.wantKeys(l, 0)
 		f.check(f.s.Configure(f.ctx, "", "", store.QueueChange{MaxInFlight: &two}))
 		f.wantKeys(f.takeAll(), 1)
-		f.check(f.s.Configure(f.ctx, "", "", store.QueueChange{Limit: &limit}))
-		f.end(l[0], store.Complete)
+		f.check(f.s.Configure(f.ctx, "", "", store.QueueChange{QueueLimit: &limit}))
+		f.fetched(l[0])
 		f.wantKeys(f.takeAll())
 		limit = 5
 		f.set("a", store.QueueChange{Limit: &limit})
@@ -115,40 +117,41 @@ var queueCases = []testCase{
 		f.fill("a", 0, 2)
 		limit := int64(1)
 		f.set("a", store.QueueChange{Limit: &limit})
-		f.end(f.one(), store.Complete)
+		f.fetched(f.one())
 		f.wantKeys(f.takeAll())
 		elsewhere := item(0, "b")
 		elsewhere.Force = true
 		f.add(elsewhere)
-		if !f.env.KeepURLs { // it is not known where that was completed
-			f.wantKeys(f.take(store.TakeRequest{Queue: "a"}))
-			f.forget(1, store.Selection{Queue: "a"})
-			f.fill("a", 1, 1)
-		}
+		f.wantKeys(f.take(store.TakeRequest{Queue: "a"})) // what was fetched stays fetched
+		f.forget(1, store.Selection{Queue: "a"})
+		f.fill("a", 1, 1)
 		f.wantKeys(f.take(store.TakeRequest{Queue: "a"}), 1)
-		f.forget(1, store.Selection{Keys: []store.Key{key(1)}})
-		f.wantKeys(f.takeAll(), 0)
+	}},
+	{"settings of a crawl and of the store are told", func(f *fixture) {
+		settings := func(crawl string) store.CrawlSettings {
+			got, err := f.s.CrawlSettings(f.ctx, crawl)
+			f.check(err)
+			return got
+		}
+		equal(f, "settings of an unknown crawl", settings(""), store.CrawlSettings{})
+		d, n, limit, day := time.Second, 3, int64(7), 24*time.Hour
+		f.check(f.s.Configure(f.ctx, "", "", store.QueueChange{Delay: &d, Limit: &limit, Retention: &day}))
+		f.check(f.s.Configure(f.ctx, "*", "", store.QueueChange{MaxInFlight: &n, QueueLimit: &limit}))
+		equal(f, "settings", settings(""), store.CrawlSettings{QueueSettings: store.QueueSettings{Delay: d, Limit: 7}, Retention: day})
+		equal(f, "settings of the store", settings("*"), store.CrawlSettings{QueueSettings: store.QueueSettings{MaxInFlight: 3}, QueueLimit: 7})
 	}},
 	{"what can't be set is refused", func(f *fixture) {
 		below, at := int64(-1), f.Now()
 		f.wantInvalid("Configure with limit -1", f.s.Configure(f.ctx, "", "a", store.QueueChange{Limit: &below}))
 		f.wantInvalid("Configure of a queue of all crawls", f.s.Configure(f.ctx, "*", "a", store.QueueChange{}))
 		f.wantInvalid("Configure of a queue with a key of 256 bytes", f.s.Configure(f.ctx, "", strings.Repeat("q", store.MaxQueueKey+1), store.QueueChange{}))
+		year := time.Hour * 24 * 365
+		f.wantInvalid("Configure of the retention of a queue", f.s.Configure(f.ctx, "", "a", store.QueueChange{Retention: &year}))
+		f.wantInvalid("Configure of the retention of the store", f.s.Configure(f.ctx, "*", "", store.QueueChange{Retention: &year}))
+		f.wantInvalid("Configure of the limit of a queue's queues", f.s.Configure(f.ctx, "", "a", store.QueueChange{QueueLimit: new(int64)}))
 		f.wantInvalid("Configure of NotBefore of a crawl", f.s.Configure(f.ctx, "", "", store.QueueChange{NotBefore: &at}))
 		_, err := f.s.QueueInfo(f.ctx, "*", "a")
 		f.wantInvalid("QueueInfo of a queue of all crawls", err)
-	}},
-	{"the settings of a crawl and of the store can be read", func(f *fixture) {
-		for _, crawl := range []string{"*", "none", store.DefaultCrawl} {
-			f.check(sameInfo(f.scope(crawl), store.QueueInfo{Crawl: crawl}))
-		}
-		limit, yes := int64(5), true
-		f.check(f.s.Configure(f.ctx, "", "", allSettings(f)))
-		f.check(f.s.Configure(f.ctx, "*", "", store.QueueChange{Limit: &limit, Paused: &yes}))
-		f.fill("a", 0, 1)
-		f.check(sameInfo(f.scope(""), store.QueueInfo{Crawl: store.DefaultCrawl, QueueSettings: store.QueueSettings{
-			Delay: time.Second, MaxInFlight: 2, BlockedUntil: f.ahead(time.Hour), Limit: 9, Weight: 4, Paused: true}}))
-		f.check(sameInfo(f.scope("*"), store.QueueInfo{Crawl: "*", QueueSettings: store.QueueSettings{Limit: 5, Paused: true}}))
 	}},
 }
 

@@ -159,7 +159,7 @@ func (h *History) see(ctx context.Context, s store.Store) error {
 func (h *History) add(ctx context.Context, s store.Store) error {
 	crawl, items := h.crawl(), make([]store.Item, 1+h.rand.IntN(8))
 	for i := range items {
-		items[i] = store.Item{Key: h.key(), Queue: h.queue(), URL: h.text(), Meta: h.meta(), Due: h.when(), Force: h.coin(6)}
+		items[i] = store.Item{Key: h.key(), Queue: h.queue(), URL: h.text(), Meta: h.meta(), Due: h.when(), Force: h.coin(6), Variant: h.coin(2)}
 		if h.coin(3) {
 			items[i].Priority = uint8(h.rand.IntN(8))
 		}
@@ -244,7 +244,16 @@ func (h *History) settle(ctx context.Context, s store.Store) error {
 
 // settlement makes one of a recent lease, mostly, setting its crawl.
 func (h *History) settlement(crawl *string) store.Settlement {
-	st := store.Settlement{Key: h.key(), Outcome: store.Outcome(h.rand.IntN(4)), Due: h.when(), ResetAttempts: h.coin(3)}
+	st := store.Settlement{Key: h.key(), Outcome: store.Outcome(h.rand.IntN(4)), Due: h.when(), NewRound: h.coin(3)}
+	switch st.Outcome {
+	case store.Complete, store.Requeue:
+		st.Fetched = h.coin(2)
+		st.Late = (st.Outcome == store.Complete || st.NewRound) && !h.coin(3)
+	case store.Drop:
+		if st.Failed = h.coin(2); h.coin(2) {
+			st.Mark = uint32(1 + h.rand.IntN(3))
+		}
+	}
 	if h.coin(4) {
 		st.After = time.Duration(h.rand.IntN(6000)) * time.Millisecond
 	}
@@ -254,6 +263,9 @@ func (h *History) settlement(crawl *string) store.Settlement {
 	}
 	if h.coin(5) {
 		st.Token = 0
+		if st.OnlyQueued = h.coin(3); st.OnlyQueued {
+			return st
+		}
 		if h.coin(2) && st.Outcome != store.Extend {
 			st.Create, st.Queue = true, h.queue()
 			st.URL, st.Meta = h.text(), h.meta()
@@ -315,7 +327,17 @@ func (h *History) configure(ctx context.Context, s store.Store) error {
 			crawl = "*"
 		}
 		// What stops everything is undone soon, or there is little to see.
-		ch.Limit = nil
+		if ch.Limit != nil {
+			*ch.Limit *= 5
+		}
+		if h.coin(4) {
+			n := int64(h.rand.IntN(8))
+			ch.QueueLimit = &n
+		}
+		if crawl != "*" && h.coin(4) {
+			d := time.Duration(h.rand.IntN(3)) * time.Hour
+			ch.Retention = &d
+		}
 		if ch.Paused != nil && !h.coin(3) {
 			*ch.Paused = false
 		}
@@ -332,9 +354,9 @@ func (h *History) configure(ctx context.Context, s store.Store) error {
 	switch {
 	case want != nil:
 	case crawl == "*":
-		changeSettings(&h.m.defaults, ch)
+		changeCrawl(&h.m.defaults, ch)
 	case queue == "":
-		changeSettings(&h.m.crawl(crawl).set, ch)
+		changeCrawl(&h.m.crawl(crawl).set, ch)
 	default:
 		h.m.configure(h.m.crawl(crawl).queue(queue), &ch)
 	}

@@ -21,8 +21,9 @@ func sameEntry(got, want store.Entry) error {
 		return nil
 	case got.URL != want.URL || !bytes.Equal(got.Meta, want.Meta):
 		return fmt.Errorf("got text %q %q of %x; want %q %q", got.URL, got.Meta, got.Key[:4], want.URL, want.Meta)
-	case got.Priority != want.Priority || got.Attempts != want.Attempts:
-		return fmt.Errorf("got priority %d attempts %d of %x; want %d %d", got.Priority, got.Attempts, got.Key[:4], want.Priority, want.Attempts)
+	case got.Priority != want.Priority || got.Attempts != want.Attempts || got.Respelled != want.Respelled:
+		return fmt.Errorf("got priority %d attempts %d respelled %v of %x; want %d %d %v",
+			got.Priority, got.Attempts, got.Respelled, got.Key[:4], want.Priority, want.Attempts, want.Respelled)
 	}
 	return sameTimes(
 		times{"due", got.Due, want.Due}, times{"created", got.Created, want.Created}, times{"expires", got.Expires, want.Expires})

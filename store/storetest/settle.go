@@ -198,6 +198,12 @@ var settleCases = []testCase{
 			{Key: key(1), Priority: &high},
 			{Key: key(1), QueueChange: &store.QueueChange{Limit: &below}},
 			{Key: key(1), After: -1},
+			{Key: key(1), Late: true, Outcome: store.Drop},
+			{Key: key(1), Late: true, Outcome: store.Requeue},
+			{Key: key(1), Fetched: true, Outcome: store.Drop},
+			{Key: key(1), Failed: true},
+			{Key: key(1), Mark: 1},
+			{Key: key(1), Token: 1, OnlyQueued: true},
 		} {
 			_, err := f.s.Settle(f.ctx, "", []store.Settlement{{Key: key(0)}, bad})
 			f.wantInvalid("Settle with "+shown(bad), err)
@@ -278,7 +284,7 @@ func requeue(f *fixture) {
 	l = f.one()
 	equal(f, "attempts", l.Attempts, 2)
 	five := uint8(5)
-	f.settle(store.Settlement{Key: l.Key, Token: l.Token, Outcome: store.Requeue, URL: "u", Meta: []byte{}, Priority: &five, ResetAttempts: true})
+	f.settle(store.Settlement{Key: l.Key, Token: l.Token, Outcome: store.Requeue, URL: "u", Meta: []byte{}, Priority: &five, NewRound: true})
 	want.URL, want.Meta, want.Priority, want.Attempts, want.Due = "u", nil, 5, 0, f.Now()
 	f.check(sameEntry(f.lookup(0), want))
 	l = f.one()

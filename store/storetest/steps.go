@@ -102,6 +102,12 @@ func (f *fixture) end(l store.Lease, o store.Outcome) store.SettleStatus {
 	return f.settle(store.Settlement{Key: l.Key, Token: l.Token, Outcome: o})
 }
 
+// fetched completes a lease, as a page that was fetched.
+func (f *fixture) fetched(l store.Lease) store.SettleStatus {
+	f.Helper()
+	return f.settle(store.Settlement{Key: l.Key, Token: l.Token, Late: true, Fetched: true})
+}
+
 // set configures a queue of the default crawl.
 func (f *fixture) set(queue string, c store.QueueChange) {
 	f.Helper()
@@ -111,14 +117,6 @@ func (f *fixture) set(queue string, c store.QueueChange) {
 func (f *fixture) info(queue string) store.QueueInfo {
 	f.Helper()
 	info, err := f.s.QueueInfo(f.ctx, "", queue)
-	f.check(err)
-	return info
-}
-
-// scope returns the settings of a crawl or, with "*", of the store.
-func (f *fixture) scope(crawl string) store.QueueInfo {
-	f.Helper()
-	info, err := f.s.QueueInfo(f.ctx, crawl, "")
 	f.check(err)
 	return info
 }

@@ -66,7 +66,7 @@ type testCase struct {
 	run  func(f *fixture)
 }
 
-var cases = slices.Concat(addCases, takeCases, settleCases, queueCases, forgetCases, listCases, lifeCases, clockCases)
+var cases = slices.Concat(addCases, takeCases, settleCases, queueCases, forgetCases, listCases, lifeCases, clockCases, roundCases)
 
 // start is the time at which every test begins.
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

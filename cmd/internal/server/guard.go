@@ -6,7 +6,6 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -110,16 +109,16 @@ func (g *guard) Put(ctx context.Context, known []frontier.Known) ([]frontier.Res
 	return permitted(ctx, g, known, func(k *frontier.Known) string { return k.Crawl }, g.own.Put)
 }
 
-func (g *guard) Lease(ctx context.Context, req frontier.LeaseRequest) ([]*frontier.Lease, time.Time, error) {
+func (g *guard) Lease(ctx context.Context, req frontier.LeaseRequest) ([]*frontier.Lease, frontier.Idle, error) {
 	if err := g.check(ctx, req.Crawl); err != nil {
-		return nil, time.Time{}, err
+		return nil, frontier.Idle{}, err
 	}
 	return g.own.Lease(ctx, req)
 }
 
-func (g *guard) LeaseWait(ctx context.Context, req frontier.LeaseRequest, untilFinished bool) ([]*frontier.Lease, bool, error) {
+func (g *guard) LeaseWait(ctx context.Context, req frontier.LeaseRequest, untilFinished bool) ([]*frontier.Lease, frontier.Idle, error) {
 	if err := g.check(ctx, req.Crawl); err != nil {
-		return nil, false, err
+		return nil, frontier.Idle{}, err
 	}
 	return g.own.LeaseWait(ctx, req, untilFinished)
 }
@@ -219,6 +218,14 @@ func (g *guard) Lookup(ctx context.Context, u frontier.Link) (frontier.Entry, er
 	return g.own.Lookup(ctx, u)
 }
 
+// Settings returns what is set for a crawl, or with "*" for the store.
+func (g *guard) Settings(ctx context.Context, crawl string) (store.CrawlSettings, error) {
+	if err := g.check(ctx, crawl); err != nil {
+		return store.CrawlSettings{}, err
+	}
+	return g.reader.Settings(ctx, crawl)
+}
+
 func (g *guard) Queue(ctx context.Context, crawl, queue string) (store.QueueInfo, error) {
 	if err := g.check(ctx, crawl); err != nil {
 		return store.QueueInfo{}, err
@@ -262,6 +269,9 @@ func (g *guard) Stats(ctx context.Context, crawl string) (sum store.Stats, err e
 		sum.InFlight += st.InFlight
 		sum.Completed += st.Completed
 		sum.Dropped += st.Dropped
+		sum.Fetched += st.Fetched
+		sum.Failed += st.Failed
+		sum.Marked += st.Marked
 		sum.Queues += st.Queues
 		sum.Active += st.Active
 	}
@@ -300,6 +310,7 @@ func (g *guard) Profile(crawl string) *canon.Profile { return g.own.Profile(craw
 type reader interface {
 	Stats(ctx context.Context, crawl string) (store.Stats, error)
 	Crawls(ctx context.Context) ([]string, error)
+	Settings(ctx context.Context, crawl string) (store.CrawlSettings, error)
 	Queue(ctx context.Context, crawl, queue string) (store.QueueInfo, error)
 	Queues(ctx context.Context, crawl, after string) iter.Seq2[store.QueueInfo, error]
 	Entries(ctx context.Context, crawl, queue string) iter.Seq2[frontier.Entry, error]

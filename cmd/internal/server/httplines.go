@@ -402,6 +402,7 @@ func (s *httpAPI) importLines(ctx context.Context, lines []bodyLine, out *bytes.
 		if err := reader.openItem(items[i]); err != nil { // not of what parseItem returns
 			items[i] = &putItem{}
 		}
+		items[i].imported = true
 	}
 	for i, st := range s.putItems(ctx, items) {
 		answers[i].ID, answers[i].Status = items[i].id, st.String()

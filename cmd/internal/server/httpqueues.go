@@ -143,7 +143,7 @@ func wireQueue(q *store.QueueInfo, d QueueDefaults, now time.Time) wire.Queue {
 	if q.Delay == 0 {
 		inherited = max(cmp.Or(d.Crawl.Delay, d.Store.Delay, d.Delay), 0)
 	}
-	return wire.Queue{Crawl: q.Crawl, Queue: q.Name, Held: q.Held, InFlight: q.InFlight, Completed: q.Completed, Dropped: q.Dropped,
+	return wire.Queue{Crawl: q.Crawl, Queue: q.Name, Held: q.Held, InFlight: q.InFlight, Completed: q.Completed, Dropped: q.Dropped, Fetched: q.Fetched, Failed: q.Failed,
 		State: st.Name, Reason: st.Reason, Next: st.Next,
 		DelaySeconds: max(q.Delay, 0).Seconds(), DefaultDelaySeconds: inherited.Seconds(),
 		Limit: q.Limit, MaxInFlight: q.MaxInFlight, Weight: q.Weight, BlockedUntil: q.BlockedUntil}

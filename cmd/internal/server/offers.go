@@ -35,8 +35,12 @@ func (s *service) putItems(ctx context.Context, items []*putItem) []frontierpb.A
 		switch {
 		case it.known && s.takesResult(&it.url):
 			puts.add(it.url, it.date, i)
-			s.tellFetch(&puts.known[len(puts.known)-1])
-			s.boundMeta(&puts.known[len(puts.known)-1])
+			k := &puts.known[len(puts.known)-1]
+			s.tellFetch(k)
+			if it.imported {
+				k.Outcome = frontier.Release
+			}
+			s.boundMeta(k)
 		case !it.ok:
 			s.countUnread(!it.known)
 		default:
@@ -407,8 +411,11 @@ func (s *service) countPut(r *frontier.Result, k *frontier.Known) {
 		return
 	case !again:
 		s.count.putCompleted.Inc()
-	case outcome == frontier.Done:
+	case outcome == frontier.Done || outcome == frontier.Release:
 		outcome = frontier.Recrawl
+	}
+	if outcome == frontier.Release {
+		outcome = frontier.Done
 	}
 	s.count.settled.WithLabelValues(outcomeLabels[outcome]).Inc()
 }

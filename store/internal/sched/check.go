@@ -72,20 +72,34 @@ func CheckSettlements(list []store.Settlement) error {
 }
 
 func checkSettlement(s *store.Settlement) error {
-	switch {
+	switch ends := s.Outcome == store.Complete || s.Outcome == store.Requeue; {
 	case s.Outcome > store.Extend:
 		return fault.As(store.ErrInvalid, "cannot settle; got outcome %d; want at most %d", s.Outcome, store.Extend)
 	case s.After < 0:
 		return fault.As(store.ErrInvalid, "cannot settle; got After %v; want none below 0", s.After)
 	case s.Create && (s.Token != 0 || s.Queue == "" || s.Outcome == store.Extend):
 		return fault.As(store.ErrInvalid, "cannot create by settlement; want token 0, a queue, outcome complete, requeue or drop")
+	case s.Late && s.Outcome != store.Complete && (s.Outcome != store.Requeue || !s.NewRound):
+		return fault.As(store.ErrInvalid, "cannot settle late with outcome %d; want complete, or requeue in a new round", s.Outcome)
+	case s.Fetched && !ends || (s.Failed || s.Mark != 0) && s.Outcome != store.Drop:
+		return fault.As(store.ErrInvalid, "cannot settle; got fetched %v, failed %v, mark %d with outcome %d; want fetched with complete or requeue, the others with drop",
+			s.Fetched, s.Failed, s.Mark, s.Outcome)
+	case s.OnlyQueued && (s.Token != 0 || s.Create):
+		return fault.As(store.ErrInvalid, "cannot settle only what is queued with a token, or create it")
 	}
-	return cmp.Or(checkPriority(s.Priority), checkChange(s.QueueChange), checkQueue(s.Queue))
+	return cmp.Or(checkPriority(s.Priority), checkChange(s.QueueChange, true), checkQueue(s.Queue))
 }
 
-func checkChange(c *store.QueueChange) error {
-	if c != nil && c.Limit != nil && *c.Limit < 0 {
-		return fault.As(store.ErrInvalid, "cannot change queue; got limit %d; want 0 or more", *c.Limit)
+// checkChange checks a change of a queue, or of a crawl or the store.
+func checkChange(c *store.QueueChange, queue bool) error {
+	switch {
+	case c == nil:
+	case c.Limit != nil && *c.Limit < 0, c.QueueLimit != nil && *c.QueueLimit < 0:
+		return fault.As(store.ErrInvalid, "cannot change the limit to a number below 0; 0 is no limit")
+	case c.Retention != nil && *c.Retention < 0:
+		return fault.As(store.ErrInvalid, "cannot change the retention to %v; 0 is none", *c.Retention)
+	case queue && (c.QueueLimit != nil || c.Retention != nil):
+		return fault.As(store.ErrInvalid, "cannot set QueueLimit or Retention of a queue; want a crawl")
 	}
 	return nil
 }
@@ -103,7 +117,10 @@ func CheckConfigure(crawl, queue string, c *store.QueueChange) (string, error) {
 	if queue == "" && c.NotBefore != nil {
 		return "", fault.As(store.ErrInvalid, "cannot set NotBefore of a crawl; want a queue")
 	}
-	if err := cmp.Or(checkChange(c), checkQueue(queue)); err != nil {
+	if crawl == AnyCrawl && c.Retention != nil {
+		return "", fault.As(store.ErrInvalid, "cannot set the retention of all crawls; want one crawl")
+	}
+	if err := cmp.Or(checkChange(c, queue != ""), checkQueue(queue)); err != nil {
 		return "", err
 	}
 	return CrawlOfQueue(crawl, queue)

@@ -13,16 +13,19 @@ import (
 
 // Record is a held URL.
 type Record struct {
-	Key      store.Key
-	URL      string
-	Meta     []byte
-	Due      int64
-	Created  int64
-	Seq      uint64 // order of arrival
-	Attempts uint32
-	Priority uint8
+	Key       store.Key
+	URL       string
+	Meta      []byte
+	Due       int64
+	Created   int64
+	Seq       uint64 // order of arrival
+	Attempts  uint32
+	Priority  uint8
+	Respelled bool
 	// Cut means that Shorten dropped the metadata, and the URL too if that is empty.
 	Cut bool
+	// Earlier are the other tokens of its round, ascending. It is not changed in place.
+	Earlier []uint64
 }
 
 // Shorten drops the metadata, and then the URL, until both have at most the given number of
@@ -44,7 +47,7 @@ func (r *Record) Entry(q *Queue) store.Entry {
 	return store.Entry{
 		Key: r.Key, State: store.Queued, Crawl: q.Crawl.Name, Queue: q.Name,
 		URL: r.URL, Meta: bytes.Clone(r.Meta), Due: Time(r.Due), Created: Time(r.Created),
-		Priority: r.Priority, Attempts: int(r.Attempts),
+		Priority: r.Priority, Attempts: int(r.Attempts), Respelled: r.Respelled,
 	}
 }
 
@@ -56,6 +59,7 @@ type Lease struct {
 	Given int64 // when it began, or was extended; 0: not known
 	Until int64
 	late  bool // it ran out
+	over  bool // it was overtaken: the record is empty but for the key
 	slot  int32
 	// before and after are its neighbours among the leases of its queue.
 	before, after *Lease
@@ -93,6 +97,7 @@ func (q *Queue) Restore(r Record, token uint64, given, until, now int64) *Lease 
 	l := &Lease{Record: r, Queue: q, Token: token, Given: given, Until: until}
 	l.rebase(now)
 	q.live++
+	q.Crawl.leased++
 	l.run()
 	return l
 }
@@ -106,20 +111,38 @@ func (l *Lease) run() {
 		c.Leases[l.Key] = l
 	}
 	c.leases.Push(l)
+	l.link()
+}
+
+// link puts the lease into the list of its queue.
+func (l *Lease) link() {
+	q := l.Queue
 	if l.after = q.leases; l.after != nil {
 		l.after.before = l
 	}
 	q.leases = l
 }
 
-// expire moves a lease that ran out to those its queue hands out again.
+// expire moves a lease that ran out to those its queue hands out again. One that was overtaken is over.
 func (l *Lease) expire(now int64) {
 	q := l.Queue
+	if l.over {
+		l.Close()
+		if closed := q.Crawl.sched.Closed; closed != nil {
+			closed(l)
+		}
+		q.File(now)
+		return
+	}
 	q.Crawl.leases.Remove(l)
 	q.count(delta{live: -1, late: 1})
 	l.late = true
 	if q.expired == nil {
 		q.expired = heap.New((*Lease).endsBefore, (*Lease).slotOf)
+		if q.Crawl.expired == nil {
+			q.Crawl.expired = map[*Queue]struct{}{}
+		}
+		q.Crawl.expired[q] = struct{}{}
 	}
 	q.expired.Push(l)
 	q.File(now)
@@ -133,9 +156,9 @@ func (q *Queue) Expired() *Lease {
 	return q.expired.Top()
 }
 
-// Leases returns up to n leases of the queue, in no order.
+// Leases returns up to n leases of the queue, overtaken ones too, in no order.
 func (q *Queue) Leases(n int64) []*Lease {
-	list := make([]*Lease, 0, min(n, q.Leased()))
+	list := make([]*Lease, 0, min(n, q.Leased()+int64(q.over)))
 	for l := q.leases; l != nil && len(list) < cap(list); l = l.after {
 		list = append(list, l)
 	}
@@ -153,6 +176,7 @@ func (l *Lease) out() {
 	q.expired.Remove(l)
 	if q.expired.Len() == 0 {
 		q.expired = nil
+		delete(q.Crawl.expired, q)
 	}
 	l.late = false
 	q.count(delta{late: -1})
@@ -165,6 +189,10 @@ func (l *Lease) End() {
 	if c := l.Queue.Crawl; !l.Queue.retired || c.Leases[l.Key] == l { // or the key is leased elsewhere
 		delete(c.Leases, l.Key)
 	}
+	l.unlink()
+}
+
+func (l *Lease) unlink() {
 	if l.before != nil {
 		l.before.after = l.after
 	} else {
@@ -173,15 +201,70 @@ func (l *Lease) End() {
 	if l.after != nil {
 		l.after.before = l.before
 	}
+	l.before, l.after = nil, nil
 }
 
-// Renew lets the lease run under a token, from now until a time. The queue has
+// Renew lets the lease run under a token, from now until a time; an old token is one of the earlier ones then. The queue has
 // to be filed afterwards.
 func (l *Lease) Renew(token uint64, now, until int64) {
 	l.out()
+	if token != l.Token {
+		l.pass(l.Token)
+	}
 	l.Token, l.Given, l.Until = token, now, until
 	l.Queue.count(delta{live: 1})
 	l.Queue.Crawl.leases.Push(l)
+}
+
+// An overtaken lease is no longer one of its URL, which ended or was requeued by an earlier token, but its fetcher may still be at
+// the host. It counts for MaxInFlight until it is settled or its time is over. A key has at most one.
+
+// Overtakes reports whether a settlement that is applied to a URL under this lease overtakes it.
+func (l *Lease) Overtakes(s *store.Settlement, now int64) bool {
+	return s.Token != 0 && s.Token != l.Token && l.Until > now
+}
+
+// OvertakenToken returns the token of the overtaken lease of a key, 0 if it has none that still runs.
+func (c *Crawl) OvertakenToken(key *store.Key, now int64) uint64 {
+	if l := c.Overtaken[*key]; l != nil && l.Until > now {
+		return l.Token
+	}
+	return 0
+}
+
+// Overtake ends the lease as [Lease.End] does, and returns what is left of it. One of the same key that was overtaken before must be closed.
+func (l *Lease) Overtake() *Lease {
+	l.End()
+	return l.Queue.RestoreOvertaken(l.Key, l.Token, l.Given, l.Until, l.Queue.Crawl.clock)
+}
+
+// RestoreOvertaken puts back an overtaken lease as it was kept. Its queue has to be filed afterwards.
+func (q *Queue) RestoreOvertaken(key store.Key, token uint64, given, until, now int64) *Lease {
+	c := q.Crawl
+	l := &Lease{Record: Record{Key: key}, Queue: q, Token: token, Given: given, Until: until, over: true}
+	l.rebase(now)
+	if c.Overtaken == nil {
+		c.Overtaken = map[store.Key]*Lease{}
+	}
+	c.Overtaken[key] = l
+	c.leases.Push(l)
+	q.over++
+	l.link()
+	return l
+}
+
+// Over reports whether the lease was overtaken.
+func (l *Lease) Over() bool { return l.over }
+
+// Close ends an overtaken lease. The queue has to be filed afterwards.
+func (l *Lease) Close() {
+	c := l.Queue.Crawl
+	c.leases.Remove(l)
+	if c.Overtaken[l.Key] == l {
+		delete(c.Overtaken, l.Key)
+	}
+	l.Queue.over--
+	l.unlink()
 }
 
 // A clock may be ahead for a while and then be put right. What was written while
@@ -205,6 +288,13 @@ func (c *Crawl) follow(now int64) {
 }
 
 func (c *Crawl) setBack(now int64) {
+	for _, l := range c.Overtaken {
+		if l.Given > now {
+			c.leases.Remove(l)
+			l.rebase(now)
+			c.leases.Push(l)
+		}
+	}
 	for _, l := range c.Leases {
 		if l.late {
 			l.Queue.expired.Remove(l)

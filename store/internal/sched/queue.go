@@ -2,6 +2,7 @@ package sched
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -34,10 +35,12 @@ type Queue struct {
 	filed   uint64
 	live    int32 // leases that did not run out
 	late    int32 // leases that did
+	over    int32 // overtaken leases, whose URLs are not held by them
 	slot    int32
 	class   int32
 	place   place
 	retired bool
+	held    hold  // as it is counted in the crawl
 	levels  uint8 // bit p: priority p has URLs queued
 }
 
@@ -46,6 +49,8 @@ type State struct {
 	Queued    int64 // URLs waiting, leased ones not counted
 	Completed int64
 	Dropped   int64
+	Fetched   int64
+	Failed    int64
 	LastTake  int64 // 0: never
 	LastDelay int64 // delay that the last take brought with it, in ms
 	NotBefore int64 // no take before this, whatever the delay; 0: none
@@ -92,13 +97,19 @@ func (q *Queue) Held() int64 { return q.Queued + q.Leased() }
 // Leased returns the number of URLs leased, those whose lease ran out included.
 func (q *Queue) Leased() int64 { return int64(q.live) + int64(q.late) }
 
-// Used reports whether the queue holds, has completed or has dropped anything.
-func (q *Queue) Used() bool { return q.Held()+q.Completed+q.Dropped > 0 }
+// Idle reports whether the queue holds nothing and no fetcher is at it, so that it need not be in memory.
+func (q *Queue) Idle() bool { return q.Held() == 0 && q.over == 0 }
+
+// running returns the number of fetchers at the queue.
+func (q *Queue) running() int { return int(q.live + q.over) }
+
+// Used reports whether the queue holds or has counted anything.
+func (q *Queue) Used() bool { return q.Held()+q.Completed+q.Dropped+q.Fetched+q.Failed > 0 }
 
 // delta is a change of the numbers of a queue.
 type delta struct {
-	queued, completed, dropped int64
-	live, late                 int32
+	queued, completed, dropped, fetched, failed int64
+	live, late                                  int32
 }
 
 // Add changes the number of URLs queued.
@@ -115,15 +126,29 @@ func (q *Queue) End(s store.State, n int64) {
 	}
 }
 
-// ForgetEnds sets the numbers of URLs completed and dropped to 0.
-func (q *Queue) ForgetEnds() { q.count(delta{completed: -q.Completed, dropped: -q.Dropped}) }
+// Result counts what a settlement says of its fetch.
+func (q *Queue) Result(s *store.Settlement) {
+	if s.Fetched || s.Failed {
+		q.count(delta{fetched: one(s.Fetched), failed: one(s.Failed)})
+	}
+}
+
+// ForgetEnds sets all counts to 0.
+func (q *Queue) ForgetEnds() { q.count(q.ends()) }
+
+func (q *Queue) ends() delta {
+	return delta{completed: -q.Completed, dropped: -q.Dropped, fetched: -q.Fetched, failed: -q.Failed}
+}
 
 // Retire takes the queue out of service: its queued and ended URLs no longer count, and it is never
 // served again. Its leases remain until they are ended.
 func (q *Queue) Retire() {
 	q.unfile()
 	q.retired = true
-	q.count(delta{queued: -q.Queued, completed: -q.Completed, dropped: -q.Dropped})
+	d := q.ends()
+	d.queued = -q.Queued
+	q.count(d)
+	q.hold(free)
 }
 
 // Retired reports whether the queue is out of service.
@@ -137,10 +162,15 @@ func (q *Queue) count(d delta) {
 	q.late += d.late
 	q.Completed += d.completed
 	q.Dropped += d.dropped
+	q.Fetched += d.fetched
+	q.Failed += d.failed
 	c := q.Crawl
 	c.Held += q.Held() - held
+	c.leased += int64(d.live) + int64(d.late)
 	c.Completed += d.completed
 	c.Dropped += d.dropped
+	c.Fetched += d.fetched
+	c.Failed += d.failed
 	c.Active += one(q.Held() > 0) - one(held > 0)
 	c.Queues += one(q.Used()) - one(used)
 	c.list()
@@ -234,8 +264,19 @@ func (q *Queue) bound() int {
 }
 
 func (q *Queue) limit() int64 {
-	return cmp.Or(q.own().Limit, q.Crawl.Settings.Limit, q.Crawl.sched.Defaults.Limit)
+	return cmp.Or(q.own().Limit, q.Crawl.Settings.QueueLimit, q.Crawl.sched.Defaults.QueueLimit)
 }
+
+// room returns how many URLs may be leased before a limit is reached, when a count of pages and one of leased URLs
+// reserve their part of it. It is negative if they exceed the limit: then leases that ran out are not given again either.
+func room(limit, fetched, leased int64) int64 {
+	if limit <= 0 {
+		return math.MaxInt32
+	}
+	return min(limit-fetched-leased, math.MaxInt32)
+}
+
+func (q *Queue) room() int64 { return room(q.limit(), q.Fetched, q.Leased()) }
 
 func (q *Queue) weight() uint64 {
 	return uint64(max(1, cmp.Or(q.own().Weight, q.Crawl.Settings.Weight, q.Crawl.sched.Defaults.Weight)))
@@ -264,13 +305,46 @@ func (q *Queue) Serves() int64 {
 }
 
 // opens is when the queue may next be served by everything that time alone
-// changes; [Never] if it is not time that it waits for.
-func (q *Queue) opens() int64 {
-	limit, bound := q.limit(), q.bound()
-	if q.retired || limit > 0 && q.Completed >= limit || bound > 0 && int(q.live) >= bound {
-		return Never
+// changes, and what holds it back until then; [Never] if it is not time that it waits for.
+func (q *Queue) opens(now int64) (int64, hold) {
+	switch bound := q.bound(); {
+	case q.retired || q.Held() == 0:
+		return Never, free
+	case q.own().Paused:
+		return Never, paused
+	case q.room() < 0, q.room() == 0 && q.late == 0:
+		return Never, limited
+	case bound > 0 && q.running() >= bound:
+		return Never, free
 	}
-	return notBefore(q.own(), q.Serves())
+	t := q.Serves()
+	if q.room() == 0 {
+		t = max(q.polite(), q.Expired().Until)
+	}
+	if block := Ms(q.own().BlockedUntil); block > max(t, now) && t != Never {
+		return block, blocked
+	}
+	return t, free
+}
+
+// hold is what holds back a queue that holds something, other than its delay, its URLs and its leases.
+type hold uint8
+
+const (
+	free hold = iota
+	paused
+	limited
+	blocked
+	holds
+)
+
+// hold notes what holds the queue back.
+func (q *Queue) hold(h hold) {
+	if q.held != h {
+		q.Crawl.holds[q.held]--
+		q.Crawl.holds[h]++
+		q.held = h
+	}
 }
 
 // File puts the queue where it belongs after any change to it. A queue that may be served
@@ -278,7 +352,8 @@ func (q *Queue) opens() int64 {
 func (q *Queue) File(now int64) {
 	q.Crawl.clock = max(q.Crawl.clock, now)
 	q.rebase(now)
-	t := q.opens()
+	t, h := q.opens(now)
+	q.hold(h)
 	switch q.place {
 	case inReady:
 		if t <= now && q.class == q.classOf() {
@@ -316,7 +391,7 @@ func (q *Queue) ready() {
 // request bounds them.
 func (q *Queue) classOf() int32 {
 	if q.bound() == 0 {
-		return q.live
+		return int32(q.running())
 	}
 	return 0
 }
@@ -362,6 +437,15 @@ func Change(s *store.QueueSettings, c *store.QueueChange) {
 	set(&s.Paused, c.Paused)
 }
 
+// ChangeCrawl applies a change to the settings of a crawl or the store.
+func ChangeCrawl(s *store.CrawlSettings, c *store.QueueChange) {
+	Change(&s.QueueSettings, c)
+	set(&s.QueueLimit, c.QueueLimit)
+	if c.Retention != nil {
+		s.Retention = time.Duration(DurMs(*c.Retention)) * time.Millisecond
+	}
+}
+
 // moved returns a time of a queue after a change to it.
 func moved(from int64, to time.Time, later bool) int64 {
 	if later {
@@ -385,15 +469,16 @@ func (q *Queue) Exists() bool {
 func (q *Queue) Info() store.QueueInfo {
 	return store.QueueInfo{
 		Crawl: q.Crawl.Name, Name: q.Name, QueueSettings: *q.own(),
-		Held: q.Held(), InFlight: int64(q.live), Completed: q.Completed, Dropped: q.Dropped,
+		Held: q.Held(), InFlight: int64(q.running()), Completed: q.Completed, Dropped: q.Dropped,
+		Fetched: q.Fetched, Failed: q.Failed,
 		LastTake: Time(q.LastTake), NotBefore: Time(q.polite()), Next: Time(q.Serves()),
 	}
 }
 
 // Refiles reports whether a change to the settings of a crawl or of the store may change
-// where queues are filed. A pause or block doesn't: it is asked for when they are served.
+// where queues are filed. A pause, a block or the limit of a crawl doesn't: it is asked for when they are served.
 func Refiles(c *store.QueueChange) bool {
-	return c.Delay != nil || c.MaxInFlight != nil || c.Limit != nil
+	return c.Delay != nil || c.MaxInFlight != nil || c.QueueLimit != nil
 }
 
 // Refile files queues again after a change to the settings of their crawl or of

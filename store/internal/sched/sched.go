@@ -15,6 +15,7 @@
 package sched
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -24,18 +25,23 @@ import (
 
 // Sched is the scheduler of one store.
 type Sched struct {
-	Defaults store.QueueSettings // of the whole store
-	crawls   []*Crawl            // those that hold something, in order of rotation
+	Defaults store.CrawlSettings // of the whole store
+	// Closed is called with an overtaken lease whose time is over, for the backend to remove what it keeps of it; nil for nothing.
+	Closed func(*Lease)
+	crawls []*Crawl // those that hold something, in order of rotation
+	marks  marks
 }
 
 // Crawl is the scheduler's part of one crawl.
 type Crawl struct {
 	Name     string
-	Settings store.QueueSettings
+	Settings store.CrawlSettings
 	Counts
 	// Leases are the URLs leased, by key, those whose lease ran out included; nil before the first. The
 	// backend may drop those of a retired queue.
 	Leases map[store.Key]*Lease
+	// Overtaken are those that were overtaken and are not settled, by key; nil before the first.
+	Overtaken map[store.Key]*Lease
 
 	sched   *Sched
 	clock   int64 // the latest time of a step
@@ -43,13 +49,17 @@ type Crawl struct {
 	waiting *heap.Heap[*Queue]
 	ready   []*class
 	leases  *heap.Heap[*Lease]
-	turn    uint64 // the turn of the queue served last
-	filed   uint64 // queues filed as ready, which settles equal turns
+	turn    uint64              // the turn of the queue served last
+	filed   uint64              // queues filed as ready, which settles equal turns
+	leased  int64               // URLs leased
+	marks   map[store.Key]*Mark // nil before the first
+	expired map[*Queue]struct{} // those with leases that ran out; nil before the first
+	holds   [holds]int64        // queues by what holds them back
 }
 
 // Counts are what a crawl holds. The backend makes them durable.
 type Counts struct {
-	Held, Completed, Dropped, Queues, Active int64
+	Held, Completed, Dropped, Fetched, Failed, Queues, Active int64
 }
 
 // class holds the ready queues that have n leases in flight and leave the
@@ -139,8 +149,13 @@ func (c *Crawl) AdvanceSome(now int64, n int) (left int) {
 	return max(n, 0)
 }
 
+// room returns how many URLs may be leased before the limit of the crawl is reached.
+func (c *Crawl) room() int64 {
+	return room(cmp.Or(c.Settings.Limit, c.sched.Defaults.Limit), c.Fetched, c.leased)
+}
+
 // open reports whether settings neither pause nor block.
-func open(s *store.QueueSettings, now int64) bool {
+func open(s *store.CrawlSettings, now int64) bool {
 	return !s.Paused && Ms(s.BlockedUntil) <= now
 }
 
@@ -151,6 +166,9 @@ func (c *Crawl) AddTo(s *store.Stats) {
 	s.InFlight += int64(c.leases.Len())
 	s.Completed += c.Completed
 	s.Dropped += c.Dropped
+	s.Fetched += c.Fetched
+	s.Failed += c.Failed
 	s.Queues += c.Queues
 	s.Active += c.Active
+	s.Marked += c.Marked()
 }

@@ -229,12 +229,12 @@ func TestDropEmptyForgetsCrawls(t *testing.T) {
 // read when queues are served.
 func TestPauseFilesNothing(t *testing.T) {
 	yes, n, limit, delay, weight, at := true, 1, int64(1), time.Second, uint8(1), time.Unix(1, 0)
-	for _, ch := range []store.QueueChange{{Paused: &yes}, {BlockedUntil: &at}, {Weight: &weight}, {}} {
+	for _, ch := range []store.QueueChange{{Paused: &yes}, {BlockedUntil: &at}, {Weight: &weight}, {Limit: &limit}, {}} {
 		if Refiles(&ch) {
 			t.Errorf("got queues filed again by %+v", ch)
 		}
 	}
-	for _, ch := range []store.QueueChange{{MaxInFlight: &n}, {Limit: &limit}, {Delay: &delay}} {
+	for _, ch := range []store.QueueChange{{MaxInFlight: &n}, {QueueLimit: &limit}, {Delay: &delay}} {
 		if !Refiles(&ch) {
 			t.Errorf("got no queues filed again by %+v", ch)
 		}
@@ -302,5 +302,19 @@ func TestLeasesOfRetiredQueues(t *testing.T) {
 	other := heir.Restore(Record{Key: k}, 2, 0, 1000, 1)
 	if l.End(); c.Leases[k] != other {
 		t.Error("the end of a lease of a retired queue ended another one's")
+	}
+}
+
+// TestTokensOfARound checks that copies of a record, which queues and leases have, do not write into each other's tokens.
+func TestTokensOfARound(t *testing.T) {
+	var r Record
+	for token := range uint64(20) {
+		r.pass(token + 1)
+	}
+	a, b := r, r
+	a.pass(21)
+	b.pass(22)
+	if n := len(a.Earlier); n != EarlierTokens || a.Earlier[0] != 7 || a.Earlier[n-1] != 21 || b.Earlier[n-1] != 22 || r.Earlier[n-1] != 20 {
+		t.Errorf("got tokens %v, %v and %v; want the last 15 of each", r.Earlier, a.Earlier, b.Earlier)
 	}
 }

@@ -1,14 +1,20 @@
 package sched
 
-import "github.com/firstseen/firstseen/store"
+import (
+	"slices"
+
+	"github.com/firstseen/firstseen/store"
+)
 
 // Judge decides what a settlement comes to, without a look at any store: the table in the comment of store.Store, as code.
 
 // Fact is the state of a key when it is settled.
 type Fact struct {
-	Known bool
-	State store.State // SeenOnly unless its text is there
-	Token uint64      // of the lease
+	Known     bool
+	State     store.State // SeenOnly unless its text is there
+	Token     uint64      // of the lease
+	Earlier   []uint64    // tokens of the round, without that of the lease
+	Overtaken uint64      // the token of a lease of the key that was overtaken
 }
 
 // Step is what a settlement comes to.
@@ -20,6 +26,7 @@ const (
 	Same              // it is so already: change nothing but the settings of its queue
 	Apply             // apply the outcome to the URL, in its own queue
 	Make              // apply the outcome to a URL made from the settlement, in the queue it names
+	Close             // end the overtaken lease
 )
 
 // Judge returns the step of a settlement, and the answer. For a settlement with a token the fact
@@ -28,8 +35,8 @@ func Judge(s *store.Settlement, f Fact, keep bool) (Step, store.SettleStatus) {
 	held := f.State == store.Queued || f.State == store.Leased
 	switch {
 	case s.Token != 0 && (f.State != store.Leased || f.Token != s.Token):
-		return Leave, store.Stale
-	case s.Outcome == store.Extend && f.State == store.Queued:
+		return judgeLate(s, &f)
+	case s.Outcome == store.Extend && f.State == store.Queued, s.OnlyQueued && f.Known && f.State != store.Queued:
 		return Leave, store.Stale
 	case held:
 		return Apply, store.Settled
@@ -39,6 +46,19 @@ func Judge(s *store.Settlement, f Fact, keep bool) (Step, store.SettleStatus) {
 		return Make, store.Created
 	}
 	return Leave, store.Unknown
+}
+
+// judgeLate judges a settlement with a token that is not the current one.
+func judgeLate(s *store.Settlement, f *Fact) (Step, store.SettleStatus) {
+	switch {
+	case f.Overtaken == s.Token:
+		return Close, store.AlreadyDone
+	case !s.Late || !slices.Contains(f.Earlier, s.Token):
+		return Leave, store.Stale
+	case f.State == store.Done:
+		return Leave, store.AlreadyDone
+	}
+	return Apply, store.Settled
 }
 
 // judgeEnded judges a settlement of a key that is known and not held.
@@ -76,7 +96,29 @@ func (r *Record) Change(s *store.Settlement) {
 	if s.Priority != nil {
 		r.Priority = *s.Priority
 	}
-	if s.ResetAttempts {
-		r.Attempts = 0
+	if s.NewRound {
+		r.Anew()
 	}
+}
+
+// Anew begins a new round.
+func (r *Record) Anew() { r.Attempts, r.Earlier = 0, nil }
+
+// EarlierTokens bounds the tokens that a record keeps beside the current one.
+const EarlierTokens = 15
+
+// Past returns the record of a lease that ends by a settlement, with its token among the earlier ones, unless that token
+// completes the URL. A settlement with an earlier token overtakes the lease, if it still runs.
+func (l *Lease) Past(s *store.Settlement) Record {
+	r := l.Record
+	if s.Outcome != store.Complete || s.Token != l.Token {
+		r.pass(l.Token)
+	}
+	return r
+}
+
+// pass adds a token to the earlier ones, and forgets the oldest beyond the bound. The list may be shared with copies of the record.
+func (r *Record) pass(token uint64) {
+	old := r.Earlier[max(0, len(r.Earlier)-EarlierTokens+1):]
+	r.Earlier = append(old[:len(old):len(old)], token)
 }

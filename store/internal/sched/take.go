@@ -71,10 +71,27 @@ type taking struct {
 	aside []*Queue // served, to be filed when the call is over
 }
 
+// Rest says when there may be more, and what keeps it: see [store.Taken]. Next is [Never] if nothing waits, the answer is not
+// short, or the request has another part. State and Holding are those of an answer without leases.
+type Rest struct {
+	Next    int64
+	State   store.TakeState
+	Holding store.Holding
+}
+
+// AnswerTo sets what the answer to a request says beside its leases.
+func (r Rest) AnswerTo(t *store.Taken) {
+	if t.Next = Time(r.Next); len(t.Leases) == 0 {
+		t.State, t.Holding = r.State, r.Holding
+	}
+}
+
+// Nothing is the rest where there is no such crawl or queue.
+var Nothing = Rest{Next: Never, State: store.Finished}
+
 // Take serves queues of one crawl, or with nil of all in rotation, each at
-// most once, until the request is satisfied; only the given queue if there is one. Next is when there
-// may be more; [Never] if nothing waits, the answer is not short, or the request has another part.
-func (s *Sched) Take(c *Crawl, only *Queue, r Request, serve Serve) (next int64, err error) {
+// most once, until the request is satisfied; only the given queue if there is one.
+func (s *Sched) Take(c *Crawl, only *Queue, r Request, serve Serve) (rest Rest, err error) {
 	crawls := []*Crawl{c}
 	if c == nil {
 		s.DropEmpty()
@@ -90,55 +107,140 @@ func (s *Sched) Take(c *Crawl, only *Queue, r Request, serve Serve) (next int64,
 	if open(&s.Defaults, r.Now) && t.Room > 0 {
 		err = t.rotate(crawls)
 	}
-	next = Never
+	rest.Next = Never
 	if t.More = err == nil && t.Room <= 0 && !t.filled() && (t.begun != nil || !t.full()); t.More {
 		t.note()
 	}
 	if t.filled() || t.More {
-		return next, err
+		return rest, err
 	}
+	first := free // what holds back the first to open
 	for _, c := range crawls {
-		next = min(next, notBefore(&c.Settings, t.next(c)))
+		next, by := t.next(c)
+		if next, by = notBefore(&c.Settings, next, by); next < rest.Next {
+			rest.Next, first = next, by
+		}
 	}
-	return notBefore(&s.Defaults, next), err
+	if rest.Next, first = notBefore(&s.Defaults, rest.Next, first); t.taken == 0 {
+		rest.State, rest.Holding = t.state(crawls, first)
+	}
+	return rest, err
 }
 
-// next is when a crawl may have something for the request that it has not now; its own settings
-// may allow it only later.
-func (t *taking) next(c *Crawl) int64 {
-	if t.pick(c) != nil {
-		return t.Now
+// state returns why nothing was taken.
+func (t *taking) state(crawls []*Crawl, first hold) (store.TakeState, store.Holding) {
+	var sum store.Holding
+	runs := false
+	for _, c := range crawls {
+		h := store.Holding{Queues: c.Active, Paused: c.holds[paused], Limited: c.holds[limited], Blocked: c.holds[blocked]}
+		if q := t.only; q != nil {
+			h = store.Holding{Queues: one(q.Held() > 0), Paused: one(q.held == paused), Limited: one(q.held == limited), Blocked: one(q.held == blocked)}
+		}
+		switch {
+		case c.Settings.Paused || c.sched.Defaults.Paused:
+			h = store.Holding{Queues: h.Queues, Paused: h.Queues}
+		case !t.serves(c):
+			h = store.Holding{Queues: h.Queues, Paused: h.Paused, Limited: h.Queues - h.Paused}
+		case !open(&c.Settings, t.Now) || !open(&c.sched.Defaults, t.Now):
+			h.Blocked = h.Queues - h.Paused - h.Limited
+		}
+		sum = store.Holding{Queues: sum.Queues + h.Queues, Paused: sum.Paused + h.Paused, Limited: sum.Limited + h.Limited, Blocked: sum.Blocked + h.Blocked}
+		runs = runs || t.runs(c)
 	}
-	next := Never
 	switch {
-	case t.only == nil && c.waiting.Len() > 0:
-		next = c.waiting.Top().wake
-	case t.only != nil && t.only.opens() > t.Now: // or it has as many leases as this request allows
-		next = t.only.opens()
+	case sum.Queues == 0:
+		return store.Finished, sum
+	case sum.Paused == sum.Queues:
+		return store.Paused, sum
+	case runs:
+		return store.Waiting, sum
+	case sum.Paused+sum.Limited == sum.Queues:
+		return store.Limited, sum
+	case first == blocked:
+		return store.Blocked, sum
 	}
-	if c.leases.Len() > 0 && (t.only == nil || t.only.live > 0) {
+	return store.Delayed, sum
+}
+
+// runs reports whether a lease runs.
+func (t *taking) runs(c *Crawl) bool {
+	if t.only != nil {
+		return t.only.running() > 0
+	}
+	return c.leases.Len() > 0
+}
+
+// serves reports whether the limit of a crawl lets the request have anything. At the limit, those are leases that ran out alone.
+func (t *taking) serves(c *Crawl) bool {
+	late := len(c.expired) > 0
+	if t.only != nil {
+		late = t.only.late > 0
+	}
+	room := c.room()
+	return room > 0 || room == 0 && late
+}
+
+// next is when a crawl may have something for the request that it has not now, and what holds that back; the settings of the crawl
+// may allow it only later.
+func (t *taking) next(c *Crawl) (next int64, by hold) {
+	if t.pick(c) != nil {
+		return t.Now, free
+	}
+	next = Never
+	switch {
+	case !t.serves(c):
+	case t.only != nil:
+		if at, h := t.only.opens(t.Now); at > t.Now { // or it has as many leases as this request allows
+			next, by = at, h
+		}
+	case c.room() > 0:
+		if c.waiting.Len() > 0 {
+			next, by = c.waiting.Top().wake, c.waiting.Top().held
+		}
+	default:
+		for q := range c.expired {
+			if q.place == inWaiting && q.wake < next {
+				next, by = q.wake, q.held
+			}
+		}
+	}
+	if c.leases.Len() > 0 && (t.only == nil || t.only.running() > 0) {
 		next = min(next, c.leases.Top().Until)
 	}
-	return next
+	return next, by
 }
 
 // pick returns the queue of a crawl whose turn it is, nil if there is none for the request.
-func (t *taking) pick(c *Crawl) *Queue {
-	switch {
-	case t.only == nil:
+func (t *taking) pick(c *Crawl) (best *Queue) {
+	switch ready := func(q *Queue) bool {
+		return q.place == inReady && (t.MaxInFlight <= 0 || int(q.class) < t.MaxInFlight)
+	}; {
+	case !t.serves(c):
+	case t.only != nil:
+		if ready(t.only) {
+			best = t.only
+		}
+	case c.room() > 0:
 		return c.pick(t.MaxInFlight)
-	case t.only.place == inReady && (t.MaxInFlight <= 0 || int(t.only.class) < t.MaxInFlight):
-		return t.only
+	default:
+		for q := range c.expired {
+			if ready(q) && (best == nil || q.turnsBefore(best)) {
+				best = q
+			}
+		}
 	}
-	return nil
+	return best
 }
 
-// notBefore moves a time after a block by settings.
-func notBefore(s *store.QueueSettings, t int64) int64 {
-	if t == Never || s.Paused {
-		return Never
+// notBefore moves a time after a block by the settings of a crawl or the store.
+func notBefore(s *store.CrawlSettings, t int64, by hold) (int64, hold) {
+	switch block := Ms(s.BlockedUntil); {
+	case t == Never || s.Paused:
+		return Never, by
+	case block > t:
+		return block, blocked
 	}
-	return max(t, Ms(s.BlockedUntil))
+	return t, by
 }
 
 // rotate takes one queue of each crawl in turn, and leaves the crawls so that
@@ -146,7 +248,7 @@ func notBefore(s *store.QueueSettings, t int64) int64 {
 func (t *taking) rotate(crawls []*Crawl) (err error) {
 	left := slices.Clone(crawls)
 	last := (*Crawl)(nil)
-	if q := t.begun; q != nil && open(&q.Crawl.Settings, t.Now) {
+	if q := t.begun; q != nil && open(&q.Crawl.Settings, t.Now) && t.serves(q.Crawl) {
 		q.unfile()
 		t.aside = append(t.aside, q)
 		err = t.from(q)
@@ -208,8 +310,9 @@ func (t *taking) from(q *Queue) error {
 		bound = t.MaxInFlight
 	}
 	if bound > 0 {
-		n = min(n, bound-int(q.live))
+		n = min(n, bound-q.running())
 	}
+	n = min(n, int(q.late)+int(max(0, min(q.room(), q.Crawl.room()))))
 	goesOn := q == t.begun // it had its turn
 	if goesOn {
 		n = min(n, t.rest)

@@ -125,8 +125,8 @@ func crawlTwice(t *testing.T, allowed int, script ...string) {
 	var wg sync.WaitGroup
 	for range 2 {
 		wg.Go(func() {
-			if out, err := crawl(ctx).CombinedOutput(); err != nil {
-				t.Errorf("%v\n%s", err, out)
+			if out, err := crawl(ctx).CombinedOutput(); err != nil || !strings.Contains(string(out), "finished: ") {
+				t.Errorf("%v\n%s; want the crawl finished, and said so", err, out)
 			}
 		})
 	}

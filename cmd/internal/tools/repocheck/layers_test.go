@@ -27,10 +27,10 @@ var heavy = map[string][]string{
 	"google.golang.org/":      {"frontier/frontierpb", "cmd/internal/server", tools + "/loadgen", tools + "/hostile"},
 	"github.com/PuerkitoBio/": {"canon"},
 	"github.com/nlnwa/":       {}, // tests only
-	"github.com/klauspost/":   {"cmd/internal/logs", "cmd/internal/parquetfile"},
+	"github.com/klauspost/":   {"cmd/internal/logs", "cmd/internal/parquetfile", tools + "/lab"},
 	"github.com/parquet-go/":  {"cmd/internal/parquetfile"},
 	"github.com/dunglas/":     {"frontier/declared"},
-	"golang.org/x/net/html":   {"frontier/declared"},
+	"golang.org/x/net/html":   {"frontier/declared", tools + "/lab"},
 	"golang.org/x/net/http2":  {tools + "/loadgen", tools + "/hostile"},
 }
 

@@ -1,0 +1,86 @@
+package declared
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"unicode"
+
+	"golang.org/x/net/html"
+)
+
+// minWords is how many words a page must have for its text to stand for it. A page that a script
+// writes has hardly any, and would be the same as every other of its site.
+const minWords = 20
+
+// Digest returns a digest of what a visitor sees of a page, for frontier.Fetched: of its text, and of the addresses
+// of its images, videos and frames. It stays the same if scripts, styles, comments, tokens in
+// forms, the targets of links or white space change, as they do on many sites at every fetch. Numbers
+// count: "page 2" is not "page 3".
+//
+// If the content is not HTML, or has fewer than 20 words, it is the SHA-1 of the bytes. The two kinds are never
+// equal, so both can be reported of one site. The time grows with the length of the body, about as that of
+// reading its links.
+func Digest(contentType string, body []byte) string {
+	exact := sha1.Sum(body)
+	if !strings.Contains(strings.ToLower(contentType), "html") {
+		return "sha1:" + hex.EncodeToString(exact[:])
+	}
+	seen, words := sha256.New(), 0 // no SHA-1: audits compare digests of one length only
+	add := func(text []byte) {
+		for word := range bytes.FieldsFuncSeq(text, unicode.IsSpace) {
+			words++
+			_, _ = seen.Write(word) // a hash never fails
+			_, _ = seen.Write([]byte{' '})
+		}
+	}
+	hidden := "" // the element that hides what follows
+	for z := html.NewTokenizer(bytes.NewReader(body)); ; {
+		switch z.Next() {
+		case html.ErrorToken: // the end
+			if words < minWords {
+				return "sha1:" + hex.EncodeToString(exact[:])
+			}
+			return "text:" + hex.EncodeToString(seen.Sum(nil))
+		case html.TextToken:
+			if hidden == "" {
+				add(z.Text())
+			}
+		case html.EndTagToken:
+			if name, _ := z.TagName(); string(name) == hidden {
+				hidden = ""
+			}
+		case html.StartTagToken, html.SelfClosingTagToken:
+			name, more := z.TagName()
+			switch tag := string(name); tag {
+			case "script", "style", "template":
+				if hidden == "" {
+					hidden = tag
+				}
+			case "img", "video", "audio", "source", "iframe", "embed", "object":
+				if hidden == "" && more {
+					add(address(z))
+				}
+			}
+		}
+	}
+}
+
+// address returns what an element shows, nil for a pixel that counts visitors.
+func address(z *html.Tokenizer) (src []byte) {
+	for more := true; more; {
+		var name, value []byte
+		name, value, more = z.TagAttr()
+		switch string(name) {
+		case "src", "data":
+			src = bytes.Clone(value)
+		case "width", "height":
+			if size := string(bytes.TrimSpace(value)); size == "0" || size == "1" || size == "2" {
+				return nil
+			}
+		}
+	}
+	return src
+}

@@ -1,0 +1,93 @@
+package sched
+
+import (
+	"slices"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// A key is marked when its URL was dropped because the page was not found under the spelling that was offered first. Another
+// spelling of the same key would be a duplicate for good, although it may be the good one, so the next one that is offered is queued: once,
+// since the mark goes with it.
+//
+// All marks are in memory, so that an Add asks for them without a read. They are bounded: a site that answers "not found" to
+// everything would mark each of its keys. Beyond the bound the oldest mark goes, and its key is a duplicate like any other.
+
+// MostMarks bounds the marks of a store, about 100 bytes each.
+const MostMarks = 100_000
+
+// Mark is a key with the hash of the spelling that failed.
+type Mark struct {
+	Crawl    *Crawl
+	Key      store.Key
+	Spelling uint32
+	Num      uint64 // in order of age
+	gone     bool
+}
+
+// marks are those of a store.
+type marks struct {
+	order []*Mark // by age, those that are gone included
+	here  int     // those that are not
+	last  uint64
+}
+
+// Mark marks a key, and returns the mark with those that went for it, which the backend removes: an older one of the key, and the
+// oldest of the store beyond its bound.
+func (c *Crawl) Mark(key store.Key, spelling uint32, most int) (m *Mark, went []*Mark) {
+	s := &c.sched.marks
+	if old := c.Unmark(&key); old != nil {
+		went = append(went, old)
+	}
+	m = &Mark{Crawl: c, Key: key, Spelling: spelling, Num: s.last + 1}
+	c.RestoreMark(m)
+	for ; s.here > most; s.order = s.order[1:] {
+		if old := s.order[0]; !old.gone {
+			old.Crawl.Unmark(&old.Key)
+			went = append(went, old)
+		}
+	}
+	return m, went
+}
+
+// RestoreMark puts back a mark as it was kept, in order of number.
+func (c *Crawl) RestoreMark(m *Mark) {
+	s := &c.sched.marks
+	if c.marks == nil {
+		c.marks = map[store.Key]*Mark{}
+	}
+	c.marks[m.Key] = m
+	if len(s.order) > 2*s.here+1000 {
+		s.order = slices.DeleteFunc(s.order, func(m *Mark) bool { return m.gone })
+	}
+	s.order = append(s.order, m)
+	s.here++
+	s.last = max(s.last, m.Num)
+}
+
+// Unmark removes the mark of a key, and returns it, nil if it has none.
+func (c *Crawl) Unmark(key *store.Key) *Mark {
+	m := c.marks[*key]
+	if m != nil {
+		m.gone = true
+		c.sched.marks.here--
+		delete(c.marks, *key)
+	}
+	return m
+}
+
+// UnmarkAll removes the marks of a crawl that is forgotten.
+func (c *Crawl) UnmarkAll() {
+	for key := range c.marks {
+		c.Unmark(&key)
+	}
+}
+
+// Marked returns the number of marks.
+func (c *Crawl) Marked() int64 { return int64(len(c.marks)) }
+
+// Respells reports whether an item is another spelling of a marked key.
+func (c *Crawl) Respells(it *store.Item) bool {
+	m := c.marks[it.Key]
+	return m != nil && it.Variant && m.Spelling != store.Spelling(it.URL)
+}

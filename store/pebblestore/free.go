@@ -1,0 +1,87 @@
+package pebblestore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/firstseen/firstseen/store/internal/sched"
+)
+
+// A lease outlives the process that it was given in: with a server, the fetcher is another process and may still send its result. In
+// a program that has its fetchers inside, the leases of the process before are dead, and their URLs would wait for nothing until the
+// leases end. Only the program knows which of the two it is, so Open frees the leases if Options.FreeLeases says so, and
+// otherwise logs what waits.
+
+// leftLeases frees the leases that Open found, or logs how many there are.
+func (s *Store) leftLeases() error {
+	s.mu.Lock()
+	now := s.opt.Clock()
+	var left []*sched.Lease
+	running, last := 0, now
+	for _, c := range s.crawls {
+		for _, l := range c.queues.Leases {
+			if left = append(left, l); l.Until > sched.Now(now) {
+				running++
+				last = sched.Time(max(l.Until, sched.Ms(last)))
+			}
+		}
+		for _, l := range c.queues.Overtaken {
+			left = append(left, l)
+		}
+	}
+	s.mu.Unlock()
+	switch {
+	case s.opt.Mode == OpenReadOnly:
+	case s.opt.FreeLeases && len(left) > 0:
+		slices.SortFunc(left, func(a, b *sched.Lease) int { return cmp.Compare(a.Token, b.Token) })
+		if err := s.do(context.Background(), &freeOp{left}); err != nil {
+			return fmt.Errorf("cannot free the leases of an earlier process: %w", err)
+		}
+		s.opt.Logger.Info("freed the leases of an earlier process", "leases", len(left))
+	case running > 0:
+		s.opt.Logger.Info("leases of an earlier process keep their URLs; if its fetchers are gone, free them when the store is opened",
+			"leases", running, "longest", last.Sub(now).Round(time.Second))
+	}
+	return nil
+}
+
+// freeOp queues the URLs of leases again, due immediately and in a new round, so that the tokens are stale. The leases still count among
+// the attempts: what was being fetched when a process died may be what killed it.
+type freeOp struct{ left []*sched.Lease }
+
+func (o *freeOp) weight() int { return firstRows }
+
+func (o *freeOp) apply(tx *txn) error {
+	tx.flush()
+	now := sched.Now(tx.now)
+	for ; len(o.left) > 0; o.left = o.left[1:] {
+		if tx.left.spent() {
+			return errRest
+		}
+		tx.left.rows--
+		l := o.left[0]
+		c := queueOf(l.Queue).c
+		if l.Over() {
+			if c.queues.Overtaken[l.Key] == l { // or its time is over
+				tx.closeOvertaken(c, &l.Key)
+			}
+			continue
+		}
+		rec, err := tx.whole(l)
+		if err != nil && tx.isDamage(err) {
+			continue // it stays leased until its end
+		}
+		if err != nil {
+			return err
+		}
+		f := leasedAt(l)
+		tx.release(c, &f)
+		rec.Earlier, rec.Due = nil, now
+		p := tx.enqueue(c, f.queue, &rec)
+		tx.setPlace(c, &rec.Key, &p)
+	}
+	return nil
+}
