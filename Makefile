@@ -9,7 +9,7 @@ ifneq ($(CC_HERE),)
 export CGO_ENABLED ?= 1
 endif
 
-.PHONY: all build generate check test deps vet suite fuzz-smoke test-examples lint clean \
+.PHONY: all build generate reference check test deps vet suite fuzz-smoke test-examples lint clean \
         test-interop bench-serve bench-hostile bench-canon bench-hashkey bench-store bench-frontier bench-replay bench-uniq bench-redis bench torture mutants soak release dist test-packages
 
 # The tests link what a release links, Pebble without the C library of zstd, which takes a minute of processor time to compile.
@@ -27,10 +27,16 @@ build:
 	$(GO) build -ldflags '-s -w' -o bin/firstseen ./cmd/firstseen
 
 # generate: files that are made from others: the stubs of urlfrontier.proto, which needs protoc,
-# openapi.json, and the Unicode tables, which needs the Python packages of internal/uts46/requirements.txt.
-# The tests make them again and compare (TestFresh, TestOpenAPIFresh, TestTablesAreFresh).
-generate:
-	$(GO) generate ./frontier/frontierpb ./cmd/internal/server ./internal/uts46
+# openapi.json, the pages of docs/ref, and the Unicode tables, which needs the Python packages of
+# internal/uts46/requirements.txt. Tests make them again and compare.
+generate: reference
+	$(GO) generate ./frontier/frontierpb ./internal/uts46
+
+# reference: openapi.json, and the pages of commands, metrics, the HTTP interface and rules in docs/ref.
+reference:
+	$(GO) generate ./cmd/internal/server
+	$(GO) test -run RulesPage ./canon -args -rewrite
+	$(GO) test -run CommandsPage ./cmd/firstseen -args -rewrite
 
 # check: before each commit. Vet, and the tests that need no other program and no network, in their short form.
 check:

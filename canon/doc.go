@@ -22,7 +22,7 @@
 // [Profile.Explain] lists the rules that changed a URL, [Profile.Compare] the rules that
 // merge two URLs.
 //
-// The other profiles write the canonical forms of other tools. PROFILES.md compares them.
+// The other profiles write the canonical forms of other tools. docs/RULES.md compares them.
 //
 // # What is promised
 //

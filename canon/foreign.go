@@ -101,7 +101,7 @@ func C14N() *Profile {
 
 // Scrapy writes URLs as w3lib.url.canonicalize_url 2.5.0 does with its defaults, on
 // CPython 3.11.7, given the URL as bytes of UTF-8: the form behind the request
-// fingerprints of Scrapy. Older releases of w3lib differ, mainly where a query has ";": PROFILES.md has figures.
+// fingerprints of Scrapy. Older releases of w3lib differ, mainly where a query has ";".
 // Parameters are sorted decoded and encoded again, the fragment is removed, the default port
 // stays; any scheme, or none, is accepted. A host is mapped by IDNA 2003.
 //

@@ -75,6 +75,16 @@ func (p *Profile) String() string {
 // rules to choose from, return an empty list. The caller may change the slice.
 func (p *Profile) Rules() []RuleInfo { return append([]RuleInfo(nil), p.rules...) }
 
+// Fetchable reports whether canonical forms are URLs that can be fetched in place of what they stand for. Those of
+// none, surt, safebrowsing, hashed-n and hashed-p are texts to compare: they lose the query, the scheme or the port.
+func (p *Profile) Fetchable() bool {
+	switch p.name {
+	case "none", "surt", "safebrowsing", "hashed-n", "hashed-p":
+		return false
+	}
+	return true
+}
+
 // AppendCanonical appends the canonical form of raw to dst and returns the longer slice.
 // On error dst is returned unchanged; the error wraps [ErrURL], [ErrScheme] or [ErrTooLong].
 // raw is neither kept nor changed, and must not overlap the spare capacity of dst.
@@ -249,7 +259,8 @@ func ParseRecorded(s string) (*Profile, error) {
 }
 
 // ParseProfile reads a profile as typed: qiita, whatwg, hashed-n, hashed-p, c14n, scrapy,
-// safebrowsing, surt, none or purell:FLAG,FLAG. It has the newest lists unless it names others. It
+// safebrowsing, surt, none or purell:FLAG,FLAG. Rules are changed after a colon: "qiita:+strip-www,-collapse-slashes"
+// is Qiita with one more and one less ([Profile.WithRules]). It has the newest lists unless it names others. It
 // also reads what [Profile.String] returns, except for a profile with a rule file; that of a profile with version 1 of
 // the lists names none, and is read by [ParseRecorded].
 func ParseProfile(s string) (*Profile, error) {
@@ -262,7 +273,8 @@ func ParseProfile(s string) (*Profile, error) {
 			return p.WithRules(spec)
 		}
 	}
-	return nil, fmt.Errorf("cannot parse profile; got %q; want qiita, whatwg, hashed-n, hashed-p, c14n, purell:FLAG,…, scrapy, safebrowsing, surt or none", s)
+	return nil, fmt.Errorf("cannot parse profile; got %q; want qiita, whatwg, hashed-n, hashed-p, c14n, purell:FLAG,…, scrapy, safebrowsing, surt or none; "+
+		"rules are changed after a colon, as in qiita:+strip-www,-collapse-slashes", s)
 }
 
 // presets are the profiles that have a name of their own.

@@ -9,7 +9,7 @@ import (
 // of the other profiles have names of their own, which cannot be switched.
 type Rule string
 
-// The rules in the order they run. [AllRules] and RULES.md describe each.
+// The rules in the order they run. [AllRules] and docs/ref/RULES.md describe each.
 const (
 	TrimSpace           Rule = "trim-space"
 	DropNewlines        Rule = "drop-newlines"

@@ -58,7 +58,7 @@ import (
 // start of a path, in which "*" stands for any text and a final "$" for the end of the path.
 //
 // The rules that the file switches on use version 1 of the lists, unless it names another with
-// "lists", or the profile uses lists already: see [WithLists]. RULEFILES.md has examples.
+// "lists", or the profile uses lists already: see [WithLists]. docs/RULES.md has examples.
 //
 // The hosts of trust_declared are those whose No-Vary-Search and Clean-param declarations
 // "firstseen serve" uses as rules. The list has no effect on the profile.

@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// TestRuleFilesPage runs the examples of RULEFILES.md: a rule file, then URLs with their forms, or what is
+// TestRuleFilesPage runs the examples of docs/RULES.md: a rule file, then URLs with their forms, or what is
 // wrong with the file.
 func TestRuleFilesPage(t *testing.T) {
-	page, err := os.ReadFile("RULEFILES.md")
+	page, err := os.ReadFile("../docs/RULES.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package canon
 
 import (
 	"bytes"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -20,6 +21,10 @@ type scope struct {
 	host    string       // as in the file, for people
 	text    string       // what else the entry says, for people
 	source  string       // what the entry is based on, for people
+
+	// Of a rule of a URLSet, whose line is text.
+	scheme, port string // "" for any
+	net          netip.Prefix
 }
 
 // String returns the place of the entry and, after it, its source.

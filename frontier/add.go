@@ -38,8 +38,8 @@ func (f *Frontier) Add(ctx context.Context, url string) (Result, error) {
 // step, durable when AddBatch returns; of equal URLs in a batch the first is
 // new. Big batches are canonicalized on several cores.
 //
-// An error means that the store failed, not that a URL was bad. There are no
-// results then, and the URLs of one crawl were added all or not at all (on a
+// An error means that the store failed, or store.ErrInvalid that a priority is out of range, and not
+// that a URL was bad. There are no results then, and the URLs of one crawl were added all or not at all (on a
 // redisstore each of them whole or not at all): adding them again is safe, and
 // may answer "duplicate" for URLs that are queued already.
 func (f *Frontier) AddBatch(ctx context.Context, urls []Link) ([]Result, error) {
@@ -89,6 +89,11 @@ func (f *Frontier) Peek(ctx context.Context, urls []Link) ([]Result, error) {
 
 // offer prepares the URLs of each crawl, and has do answer them. With claim they are to be recorded.
 func (f *Frontier) offer(ctx context.Context, urls []Link, claim bool, do func(context.Context, *workspace) error) ([]Result, error) {
+	for i := range urls {
+		if err := urls[i].check(); err != nil {
+			return nil, err
+		}
+	}
 	if err := f.enter(); err != nil {
 		return nil, err
 	}
@@ -323,7 +328,7 @@ func (f *Frontier) addProbes(ctx context.Context, w *workspace) error {
 	var urls []Link
 	for i := range w.offers {
 		o := &w.offers[i]
-		if o.result.Status == StatusDuplicate && o.url.Discriminator == "" && isProbed(o.url.URL, f.opt.Probe) {
+		if o.result.Status == StatusDuplicate && !o.result.Requeued && o.url.Discriminator == "" && isProbed(o.url.URL, f.opt.Probe) {
 			u := *o.url
 			u.Discriminator, u.Force = probePrefix+u.URL, false
 			urls = append(urls, u)

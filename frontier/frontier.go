@@ -18,6 +18,9 @@ import (
 // was not changed. After Close, every method returns store.ErrClosed.
 var ErrStale = errors.New("the lease is over")
 
+// ErrAlreadyDone is an [ErrStale]: the result of an earlier lease of the same round came late, and settled the URL.
+var ErrAlreadyDone = fmt.Errorf("%w: the late result of an earlier one has settled its URL", ErrStale)
+
 // Frontier is a durable queue of URLs that takes each URL once. See the
 // package comment. All methods are safe for concurrent use.
 //
@@ -64,7 +67,7 @@ type Interface interface {
 
 	Next(ctx context.Context) (*Lease, error)
 	Leases(ctx context.Context) iter.Seq2[*Lease, error]
-	Lease(ctx context.Context, req LeaseRequest) (leases []*Lease, next time.Time, err error)
+	Lease(ctx context.Context, req LeaseRequest) (leases []*Lease, idle Idle, err error)
 
 	Done(ctx context.Context, l *Lease) error
 	Retry(ctx context.Context, l *Lease, at time.Time) (again bool, err error)

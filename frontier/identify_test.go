@@ -10,7 +10,8 @@ import (
 
 func TestRecordRoundTrip(t *testing.T) {
 	for _, r := range []record{
-		{}, {meta: []byte("m")}, {depth: 1}, {depth: 300, hops: 9, disc: "POST", meta: []byte{0, 1}}, {hops: 1}, {disc: "\x00"}, {returned: 3}, {exempt: true}, {exempt: true, disc: "x", meta: []byte("m")}, {depth: 2, returned: 1, meta: []byte("m")},
+		{}, {meta: []byte("m")}, {depth: 1}, {depth: 300, hops: 9, disc: "POST", meta: []byte{0, 1}}, {hops: 1}, {disc: "\x00"}, {tries: tries{releases: 3}}, {exempt: true}, {exempt: true, disc: "x", meta: []byte("m")}, {depth: 2, tries: tries{1, 2, 300}, meta: []byte("m")},
+		{chain: []store.Key{{1}, {2}}, hops: 2}, {status: 404, reason: ReasonAttempts}, {status: 503, tries: tries{deferrals: 1}, meta: []byte("m")}, {first: 1}, {first: 1<<32 - 1, depth: 3, status: 404}, {reason: "x", chain: []store.Key{{7}}},
 	} {
 		got, err := decodeRecord(r.encode())
 		if err != nil || !reflect.DeepEqual(got, r) {

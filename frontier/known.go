@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -20,6 +21,11 @@ type Known struct {
 	// of this page, with the same key, it becomes the URL to fetch, now, and Next does not
 	// count: see [Frontier.Redirect]. The default is that it was not redirected.
 	Redirect string
+	// Outcome says what the fetch was: Done a page, which counts towards limits, Redirected and Drop
+	// none, Retry a failure, Defer a host that said "not now"; Release that there was no fetch, and the
+	// state is only stated. Failures and deferrals count in the round. Next alone says whether
+	// the URL is fetched again: no bound drops it. The default is Done.
+	Outcome Outcome
 	// Fetched is the result of the fetch. The default is none.
 	Fetched *Fetched
 }
@@ -31,13 +37,21 @@ type Known struct {
 // equal URLs in a batch the last one counts.
 //
 // Meta and Depth are replaced too, so set them again, and set Discriminator, which is part of the
-// identity. Priority 0 keeps the present priority. The count of attempts begins again.
+// identity. Priority 0 keeps the present priority. A new round begins, unless Outcome is Retry or Defer.
 //
 // To free the URLs of fetchers that died, put each of [Frontier.Entries] whose State is
-// store.Leased, with Next time.Now() (zero means completed). A URL that kills its fetchers is then
+// store.Leased, with Outcome Release and Next time.Now() (zero means completed). A URL that kills its fetchers is then
 // never dropped by [Options.MaxExpired], whose count begins again too; if that can happen, let the
 // leases expire.
 func (f *Frontier) Put(ctx context.Context, known []Known) ([]Result, error) {
+	for i := range known {
+		if err := known[i].check(); err != nil {
+			return nil, err
+		}
+		if o := known[i].Outcome; o > Redirected || o == Extend || o == Recrawl {
+			return nil, fault.As(store.ErrInvalid, "cannot put %q: got outcome %d; want Done, Redirected, Drop, Retry, Defer or Release", known[i].URL, o)
+		}
+	}
 	if err := f.enter(); err != nil {
 		return nil, err
 	}
@@ -85,7 +99,10 @@ func (f *Frontier) putPart(ctx context.Context, p *part, known []Known, results 
 			f.refused.add(p.crawl.name, r.Reason, u.URL)
 			continue
 		}
-		this.Settlement = settlementOf(id.item(u, r), this.known.Next)
+		this.Settlement = settlementOf(id.item(u, r), this.known.Next, this.known.Outcome)
+		if err := f.countKnown(ctx, p.crawl, &this); err != nil {
+			return err
+		}
 		if id.isVariant(u, r.Key, this.known.Redirect) {
 			moved = append(moved, this)
 		} else {
@@ -101,7 +118,7 @@ func (f *Frontier) putPart(ctx context.Context, p *part, known []Known, results 
 }
 
 // settlementOf is the settlement that creates or overwrites a URL, due at next or completed.
-func settlementOf(item store.Item, next time.Time) store.Settlement {
+func settlementOf(item store.Item, next time.Time, outcome Outcome) store.Settlement {
 	s := store.Settlement{Key: item.Key, Outcome: store.Requeue, Due: next, NewRound: true, Create: true,
 		URL: item.URL, Meta: item.Meta, Queue: item.Queue, UnicodeHost: item.UnicodeHost}
 	if s.Meta == nil {
@@ -110,10 +127,43 @@ func settlementOf(item store.Item, next time.Time) store.Settlement {
 	if next.IsZero() {
 		s.Outcome = store.Complete
 	}
+	s.Fetched = outcome == Done
 	if item.Priority > 0 {
 		s.Priority = &item.Priority
 	}
 	return s
+}
+
+// countKnown counts a failure or deferral with those of the round, which goes on.
+func (f *Frontier) countKnown(ctx context.Context, c *crawl, k *put) error {
+	failed := k.known.Outcome == Retry
+	if k.Outcome != store.Requeue || !failed && k.known.Outcome != Defer {
+		return nil
+	}
+	r, err := f.recordOf(ctx, c, k.Key, k.known.URL)
+	if err != nil {
+		return err
+	}
+	if failed {
+		r.failures++
+	} else {
+		r.deferrals++
+	}
+	r.depth, r.meta = k.known.Depth, k.known.Meta
+	if k.known.Fetched != nil {
+		r.status = k.known.Fetched.Status
+	}
+	k.NewRound, k.Meta = false, r.replacing()
+	return nil
+}
+
+// recordOf returns what is kept of a URL; nothing of one that is not known.
+func (f *Frontier) recordOf(ctx context.Context, c *crawl, key store.Key, url string) (record, error) {
+	e, err := f.store.Lookup(ctx, c.stored, key)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return record{}, fmt.Errorf("cannot look up %q: %w", url, err)
+	}
+	return decodeRecord(e.Meta)
 }
 
 // settlePuts settles known URLs in one step and fills in their results. It returns those that the store
@@ -180,6 +230,7 @@ func (f *Frontier) followKnown(ctx context.Context, c *crawl, moved []put) (ende
 			continue
 		}
 		u := &m.known.Link
+		m.Fetched = false
 		m.Outcome, m.Due, m.Create, m.URL = store.Requeue, u.Due, false, m.known.Redirect
 		m.Meta = record{depth: max(was.depth, u.Depth), hops: was.hops + 1, disc: u.Discriminator, meta: u.Meta}.replacing()
 		follow = append(follow, m)

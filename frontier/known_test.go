@@ -203,3 +203,28 @@ func TestKnownRedirectAndItsTarget(t *testing.T) {
 		}
 	}
 }
+
+// TestKnownOutcomeCounts: failures and deferrals that a client states count in the round, and pages begin another.
+func TestKnownOutcomeCounts(t *testing.T) {
+	f := openKeep(t, true, Options{Delay: -1, Attempts: 2, MaxDeferred: 1})
+	page := Link{URL: "http://a.example/", Meta: []byte("m"), Depth: 1}
+	for i, tt := range []struct {
+		outcome             Outcome
+		failures, deferrals int
+	}{{Retry, 1, 0}, {Retry, 2, 0}, {Defer, 2, 1}, {Retry, 3, 1}, {Done, 0, 0}, {Defer, 0, 1}, {Redirected, 0, 0}} {
+		r, err := f.Put(bg, []Known{{Link: page, Outcome: tt.outcome, Next: time.Now().Add(-time.Second)}})
+		must(t, err)
+		if want := map[bool]Status{true: StatusNew, false: StatusDuplicate}[i == 0]; r[0].Status != want {
+			t.Errorf("put %d: got %v; want %v", i, r[0].Status, want)
+		}
+		l := leaseOne(t, f)
+		if l.Failures != tt.failures || l.Deferrals != tt.deferrals || string(l.Meta) != "m" || l.Depth != 1 {
+			t.Errorf("put %d: got %+v; want %d failures, %d deferrals, and its data", i, l, tt.failures, tt.deferrals)
+		}
+	}
+	for _, o := range []Outcome{Recrawl, Extend, Redirected + 1} {
+		if _, err := f.Put(bg, []Known{{Link: page, Outcome: o}}); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("outcome %d: got %v; want ErrInvalid", o, err)
+		}
+	}
+}

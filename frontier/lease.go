@@ -3,8 +3,10 @@ package frontier
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,17 +31,21 @@ type Lease struct {
 	Redirects     int // hops that led here
 	Discriminator string
 	Priority      uint8
-	Attempts      int // times it was leased, this one included
-	Created       time.Time
-	Expires       time.Time
+	Attempts      int // times it was leased in this round, this one included
+	// Failures, Deferrals, Releases and Expiries count how the earlier leases of this round ended:
+	// by Retry, by Defer, by Release, and without a result. A round begins when the URL is added,
+	// forced or recrawled.
+	Failures, Deferrals, Releases, Expiries int
+
+	Created time.Time
+	Expires time.Time
 	// Started is when the fetch began, for the adaptive delay: the time of the
 	// lease, or what its holder sets.
 	Started time.Time
-	// Of the URL's record, and set only if whole is: if this process handed the lease out, and its
-	// holder did not make it again from the wire.
-	returned int  // leases before this one that were given back
-	exempt   bool // from Options.Lower
-	whole    bool
+	// kept is the URL's record, if whole is set: if this process handed the lease out, and its
+	// holder did not make it again from the wire. What the fields above have of it counts there.
+	kept  record
+	whole bool
 	// Token names the lease in the store. If a lease travels by wire, Crawl, Key
 	// and Token alone are enough to settle it.
 	Token uint64
@@ -76,13 +82,51 @@ type LeaseRequest struct {
 	MaxExpired int
 }
 
+// Idle says why an answer has no leases, and when there may be some.
+type Idle struct {
+	// State is why there are no leases: finished, paused, waiting, limited, blocked or delayed. The
+	// comments of its values say what each means. It is store.Served in an answer with leases.
+	State store.TakeState
+	// Next is when another call may return more if nothing is added, settled or changed before. It is
+	// zero if time alone changes nothing, or the answer is full.
+	Next time.Time
+	// Holding counts the queues that hold something, in an answer without leases.
+	store.Holding
+}
+
+// String says it in words: "delayed until 12:00:05Z; 3 queues hold URLs, 1 is paused".
+func (i Idle) String() string {
+	var out strings.Builder
+	out.WriteString(i.State.String())
+	if !i.Next.IsZero() && (i.State == store.Blocked || i.State == store.Delayed || i.State == store.Waiting) {
+		out.WriteString(" until " + i.Next.UTC().Format(time.RFC3339))
+	}
+	if i.Queues > 0 {
+		fmt.Fprintf(&out, "; %d queues hold URLs", i.Queues)
+	}
+	for _, of := range []struct {
+		n    int64
+		what string
+	}{{i.Paused, "paused"}, {i.Limited, "at their limit"}, {i.Blocked, "blocked"}} {
+		if of.n > 0 {
+			fmt.Fprintf(&out, ", %d %s", of.n, of.what)
+		}
+	}
+	return out.String()
+}
+
+// ErrLimited ends loops over leases when all that is left to fetch has reached a limit, or is paused beside
+// what has. Raise the limit ([Frontier.Configure]), and another loop goes on.
+var ErrLimited = errors.New("the crawl has reached its limit")
+
+// ends reports whether a loop over leases that waits for the end of the crawl ends so.
+func (i Idle) ends() bool { return i.State == store.Finished || i.State == store.Limited }
+
 // Lease hands out URLs that may be fetched now, at most req.Max, in fair rotation of their
-// queues. It does not wait: there may be none. The leases are durable when it returns. next is
-// when another call may return more if nothing is added before; it is zero if nothing is
-// waiting or the answer is full.
-func (f *Frontier) Lease(ctx context.Context, req LeaseRequest) (leases []*Lease, next time.Time, err error) {
+// queues. It does not wait: there may be none, and idle says why. The leases are durable when it returns.
+func (f *Frontier) Lease(ctx context.Context, req LeaseRequest) (leases []*Lease, idle Idle, err error) {
 	if err := f.enter(); err != nil {
-		return nil, time.Time{}, err
+		return nil, Idle{}, err
 	}
 	defer f.leave()
 	return f.take(ctx, req)
@@ -91,20 +135,25 @@ func (f *Frontier) Lease(ctx context.Context, req LeaseRequest) (leases []*Lease
 // maxRounds is how often take asks the store when it must drop or put back all that it got.
 const maxRounds = 16
 
-func (f *Frontier) take(ctx context.Context, req LeaseRequest) ([]*Lease, time.Time, error) {
+func (f *Frontier) take(ctx context.Context, req LeaseRequest) ([]*Lease, Idle, error) {
 	from, err := f.takeRequest(ctx, req)
 	if err != nil {
-		return nil, time.Time{}, err
+		return nil, Idle{}, err
 	}
 	maxExpired := cmp.Or(req.MaxExpired, f.opt.MaxExpired)
 	for round := 1; ; round++ {
-		leases, unwanted, next, err := f.takeOnce(ctx, from, maxExpired)
+		leases, unwanted, idle, err := f.takeOnce(ctx, from, maxExpired)
 		if err != nil {
-			return nil, time.Time{}, err
+			return nil, Idle{}, err
 		}
-		next, failed := f.returnTaken(ctx, unwanted, next)
-		if len(leases) > 0 || len(unwanted) == 0 || failed != nil || round == maxRounds || ctx.Err() != nil {
-			return leases, next, nil
+		var failed error
+		idle.Next, failed = f.returnTaken(ctx, unwanted, idle.Next)
+		if len(leases) > 0 || len(unwanted) == 0 {
+			return leases, idle, nil
+		}
+		if failed != nil || round == maxRounds || ctx.Err() != nil {
+			idle.State = store.Delayed // what it was served was not to be handed out
+			return leases, idle, nil
 		}
 	}
 }
@@ -132,10 +181,10 @@ func (f *Frontier) takeRequest(ctx context.Context, req LeaseRequest) (store.Tak
 }
 
 // takeOnce takes URLs, and separates those to hand out from those to drop or to put back.
-func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpired int) (leases []*Lease, unwanted []Settlement, next time.Time, err error) {
+func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpired int) (leases []*Lease, unwanted []Settlement, idle Idle, err error) {
 	taken, err := f.store.Take(ctx, from)
 	if err != nil {
-		return nil, nil, next, fmt.Errorf("cannot lease URLs: %w", err)
+		return nil, nil, idle, fmt.Errorf("cannot lease URLs: %w", err)
 	}
 	leases = make([]*Lease, 0, len(taken.Leases))
 	now := time.Now()
@@ -143,7 +192,7 @@ func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpi
 	for i := range taken.Leases {
 		l, err := leaseOf(&taken.Leases[i], now)
 		if err != nil {
-			return nil, nil, next, err
+			return nil, nil, idle, err
 		}
 		if stored := taken.Leases[i].Crawl; id.crawl == nil || id.crawl.stored != stored {
 			id = identifier{}
@@ -157,7 +206,7 @@ func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpi
 			leases = append(leases, l)
 		}
 	}
-	return leases, unwanted, taken.Next, nil
+	return leases, unwanted, Idle{taken.State, taken.Next, taken.Holding}, nil
 }
 
 func leaseOf(l *store.Lease, now time.Time) (*Lease, error) {
@@ -165,6 +214,10 @@ func leaseOf(l *store.Lease, now time.Time) (*Lease, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot lease %q: %w", l.URL, err)
 	}
+	return leaseWith(l, r, now), nil
+}
+
+func leaseWith(l *store.Lease, r record, now time.Time) *Lease {
 	return &Lease{
 		URL:           l.URL,
 		Crawl:         shown(l.Crawl),
@@ -176,32 +229,34 @@ func leaseOf(l *store.Lease, now time.Time) (*Lease, error) {
 		Discriminator: r.disc,
 		Priority:      l.Priority,
 		Attempts:      l.Attempts,
+		Failures:      r.failures,
+		Deferrals:     r.deferrals,
+		Releases:      r.releases,
+		Expiries:      max(l.Attempts-1-r.sum(), 0),
 		Created:       l.Created,
 		Expires:       l.Expires,
 		Started:       now,
-		returned:      r.returned,
-		exempt:        r.exempt,
+		kept:          r,
 		whole:         true,
 		Token:         l.Token,
-	}, nil
+	}
 }
 
 // record is what the frontier keeps with the URL of a lease.
 func (l *Lease) record() record {
-	return record{depth: l.Depth, hops: l.Redirects, disc: l.Discriminator, returned: l.returned, exempt: l.exempt, meta: l.Meta}
+	r := l.kept
+	r.depth, r.hops, r.disc, r.meta = l.Depth, l.Redirects, l.Discriminator, l.Meta
+	return r
 }
-
-// expired is how many leases before this one expired: those that were not given back.
-func (l *Lease) expired() int { return max(l.Attempts-1-l.returned, 0) }
 
 // unwanted returns what becomes of a URL that was taken and must not be handed out, nil if it may be.
 // It may be a poison URL; it may be excluded by now; or its template may be lowered by now, and the
 // URL goes behind the others of its queue, once: with priority 0 it is not looked at again.
 func (f *Frontier) unwanted(id *identifier, l *Lease, maxExpired int) *Settlement {
-	if maxExpired > 0 && l.expired() >= maxExpired {
+	if maxExpired > 0 && l.Expiries >= maxExpired {
 		return &Settlement{Lease: l, Outcome: Drop, reason: ReasonExpired}
 	}
-	mayLower := f.opt.Lower != nil && !l.exempt && l.Priority > 0 && l.Attempts == 1
+	mayLower := f.opt.Lower != nil && !l.kept.exempt && l.Priority > 0 && l.Attempts == 1
 	if id.crawl == nil || f.opt.Exclude == nil && !mayLower || id.canonicalize(l.URL) != nil {
 		return nil // nothing to ask, or the rules, which may have changed, refuse it
 	}

@@ -3,6 +3,7 @@ package frontier
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -39,7 +40,7 @@ func TestPriorityThenDueThenArrival(t *testing.T) {
 			{URL: "http://a.example/3"}, {URL: "http://a.example/4"},
 			{URL: "http://a.example/2", Due: now.Add(-time.Hour)},
 			{URL: "http://a.example/5", Priority: 7, Due: now.Add(time.Hour)},
-			{URL: "http://a.example/1", Priority: 9},
+			{URL: "http://a.example/1", Priority: 7},
 		} {
 			addOne(t, f, u)
 		}
@@ -134,9 +135,9 @@ func TestRetryBacksOffAndGivesUp(t *testing.T) {
 			next, err := f.Next(bg)
 			must(t, err)
 			waits = append(waits, time.Since(failed))
-			must(t, f.Release(bg, next)) // an attempt too: the fetcher had it
+			must(t, f.Release(bg, next)) // no failure
 		}
-		if want := []time.Duration{time.Minute, 3 * time.Minute}; !slices.Equal(waits, want) {
+		if want := []time.Duration{time.Minute, 2 * time.Minute, 3 * time.Minute}; !slices.Equal(waits, want) {
 			t.Errorf("waited %v; want %v", waits, want)
 		}
 		if e, err := f.Lookup(bg, Link{URL: "http://a.example/"}); err != nil || e.State != store.SeenOnly {
@@ -186,7 +187,7 @@ func TestLateDoneIsAcceptedOnce(t *testing.T) {
 	})
 }
 
-func TestExpiredLeaseIsHandedOutAgainAndItsHolderIsStale(t *testing.T) {
+func TestExpiredLeaseIsHandedOutAgainAndItsHolderMayBeLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, Options{Delay: -1, Lease: time.Minute})
 		addOne(t, f, Link{URL: "http://a.example/", Meta: []byte("mine"), Depth: 3})
@@ -196,12 +197,19 @@ func TestExpiredLeaseIsHandedOutAgainAndItsHolderIsStale(t *testing.T) {
 		if time.Since(start) != time.Minute || second.Attempts != 2 || string(second.Meta) != "mine" || second.Depth != 3 {
 			t.Errorf("got %+v after %v; want the same after 1m, attempt 2", second, time.Since(start))
 		}
-		for name, err := range map[string]error{"done": f.Done(bg, first), "drop": f.Drop(bg, first), "extend": extend(f, first, time.Time{})} {
-			if !errors.Is(err, ErrStale) {
+		_, errRetry := f.Retry(bg, first, time.Time{})
+		for name, err := range map[string]error{"drop": f.Drop(bg, first), "extend": extend(f, first, time.Time{}), "retry": errRetry, "release": f.Release(bg, first)} {
+			if !errors.Is(err, ErrStale) || errors.Is(err, ErrAlreadyDone) {
 				t.Errorf("%s: got %v; want ErrStale", name, err)
 			}
 		}
-		must(t, f.Done(bg, second))
+		must(t, f.Done(bg, first)) // it has the page
+		if err := f.Done(bg, second); !errors.Is(err, ErrAlreadyDone) || !errors.Is(err, ErrStale) {
+			t.Errorf("got %v; want ErrAlreadyDone", err)
+		}
+		if st, err := f.Stats(bg, ""); err != nil || st.Completed != 1 || st.Fetched != 1 || st.InFlight != 0 {
+			t.Errorf("got %+v, %v; want the page counted once", st, err)
+		}
 	})
 }
 
@@ -351,10 +359,90 @@ func TestSettleRefusesWhatItCannotMean(t *testing.T) {
 	f := open(t, Options{Delay: -1})
 	addOne(t, f, Link{URL: "http://a.example/"})
 	l := leaseOne(t, f)
-	for what, s := range map[string]Settlement{"no lease": {Outcome: Done}, "an unknown outcome": {Lease: l, Outcome: Extend + 1}, "an invalid crawl": {Lease: &Lease{Crawl: "a|exact"}}} {
+	for what, s := range map[string]Settlement{"no lease": {Outcome: Done}, "an unknown outcome": {Lease: l, Outcome: Redirected + 1}, "an unknown priority": {Lease: l, Outcome: Release, Priority: new(uint8(8))}, "an invalid crawl": {Lease: &Lease{Crawl: "a|exact"}}} {
 		if _, err := f.Settle(bg, []Settlement{{Lease: l}, s}); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%s: got %v; want ErrInvalid", what, err)
 		}
 	}
+	for what, err := range map[string]error{"Done": f.Done(bg, nil), "Drop": f.Drop(bg, nil), "Redirect": errorOf(f.Redirect(bg, nil, "http://b.example/")),
+		"Add": errorOf(f.AddBatch(bg, []Link{{URL: "http://b.example/"}, {URL: "http://b.example/2", Priority: 8}})), "See": errorOf(f.See(bg, []Link{{URL: "http://b.example/", Priority: 200}})),
+		"Put": errorOf(f.Put(bg, []Known{{Link: Link{URL: "http://b.example/", Priority: 9}}}))} {
+		if !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("%s: got %v; want ErrInvalid", what, err)
+		}
+	}
+	if _, err := f.Lookup(bg, Link{URL: "http://b.example/"}); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("got %v; want nothing stored of a batch with an invalid priority", err)
+	}
 	must(t, f.Done(bg, l))
+}
+
+func errorOf[T any](_ T, err error) error { return err }
+
+// TestEachEndOfALeaseHasItsOwnBound ends leases in each way that brings no result, in every order: a count
+// grows by its own outcome alone, and drops the URL at its own bound.
+func TestEachEndOfALeaseHasItsOwnBound(t *testing.T) {
+	bounds := Options{Delay: -1, Lease: time.Minute, Attempts: 3, MaxDeferred: 4, MaxReleased: 5, MaxExpired: 6}
+	ends := []struct {
+		bound  int
+		reason Reason
+		end    func(f *Frontier, l *Lease) Settlement
+	}{
+		{3, ReasonAttempts, func(_ *Frontier, l *Lease) Settlement { return Settlement{Lease: l, Outcome: Retry, At: time.Now()} }},
+		{4, ReasonDeferred, func(_ *Frontier, l *Lease) Settlement {
+			return []Settlement{{Lease: l, Outcome: Defer, At: time.Now()}, {Lease: l, Outcome: Retry, At: time.Now(), Fetched: &Fetched{Status: 503}},
+				{Lease: l, Outcome: Retry, At: time.Now(), Fetched: &Fetched{Status: 429}}, {Lease: l, Outcome: Retry, At: time.Now(), BlockQueue: time.Now()}}[l.Attempts%4]
+		}},
+		{5, ReasonReleased, func(_ *Frontier, l *Lease) Settlement { return Settlement{Lease: l, Outcome: Release} }},
+		{6, ReasonExpired, nil},
+	}
+	for last := range ends {
+		synctest.Test(t, func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(1, uint64(last)))
+			f := openKeep(t, true, bounds)
+			addOne(t, f, Link{URL: "http://a.example/", Depth: 1})
+			var todo []int
+			for i := range ends {
+				for range ends[i].bound - 1 {
+					todo = append(todo, i)
+				}
+			}
+			rnd.Shuffle(len(todo), func(i, j int) { todo[i], todo[j] = todo[j], todo[i] })
+			var counts [4]int
+			for _, i := range append(todo, last) {
+				l := leaseOne(t, f)
+				if got := [4]int{l.Failures, l.Deferrals, l.Releases, l.Expiries}; got != counts || l.Attempts != 1+counts[0]+counts[1]+counts[2]+counts[3] || l.Depth != 1 {
+					t.Fatalf("got %v of %d attempts; want %v", got, l.Attempts, counts)
+				}
+				if rnd.IntN(2) == 0 { // made again from the wire
+					l = &Lease{Crawl: l.Crawl, Key: l.Key, Token: l.Token, Expires: l.Expires, Attempts: l.Attempts}
+				}
+				counts[i]++
+				if ends[i].end == nil {
+					time.Sleep(time.Until(l.Expires))
+					continue
+				}
+				answers, err := f.Settle(bg, []Settlement{ends[i].end(f, l)})
+				must(t, err)
+				if want := counts[i] == ends[i].bound; (answers[0] == GaveUp) != want {
+					t.Fatalf("got %v for end %d after %v; want given up %v", answers[0], i, counts, want)
+				}
+			}
+			leaseNone(t, f)
+			e, err := f.Lookup(bg, Link{URL: "http://a.example/"})
+			must(t, err)
+			if got := [4]int{e.Failures, e.Deferrals, e.Releases, e.Expiries}; e.State != store.Dropped || got != counts || e.Reason != ends[last].reason {
+				t.Errorf("got %v, %v, %q; want it dropped, %v, %q", e.State, got, e.Reason, counts, ends[last].reason)
+			}
+			for r := range f.Refusals() {
+				if !r.Dropped || r.Reason != ends[last].reason || r.Count != 1 {
+					t.Errorf("got %+v counted; want one dropped as %q", r, ends[last].reason)
+				}
+			}
+			addOne(t, f, Link{URL: "http://a.example/", Force: true})
+			if l := leaseOne(t, f); l.Attempts != 1 || l.Failures+l.Deferrals+l.Releases+l.Expiries != 0 {
+				t.Errorf("got %+v; want the counts begun again", l)
+			}
+		})
+	}
 }

@@ -16,9 +16,9 @@ func TestLeaseWaitIsWokenAndDoesNotPoll(t *testing.T) {
 		f := openOn(t, s, Options{})
 		start := time.Now()
 		time.AfterFunc(time.Hour, func() { addOne(t, f, Link{URL: "http://a.example/"}) })
-		leases, finished, err := f.LeaseWait(bg, LeaseRequest{Max: 5}, false)
-		if err != nil || finished || len(leases) != 1 || time.Since(start) != time.Hour {
-			t.Fatalf("got %d leases, finished %t, %v after %v; want the URL when it was added", len(leases), finished, err, time.Since(start))
+		leases, idle, err := f.LeaseWait(bg, LeaseRequest{Max: 5}, false)
+		if err != nil || idle != (Idle{}) || len(leases) != 1 || time.Since(start) != time.Hour {
+			t.Fatalf("got %d leases, %v, %v after %v; want the URL when it was added", len(leases), idle, err, time.Since(start))
 		}
 		if n := s.takes.Load(); n > 3 {
 			t.Errorf("got %d takes in an hour of waiting; want at most 3", n)
@@ -41,12 +41,12 @@ func TestLeaseWaitEndsWhenTheCrawlIsFinished(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		none, finished, err := f.LeaseWait(bg, LeaseRequest{Crawl: "other"}, true)
-		if err != nil || !finished || len(none) != 0 || time.Since(start) != time.Minute {
-			t.Errorf("got %v, finished %t, %v after %v; want the end of the crawl when its last URL is done", none, finished, err, time.Since(start))
+		none, idle, err := f.LeaseWait(bg, LeaseRequest{Crawl: "other"}, true)
+		if err != nil || idle.State != store.Finished || len(none) != 0 || time.Since(start) != time.Minute {
+			t.Errorf("got %v, %v, %v after %v; want the end of the crawl when its last URL is done", none, idle, err, time.Since(start))
 		}
-		if _, finished, err = f.LeaseWait(bg, LeaseRequest{Crawl: "*"}, true); err != nil || finished {
-			t.Errorf("got finished %t, %v; want the URL of the other crawl", finished, err)
+		if leases, _, err = f.LeaseWait(bg, LeaseRequest{Crawl: "*"}, true); err != nil || len(leases) != 1 {
+			t.Errorf("got %v, %v; want the URL of the other crawl", leases, err)
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -22,8 +23,8 @@ type Link struct {
 	Meta []byte
 	// Due is when the URL may first be fetched. The default is immediately.
 	Due time.Time
-	// Priority orders the due URLs of a queue, higher first: 0 to 7 (store.MaxPriority).
-	// Larger values count as 7. The default is 0.
+	// Priority orders the due URLs of a queue, higher first: 0 to 7 (store.MaxPriority). With a
+	// larger value nothing is done, and the error is store.ErrInvalid. The default is 0.
 	Priority uint8
 	// Depth is the number of links from a seed. The default is 0, a seed.
 	Depth int
@@ -43,9 +44,19 @@ type Link struct {
 	SkipFirst bool
 }
 
+func (u *Link) check() error {
+	if u.Priority > store.MaxPriority {
+		return fault.As(store.ErrInvalid, "cannot take %q: got priority %d; want 0 to %d", u.URL, u.Priority, store.MaxPriority)
+	}
+	return nil
+}
+
 // Links makes links of the URLs found on the page of a lease, one of each, in order: of its crawl, one
 // level deeper. Absolute URLs stay as found; relative ones are resolved against the URL of the lease.
 func Links(from *Lease, found ...string) []Link {
+	if from == nil {
+		from = &Lease{}
+	}
 	base, err := url.Parse(from.URL)
 	if err != nil {
 		base = nil
@@ -103,14 +114,16 @@ const (
 	ReasonDamaged   Reason = "damaged"            // the record of whether it was seen is damaged: restore a backup
 	ReasonRedirects Reason = "too-many-redirects" // more than 10 in a row
 	ReasonExpired   Reason = "expired-leases"     // Options.MaxExpired: dropped, not refused
-	ReasonAttempts  Reason = "attempts"           // Options.Attempts: dropped by Retry, not refused
+	ReasonAttempts  Reason = "attempts"           // Options.Attempts: dropped, not refused, as are the next two
+	ReasonDeferred  Reason = "deferred"           // Options.MaxDeferred
+	ReasonReleased  Reason = "released"           // Options.MaxReleased
 )
 
 // Result is the answer for one offered URL.
 type Result struct {
 	Status Status
-	// Requeued is set if a URL, seen before, was queued again: by Force, or as the target of
-	// [Known.Redirect].
+	// Requeued is set if a URL, seen before, was queued again: by Force, as the target of
+	// [Known.Redirect], or as another spelling of a page that was not found.
 	Requeued bool
 	// Resent is set if the URL was sent before and the answer got lost, so that
 	// a Duplicate may be this caller's own. Only package client sets it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
@@ -18,8 +19,23 @@ type Entry struct {
 	Depth         int
 	Redirects     int
 	Discriminator string
-	// Reason is why a URL can't have a key, in the entry that Lookup returns with such an error.
+	// Failures, Deferrals, Releases and Expiries are those of [Lease].
+	Failures, Deferrals, Releases, Expiries int
+	// Status is the HTTP status of the latest fetch in this round that brought no page, 0 if it is not known.
+	Status int
+	// Reason is why a URL can't have a key, in the entry that Lookup returns with such an error, or
+	// why the frontier gave a dropped URL up.
 	Reason Reason
+
+	kept record
+}
+
+// Lease returns the lease of this entry under a token, for a holder that kept nothing else of it: as
+// it was handed out, but for Expires and Started.
+func (e *Entry) Lease(token uint64) *Lease {
+	of := store.Lease{Entry: e.Entry, Token: token}
+	of.Expires = time.Time{}
+	return leaseWith(&of, e.kept, time.Time{})
 }
 
 // Lookup returns the entry of a URL, in any variant. If it was never seen, the error is
@@ -63,7 +79,8 @@ func refusalError(url string, r *Result) error {
 func entryOf(e store.Entry) (Entry, error) {
 	r, err := decodeRecord(e.Meta)
 	e.Meta, e.Crawl = r.meta, shown(e.Crawl)
-	return Entry{Entry: e, Depth: r.depth, Redirects: r.hops, Discriminator: r.disc}, err
+	return Entry{Entry: e, Depth: r.depth, Redirects: r.hops, Discriminator: r.disc, Status: r.status, Reason: r.reason, kept: r,
+		Failures: r.failures, Deferrals: r.deferrals, Releases: r.releases, Expiries: max(e.Attempts-r.running(e.State)-r.sum(), 0)}, err
 }
 
 // Stats returns exact counts, whose cost does not grow with the crawl: of one crawl,

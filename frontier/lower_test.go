@@ -38,7 +38,7 @@ func TestLowerQueued(t *testing.T) {
 	var on atomic.Bool
 	lowered := func(form string, _ bool) bool { return on.Load() && strings.Contains(form, "/trap/") }
 	f := open(t, Options{Lower: lowered, Delay: -1, MaxInFlight: -1, Attempts: 2})
-	addAll(t, f, Link{URL: "http://a.example/trap/1", Meta: []byte("mine"), Depth: 3}, Link{URL: "http://a.example/trap/2", Priority: 9},
+	addAll(t, f, Link{URL: "http://a.example/trap/1", Meta: []byte("mine"), Depth: 3}, Link{URL: "http://a.example/trap/2", Priority: 7},
 		Link{URL: "http://a.example/trap/3", SkipTraps: true}, Link{URL: "http://a.example/4"})
 	on.Store(true)
 	for i, want := range []string{"http://a.example/trap/3", "http://a.example/4", "http://a.example/trap/2", "http://a.example/trap/1"} {
@@ -46,8 +46,8 @@ func TestLowerQueued(t *testing.T) {
 		if l.URL != want || l.Attempts != 1 || i < 2 && l.Priority != 1 || i >= 2 && l.Priority != 0 {
 			t.Errorf("lease %d: got %s with priority %d, attempt %d; want %s, attempt 1", i, l.URL, l.Priority, l.Attempts, want)
 		}
-		if i == 3 && (string(l.Meta) != "mine" || l.Depth != 3 || l.returned != 0) {
-			t.Errorf("got %q, depth %d, %d returned; want its data", l.Meta, l.Depth, l.returned)
+		if i == 3 && (string(l.Meta) != "mine" || l.Depth != 3 || l.Releases != 0) {
+			t.Errorf("got %q, depth %d, %d returned; want its data", l.Meta, l.Depth, l.Releases)
 		}
 		must(t, f.Done(bg, l))
 	}
@@ -57,7 +57,7 @@ func TestLowerQueued(t *testing.T) {
 	}
 	addOne(t, f, Link{URL: "http://a.example/trap/5", SkipTraps: true})
 	must(t, f.Release(bg, leaseOne(t, f)))
-	if l := leaseOne(t, f); !l.exempt || l.Priority != 1 || l.Attempts != 2 {
+	if l := leaseOne(t, f); !l.kept.exempt || l.Priority != 1 || l.Attempts != 2 {
 		t.Errorf("got %+v; want it exempt, attempt 2", l)
 	}
 }

@@ -30,10 +30,15 @@ type modelURL struct {
 	due         time.Time
 	arrival     int
 	attempts    int
+	failures    int
+	deferrals   int
 	ranOut      int // hand-outs that were not settled
 	expires     time.Time
-	lease       *Lease // the latest hand-out
-	leasedAs    int    // order of hand-outs
+	lease       *Lease   // the latest hand-out
+	round       []*Lease // the latest hand-outs of this round
+	overtaken   *Lease   // the hand-out that a late result overtook
+	overUntil   time.Time
+	leasedAs    int // order of hand-outs
 }
 
 type modelQueue struct {
@@ -54,6 +59,7 @@ type modelPolicy struct {
 	lease       time.Duration
 	retryAfter  time.Duration
 	attempts    int
+	maxDeferred int
 	maxPerQueue int
 	adaptive    float64
 	maxExpired  int
@@ -72,19 +78,22 @@ type model struct {
 	races    []*race              // see modelfair_test.go
 }
 
-// modelEnds counts completed and dropped URLs, of which only the key is kept.
-type modelEnds struct{ completed, dropped int64 }
+// modelEnds counts completed and dropped URLs, of which only the key is kept, and fetches.
+type modelEnds struct{ completed, dropped, fetched, failed int64 }
+
+func (m *model) count(crawl string, add modelEnds) {
+	e := m.ends[crawl]
+	m.ends[crawl] = modelEnds{e.completed + add.completed, e.dropped + add.dropped, e.fetched + add.fetched, e.failed + add.failed}
+}
 
 func (m *model) complete(u *modelURL) {
-	e := m.ends[u.crawl]
-	e.completed++
-	m.ends[u.crawl], u.state = e, mSeen
+	m.count(u.crawl, modelEnds{completed: 1, fetched: 1})
+	u.state, u.round = mSeen, nil
 }
 
 func (m *model) drop(u *modelURL) {
-	e := m.ends[u.crawl]
-	e.dropped++
-	m.ends[u.crawl], u.state = e, mSeen
+	m.count(u.crawl, modelEnds{dropped: 1, failed: 1})
+	u.state, u.round = mSeen, nil
 }
 
 func (m *model) find(crawl, page string) *modelURL {
@@ -147,10 +156,14 @@ func (m *model) add(crawl, page, host, spelling string, o Link, now time.Time) o
 		m.urls = append(m.urls, u)
 		answer = offered{status: StatusNew}
 	}
-	u.queue, u.spelling, u.priority, u.attempts, u.ranOut = q, spelling, o.Priority, 0, 0
+	u.queue, u.spelling, u.priority, u.overtaken = q, spelling, o.Priority, nil
+	u.begin()
 	m.enqueue(u, o.Due, now)
 	return answer
 }
+
+// begin begins a round.
+func (u *modelURL) begin() { u.attempts, u.failures, u.deferrals, u.ranOut, u.round = 0, 0, 0, 0, nil }
 
 func (m *model) enqueue(u *modelURL, due, now time.Time) {
 	if due.IsZero() {
@@ -164,6 +177,9 @@ func (m *model) enqueue(u *modelURL, due, now time.Time) {
 func (m *model) running(q *modelQueue, now time.Time) (n int) {
 	for _, u := range m.urls {
 		if u.queue == q && u.state == mLeased && u.expires.After(now) {
+			n++
+		}
+		if u.queue == q && u.overtaken != nil && u.overUntil.After(now) {
 			n++
 		}
 	}
@@ -199,7 +215,7 @@ func (m *model) gate(q *modelQueue, now time.Time) string {
 func (m *model) opens(from, deadline time.Time) time.Time {
 	times := []time.Time{from}
 	for _, u := range m.urls {
-		times = append(times, u.due, u.expires)
+		times = append(times, u.due, u.expires, u.overUntil)
 	}
 	for _, q := range m.queues {
 		times = append(times, q.blocked, q.notBefore, q.lastTake.Add(max(q.delay, 0)), q.lastTake.Add(m.policy.delay))
@@ -250,15 +266,26 @@ func (m *model) leaseOut(u *modelURL, l *Lease, now time.Time) {
 		u.ranOut++
 	}
 	u.state, u.lease, u.leasedAs = mLeased, l, m.leases
+	u.round = append(u.round, l)[max(len(u.round)+1-16, 0):]
 	u.expires = now.Add(m.policy.lease)
 	u.attempts++
 	u.queue.lastTake, u.queue.passed, u.queue.owes = now, 0, false
 }
 
-// settle returns the result of a settlement. A stale one changes nothing.
+// settle returns the result of a settlement. A stale one changes nothing. A page that an earlier lease of
+// the round read counts, and overtakes the lease that runs.
 func (m *model) settle(u *modelURL, l *Lease, s Settlement, now time.Time) Settled {
+	if u.overtaken == l && u.overUntil.After(now) {
+		u.overtaken = nil
+		return AlreadyDone
+	}
 	if u.state != mLeased || u.lease != l {
-		return Stale
+		if late := s.Outcome == Done || s.Outcome == Recrawl; !late || !u.held() || !slices.Contains(u.round, l) {
+			return Stale
+		}
+		if u.state == mLeased && u.expires.After(now) {
+			u.overtaken, u.overUntil = u.lease, u.expires
+		}
 	}
 	if s.BlockQueue.After(u.queue.blocked) {
 		u.queue.blocked = s.BlockQueue
@@ -277,26 +304,31 @@ func (m *model) settle(u *modelURL, l *Lease, s Settlement, now time.Time) Settl
 	case Release:
 		m.enqueue(u, time.Time{}, now)
 	case Recrawl:
-		u.attempts, u.ranOut = 0, 0
+		m.count(u.crawl, modelEnds{fetched: 1})
+		u.begin()
 		m.enqueue(u, s.At, now)
 	case Extend:
 		u.expires = s.At
-	case Retry:
-		if u.attempts >= m.policy.attempts {
+	case Retry, Defer:
+		count, bound := &u.failures, m.policy.attempts
+		if s.Outcome == Defer || !s.BlockQueue.IsZero() {
+			count, bound = &u.deferrals, m.policy.maxDeferred
+		}
+		if *count++; *count >= bound {
 			m.drop(u)
 			return GaveUp
 		}
 		if s.At.IsZero() {
-			s.At = now.Add(m.backoff(u.attempts))
+			s.At = now.Add(m.backoff(*count))
 		}
 		m.enqueue(u, s.At, now)
 	}
 	return OK
 }
 
-func (m *model) backoff(attempts int) time.Duration {
+func (m *model) backoff(count int) time.Duration {
 	wait := m.policy.retryAfter
-	for range attempts - 1 {
+	for range count - 1 {
 		wait *= 2
 	}
 	return min(wait, m.policy.maxBackOff)
@@ -313,10 +345,12 @@ func (m *model) put(crawl, page, host, spelling string, next, now time.Time) Sta
 	if !u.held() {
 		u.spelling, u.queue, u.priority = spelling, m.queue(crawl, host), 0
 	}
-	u.attempts, u.ranOut = 0, 0
+	u.begin()
+	u.overtaken = nil
 	if next.IsZero() {
 		m.complete(u)
 	} else {
+		m.count(u.crawl, modelEnds{fetched: 1})
 		m.enqueue(u, next, now)
 	}
 	return status
@@ -329,7 +363,7 @@ func (m *model) forget(u *modelURL) {
 // counts returns what Stats should say of a crawl, as far as the model goes.
 func (m *model) counts(crawl string, now time.Time) store.Stats {
 	e := m.ends[crawl]
-	st := store.Stats{Completed: e.completed, Dropped: e.dropped}
+	st := store.Stats{Completed: e.completed, Dropped: e.dropped, Fetched: e.fetched, Failed: e.failed}
 	for _, u := range m.urls {
 		if u.crawl != crawl {
 			continue
@@ -339,6 +373,9 @@ func (m *model) counts(crawl string, now time.Time) store.Stats {
 			st.Held++
 		}
 		if u.state == mLeased && u.expires.After(now) {
+			st.InFlight++
+		}
+		if u.overtaken != nil && u.overUntil.After(now) {
 			st.InFlight++
 		}
 	}

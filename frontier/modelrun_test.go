@@ -73,7 +73,7 @@ const (
 // only fairness decides which queue is served.
 func modelOptions(seed uint64) (Options, modelPolicy) {
 	p := modelPolicy{delay: 700 * time.Millisecond, maxInFlight: 2, lease: 5 * time.Second, maxPerQueue: 6,
-		retryAfter: 2 * time.Second, attempts: 4, maxExpired: 2, tuning: tuning{maxBackOff: 6 * time.Second}}
+		retryAfter: 2 * time.Second, attempts: 3, maxDeferred: 4, maxExpired: 2, tuning: tuning{maxBackOff: 6 * time.Second}}
 	switch {
 	case seed%2 == 1:
 		p.delay, p.maxInFlight, p.maxPerQueue, p.races = 0, 50, 9, seed%4 == 3
@@ -81,7 +81,7 @@ func modelOptions(seed uint64) (Options, modelPolicy) {
 		p.adaptive, p.maxAdaptive = 2, 4*time.Second
 	}
 	return Options{Crawl: "*", Delay: cmp.Or(p.delay, -1), MaxInFlight: p.maxInFlight, Lease: p.lease, MaxPerQueue: int64(p.maxPerQueue),
-		RetryAfter: p.retryAfter, Attempts: p.attempts, Adaptive: p.adaptive, MaxExpired: p.maxExpired, tuning: p.tuning}, p
+		RetryAfter: p.retryAfter, Attempts: p.attempts, MaxDeferred: p.maxDeferred, Adaptive: p.adaptive, MaxExpired: p.maxExpired, tuning: p.tuning}, p
 }
 
 // onDrop notes what the frontier drops by itself.
@@ -241,8 +241,8 @@ func (r *modelRun) checkLeases(leases []*Lease, n int, asked func(*modelQueue) b
 		if head := r.m.head(q, now); head != u {
 			return breaks(invOrder, "%s handed out; want %s first", l.URL, head.spelling)
 		}
-		if l.URL != u.spelling || l.Attempts != u.attempts+1 {
-			return breaks(invSpelling, "%s handed out as attempt %d; want %s as %d", l.URL, l.Attempts, u.spelling, u.attempts+1)
+		if l.URL != u.spelling || l.Attempts != u.attempts+1 || l.Failures != u.failures || l.Deferrals != u.deferrals {
+			return breaks(invSpelling, "%s handed out as attempt %d after %d failures and %d deferrals; want %s, %d, %d, %d", l.URL, l.Attempts, l.Failures, l.Deferrals, u.spelling, u.attempts+1, u.failures, u.deferrals)
 		}
 		r.m.leaseOut(u, l, now)
 		if u.ranOut >= r.m.policy.maxExpired {
@@ -325,7 +325,7 @@ func (r *modelRun) settle() error {
 		i = r.rnd.IntN(len(r.old))
 	}
 	h := r.old[i]
-	s := Settlement{Lease: h.l, Outcome: []Outcome{Done, Done, Retry, Retry, Recrawl, Drop, Release, Extend}[r.rnd.IntN(8)]}
+	s := Settlement{Lease: h.l, Outcome: []Outcome{Done, Done, Retry, Retry, Retry, Defer, Recrawl, Drop, Release, Extend}[r.rnd.IntN(10)]}
 	if s.Outcome == Extend || r.rnd.IntN(3) == 0 {
 		s.At = r.someTime()
 	}

@@ -45,18 +45,27 @@ type Options struct {
 	// fetch. If a fetcher dies, its URL waits as long, and with MaxInFlight 1 so does
 	// its queue. The default is 2 min.
 	Lease time.Duration
+	// RetryAfter is how long [Frontier.Retry] keeps a URL back after its first failure; it is
+	// twice as long after the second, and so on up to an hour. Deferrals wait in the same way, by
+	// their own count, if the host names no time. The default is 30 s.
+	RetryAfter time.Duration
+
+	// The leases of a URL end in four ways that bring no result, each with a count and a bound of
+	// its own, after which the URL is dropped. Recrawl and Force begin the counts again.
+
+	// Attempts is the failure ([Frontier.Retry]) that drops a URL, as [ReasonAttempts]; negative is
+	// no bound. The default is 5: by default, a host that does not answer for 8 min loses the URLs
+	// tried in that time.
+	Attempts int
+	// MaxDeferred is the deferral ([Defer]) that drops a URL, as [ReasonDeferred]; negative is no
+	// bound. The default is 100: some four days of a host that answers 503.
+	MaxDeferred int
+	// MaxReleased is the release that drops a URL, as [ReasonReleased]. The default is no bound.
+	MaxReleased int
 	// MaxExpired is how many leases of a URL may expire before the URL is dropped with
-	// [ReasonExpired]: it protects fetchers from a poison URL. Retry and Release do not count;
-	// Recrawl and Force reset the count. Negative is no bound.
+	// [ReasonExpired]: it protects fetchers from a poison URL. Negative is no bound.
 	// LeaseRequest.MaxExpired overrides it. The default is 10.
 	MaxExpired int
-	// RetryAfter is how long [Frontier.Retry] keeps a URL back after its first failure; it is
-	// twice as long after the second, and so on up to an hour. The default is 30 s.
-	RetryAfter time.Duration
-	// Attempts is how often a URL is leased in all before [Frontier.Retry] drops it, as
-	// [ReasonAttempts]; negative is without end. The default is 5: by default, a host that does
-	// not answer for 8 min loses the URLs tried in that time.
-	Attempts int
 
 	// MaxPerQueue caps the URLs one queue may hold; more are refused as
 	// [ReasonFull]. The default is no cap.
@@ -100,6 +109,9 @@ type Options struct {
 	// SeenFor, so a URL is remembered for up to 1.25 times SeenFor. After a jump of the clock
 	// nothing is forgotten for an hour, see [store.Selection]. The default, 0, is no expiry.
 	SeenFor time.Duration
+	// OnWait is called by loops over [Frontier.Leases] that find nothing to lease, whenever what they wait for is
+	// another than before: a paused crawl, a time. It must be quick. The default is none.
+	OnWait func(Idle)
 	// Logger receives what no call can return: URLs that the frontier dropped by itself, as
 	// [ReasonExpired] or [ReasonExcluded], and why a sweep of SeenFor did not forget anything. The
 	// default is slog.Default.
@@ -138,6 +150,7 @@ func (o Options) withDefaults() Options {
 	o.RetryAfter = cmp.Or(o.RetryAfter, 30*time.Second)
 	o.maxBackOff = cmp.Or(o.maxBackOff, time.Hour)
 	o.Attempts = cmp.Or(o.Attempts, 5)
+	o.MaxDeferred = cmp.Or(o.MaxDeferred, 100)
 	o.Traps = o.Traps.withDefaults()
 	return o
 }
@@ -164,16 +177,14 @@ func (o Options) validate() error {
 	return nil
 }
 
-// backOff is the wait of Retry after the given number of attempts.
-func (o *Options) backOff(attempts int) time.Duration {
+// backOff is the wait after the given number of failures or deferrals.
+func (o *Options) backOff(count int) time.Duration {
 	d := o.RetryAfter
-	for ; attempts > 1 && d < o.maxBackOff; attempts-- {
+	for ; count > 1 && d < o.maxBackOff; count-- {
 		d *= 2
 	}
 	return min(d, o.maxBackOff)
 }
-
-func (o *Options) exhausted(attempts int) bool { return o.Attempts > 0 && attempts >= o.Attempts }
 
 // orOff returns v, the default for a zero v, and zero ("off" in a store) for a
 // negative v.

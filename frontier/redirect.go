@@ -3,6 +3,8 @@ package frontier
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/firstseen/firstseen/store"
@@ -19,20 +21,24 @@ type Redirection struct {
 	Target Result
 }
 
-// Redirect reports that the fetch of a lease was redirected to target, an absolute URL. It needs
-// the whole lease, as it was handed out.
+// Redirect reports that the fetch of a lease was redirected to target, an absolute URL. A lease that
+// its holder made again from the wire is looked up.
 //
 // If the target has the key of its source (http and https under a rule that folds them, a slash
 // more or less), it is the same page. Redirect returns a lease to follow it now, without the delay of
 // its queue, and the target becomes the URL that the frontier hands out for this page. The lease is
 // extended by Options.Lease from now, and its Redirects grows by one.
 //
-// Any other target is added with the depth and priority of its source, and the lease is done. If
-// the process dies between these two steps, the source is handed out again.
+// Any other target is added with the metadata, depth, priority and exemption from traps of its source,
+// whose lease ends as [Redirected]. If the process dies between these two steps, the source is handed
+// out again. A target that is one of the pages that led here is queued again, though it was seen: it
+// set a cookie, and is worth another look. Any other target that was seen ends the chain.
 //
-// After 10 redirects in a row the lease is dropped and the target refused. A loop whose URLs have
-// the same key ends in that way; any other loop ends at the first target that was seen.
+// After 10 redirects in a row the lease is dropped and the target refused, so each loop ends.
 func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redirection, error) {
+	if l == nil {
+		return Redirection{}, errNoLease
+	}
 	if err := f.enter(); err != nil {
 		return Redirection{}, err
 	}
@@ -41,42 +47,52 @@ func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redir
 	if err != nil {
 		return Redirection{}, err
 	}
-	// In an exact crawl the target has its own queue, as any link does.
-	urls := []Link{{URL: target, Depth: l.Depth, Priority: l.Priority, Discriminator: l.Discriminator}}
-	results := make([]Result, 1)
-	r := &results[0]
-	w := f.workspace(c, 1)
-	f.prepare(w, urls, results, &part{n: 1})
-	outcome := Done
+	if l, err = f.whole(ctx, c, l); err != nil {
+		return Redirection{}, err
+	}
+	w, r := f.targetOf(c, l, target, l.Discriminator)
+	if r.Key != l.Key && strings.HasPrefix(l.Discriminator, probePrefix) {
+		w, r = f.targetOf(c, l, target, "") // a page of its own, and no test of a rule
+	}
+	end := Settlement{Lease: l, Outcome: Redirected}
 	switch {
 	case l.Redirects >= f.opt.maxRedirects:
 		r.refuse(ReasonRedirects)
-		outcome = Drop
+		end.Outcome, end.reason = Drop, ReasonRedirects
 	case r.Status == StatusRefused:
 	case r.Key == l.Key:
 		return f.follow(ctx, c, l, target)
-	default:
-		w.offers[0].item.Meta = record{depth: l.Depth, hops: l.Redirects + 1, disc: l.Discriminator}.encode()
 	}
 	if err := f.add(ctx, w); err != nil {
 		return Redirection{}, err
 	}
 	answers := make([]Settled, 1)
-	err = f.settlePart(ctx, &part{crawl: c, n: 1}, []Settlement{{Lease: l, Outcome: outcome}}, answers)
-	if err == nil && answers[0] == Stale {
-		err = fmt.Errorf("cannot settle redirected %q: %w", l.URL, ErrStale)
+	err = f.settlePart(ctx, &part{crawl: c, n: 1}, []Settlement{end}, answers)
+	if err == nil {
+		err = answers[0].err(l)
 	}
 	return Redirection{Target: *r}, err
 }
 
+// targetOf prepares the target of a redirect as an offer. In an exact crawl it has its own queue, as
+// any link does.
+func (f *Frontier) targetOf(c *crawl, l *Lease, target, disc string) (*workspace, *Result) {
+	urls := []Link{{URL: target, Depth: l.Depth, Priority: l.Priority, Discriminator: disc, SkipTraps: l.kept.exempt, Meta: l.Meta}}
+	results := make([]Result, 1)
+	w := f.workspace(c, 1)
+	f.prepare(w, urls, results, &part{n: 1})
+	if r := &results[0]; r.Status != StatusRefused && r.Key != l.Key {
+		chain := l.kept.chain
+		w.offers[0].item.Force = slices.Contains(chain, r.Key)
+		w.offers[0].item.Meta = record{depth: l.Depth, hops: l.Redirects + 1, disc: disc, exempt: l.kept.exempt, meta: l.Meta,
+			chain: append(chain[:len(chain):len(chain)], l.Key)}.encode()
+	}
+	return w, &results[0]
+}
+
 // follow makes target the fetch URL of a lease.
 func (f *Frontier) follow(ctx context.Context, c *crawl, l *Lease, target string) (Redirection, error) {
-	have, err := f.whole(ctx, c, l)
-	if err != nil {
-		return Redirection{}, err
-	}
 	next := *l
-	next.returned, next.exempt = have.returned, have.exempt
 	next.URL, next.Redirects = target, l.Redirects+1
 	next.Expires = time.Now().Add(f.opt.Lease)
 	statuses, err := f.store.Settle(ctx, c.stored, []store.Settlement{{
@@ -86,8 +102,12 @@ func (f *Frontier) follow(ctx context.Context, c *crawl, l *Lease, target string
 	if err != nil {
 		return Redirection{}, fmt.Errorf("cannot settle in crawl %q: %w", c.name, err)
 	}
-	if statuses[0] != store.Settled {
-		return Redirection{}, fmt.Errorf("cannot follow redirect of %q: %w", l.URL, ErrStale)
+	switch statuses[0] {
+	case store.Settled:
+	case store.AlreadyDone:
+		return Redirection{}, AlreadyDone.err(l)
+	default:
+		return Redirection{}, Stale.err(l)
 	}
 	return Redirection{Follow: &next, Target: Result{Status: StatusDuplicate, Key: l.Key, Queue: l.Queue, First: l.URL}}, nil
 }

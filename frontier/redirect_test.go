@@ -57,11 +57,59 @@ func TestRedirectToAnotherKeyIsALink(t *testing.T) {
 	if l = leaseOne(t, f); l.URL != "http://b.example/" || l.Depth != 2 || l.Priority != 3 || l.Redirects != 1 {
 		t.Errorf("got %+v; want the target at its source's depth and priority", l)
 	}
-	// A loop by other keys: its source was seen.
-	if r, err = f.Redirect(bg, l, "http://a.example/"); err != nil || r.Target.Status != StatusDuplicate {
-		t.Errorf("got %+v, %v; want the loop to end as a duplicate", r, err)
+	must(t, f.Done(bg, l))
+	addOne(t, f, Link{URL: "http://c.example/"})
+	if r, err = f.Redirect(bg, leaseOne(t, f), "http://a.example/"); err != nil || r.Target.Status != StatusDuplicate || r.Target.Requeued {
+		t.Errorf("got %+v, %v; want a target that another chain led to a duplicate", r, err)
 	}
 	leaseNone(t, f)
+}
+
+// TestRedirectBackIntoTheChainIsFollowed: pages that a redirect sets a cookie for, and sends back, by any
+// number of steps. What its target gets of its source stays with each page of the chain.
+func TestRedirectBackIntoTheChainIsFollowed(t *testing.T) {
+	for steps := 1; steps <= 4; steps++ {
+		for _, wire := range []bool{false, true} {
+			f := openKeep(t, true, Options{Delay: -1, MaxDepth: 3, Traps: Traps{PathDepth: 3}})
+			page := Link{URL: "http://a.example/a/b/c/d/e?q", Meta: []byte("m"), Depth: 3, Priority: 2, SkipTraps: true}
+			addAll(t, f, page)
+			at := page.URL
+			for i := range 2*steps + 1 {
+				l := nextOf(t, f, at)
+				if string(l.Meta) != "m" || l.Depth != 3 || l.Priority != 2 || l.Redirects != i || !l.kept.exempt {
+					t.Fatalf("hop %d: got %+v; want the page's data", i, l)
+				}
+				if i == 2*steps {
+					must(t, f.Done(bg, l))
+					break
+				}
+				if wire {
+					l = &Lease{Crawl: l.Crawl, Key: l.Key, Token: l.Token}
+				}
+				if at = fmt.Sprintf("http://a.example/set/a/b/c/d/%d?q=%d", i, i); i%(steps+1) == steps {
+					at = page.URL
+				}
+				r, err := f.Redirect(bg, l, at)
+				if must(t, err); r.Follow != nil || r.Target.Status == StatusRefused {
+					t.Fatalf("hop %d: got %+v; want the target queued", i, r)
+				}
+				if st, _ := f.Stats(bg, ""); st.Held != 1 {
+					t.Fatalf("hop %d: got %d held; want the crawl not finished before the end of the chain", i, st.Held)
+				}
+			}
+			leaseNone(t, f)
+		}
+	}
+}
+
+// nextOf leases the one URL there is.
+func nextOf(t *testing.T, f *Frontier, want string) *Lease {
+	t.Helper()
+	l := leaseOne(t, f)
+	if l.URL != want {
+		t.Fatalf("got %s; want %s", l.URL, want)
+	}
+	return l
 }
 
 func TestRedirectChainsAreBounded(t *testing.T) {

@@ -39,15 +39,15 @@ const (
 //
 //	2xx, 304                         page is true, and the lease is the caller's to settle
 //	3xx with a Location              Redirect: if follow is not nil, fetch its URL now, under that lease
-//	429, 503 with Retry-After        Retry then, and the whole queue waits until then, at most 24 h
+//	429, 503 with Retry-After        Defer until then, and the whole queue waits until then, at most 24 h
 //	429                              the same, as if it asked for 1 min
-//	408, 425, 5xx, no response       Retry after the back-off
+//	503                              Defer after the back-off
+//	408, 425, other 5xx, no response Retry after the back-off
 //	anything else                    Drop
 //	no response, since ctx ended     Release
 //
-// Each Retry counts as an attempt, also one with Retry-After. After the last one ([Options.Attempts]) the
-// URL is dropped; [Link.Force] queues it again. The status of a response that is no page is reported
-// to [Options.OnFetched].
+// A URL that failed too often ([Options.Attempts]) is dropped; [Link.Force] queues it again. The
+// status of a response that is no page is reported to [Options.OnFetched].
 //
 // Unless page is true, SettleResponse closes the body. It settles also after ctx ended, as Done and
 // AddBatch do with context.WithoutCancel(ctx). If the lease is over (ErrStale), the error is nil and the
@@ -57,6 +57,9 @@ const (
 // http.ErrUseLastResponse. If it followed one, SettleResponse returns an error, and neither
 // settles the lease nor closes the body.
 func SettleResponse(ctx context.Context, f Interface, l *Lease, resp *http.Response, fetchErr error) (page bool, follow *Lease, err error) {
+	if l == nil {
+		return false, nil, errNoLease
+	}
 	settle := context.WithoutCancel(ctx)
 	if resp == nil {
 		s := Settlement{Lease: l, Outcome: Retry}
@@ -86,7 +89,7 @@ func SettleResponse(ctx context.Context, f Interface, l *Lease, resp *http.Respo
 	s := Settlement{Lease: l, Outcome: Drop, Fetched: &Fetched{Status: code}}
 	switch {
 	case code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable:
-		s.Outcome, s.At = Retry, retryAfter(resp, time.Now())
+		s.Outcome, s.At = Defer, retryAfter(resp, time.Now())
 		s.BlockQueue = s.At
 	case code/100 == 5 || code == http.StatusRequestTimeout || code == http.StatusTooEarly:
 		s.Outcome = Retry

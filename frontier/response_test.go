@@ -67,7 +67,7 @@ func TestSettleResponse(t *testing.T) {
 				if e.State != tt.want || tt.want == store.Queued && time.Until(e.Due) != tt.back {
 					t.Errorf("got state %v, due in %v; want %v, %v", e.State, time.Until(e.Due), tt.want, tt.back)
 				}
-				addAll(t, f, Link{URL: "http://a.example/next", Priority: 9})
+				addAll(t, f, Link{URL: "http://a.example/next", Priority: 7})
 				start := time.Now()
 				if l, err = f.Next(bg); err != nil || time.Since(start) != tt.blocks {
 					t.Errorf("got %v, %v after %v; want another page after %v", l, err, time.Since(start), tt.blocks)

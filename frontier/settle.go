@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/firstseen/firstseen/internal/fault"
@@ -16,32 +17,34 @@ type Outcome uint8
 
 // The outcomes of a Settlement.
 const (
-	Done    Outcome = iota // fetched: it stays seen
-	Retry                  // failed: again after the back-off or At, dropped after too many attempts
-	Recrawl                // fetched: again at At, with a new count of attempts
-	Drop                   // given up: seen, counted as dropped
-	Release                // not tried: again immediately
-	Extend                 // still being fetched: held until At, or for Options.Lease from now
+	Done       Outcome = iota // fetched: it stays seen
+	Retry                     // failed: again after the back-off or At, dropped after too many failures
+	Recrawl                   // fetched: again at At, in a new round
+	Drop                      // given up: seen, counted as dropped
+	Release                   // not tried: again immediately
+	Extend                    // still being fetched: held until At, or for Options.Lease from now
+	Defer                     // its host said "not now" (429, 503): again after the back-off or At, not a failure
+	Redirected                // it led to another page, which its holder has added: seen, and no page
 )
 
 // Settlement is the outcome of one lease.
 type Settlement struct {
 	Lease   *Lease
 	Outcome Outcome
-	// At is when the URL is due again (Retry, Recrawl) or when the lease ends (Extend). The
-	// default is the back-off for Retry, immediately for Recrawl, and Options.Lease from now
-	// for Extend.
+	// At is when the URL is due again (Retry, Defer, Recrawl) or when the lease ends (Extend). The
+	// default is the back-off for Retry and Defer, immediately for Recrawl, and Options.Lease from
+	// now for Extend.
 	At time.Time
 	// BlockQueue blocks the whole queue until then, as a Retry-After requests. It shortens no
-	// block. The default is no block.
+	// block. A Retry with it is a Defer. The default is no block.
 	BlockQueue time.Time
 	// Meta replaces the caller's data. The default, nil, keeps it.
 	Meta []byte
 	// Priority replaces the priority. The default, nil, keeps it.
 	Priority *uint8
 
-	// Fetched is the result of the fetch, also where the lease is over. The default is
-	// nothing.
+	// Fetched is the result of the fetch, also where the lease is over. A Retry whose Status is 429
+	// or 503 is a Defer. The default is nothing.
 	Fetched *Fetched
 
 	// Of a lease that the frontier does not hand out: see Frontier.unwanted.
@@ -54,25 +57,29 @@ type Settled uint8
 
 // The answers of Settle.
 const (
-	OK     Settled = iota // as asked
-	GaveUp                // Retry had no attempt left: the URL was dropped
-	Stale                 // the lease is over (see ErrStale): nothing changed
+	OK          Settled = iota // as asked
+	GaveUp                     // Retry, Defer or Release reached its bound: the URL was dropped
+	Stale                      // the lease is over (see ErrStale): nothing changed
+	AlreadyDone                // the result of an earlier lease came late, and had settled the URL: nothing changed
 )
 
-// String returns "ok", "gave-up" or "stale".
-func (s Settled) String() string { return [...]string{"ok", "gave-up", "stale"}[min(s, Stale)] }
+// String returns "ok", "gave-up", "stale" or "already-done".
+func (s Settled) String() string {
+	return [...]string{"ok", "gave-up", "stale", "already-done"}[min(s, AlreadyDone)]
+}
 
-// Done completes a lease: the URL stays seen. An expired lease is still accepted, once, unless
-// the URL was handed out again. Then Done, like the other methods that settle one lease, returns
-// [ErrStale], which a crawler ignores: the URL has another fetcher. To settle a page that was
-// fetched while ctx ended, pass context.WithoutCancel(ctx).
+// Done completes a lease: the URL stays seen. It is accepted also after the lease expired and the URL
+// was handed out again, as are Recrawl and Redirect, as long as the round goes on: the page was read. The
+// other lease then gets [ErrAlreadyDone]. Retry, Drop and Release are accepted of the latest lease alone;
+// otherwise the error is [ErrStale]. A crawler ignores both errors: the URL has another fetcher, or is done.
+// To settle a page that was fetched while ctx ended, pass context.WithoutCancel(ctx).
 func (f *Frontier) Done(ctx context.Context, l *Lease) error {
 	_, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Done})
 	return err
 }
 
 // Retry puts a URL back after a failure: until at, or, if that is zero, for the
-// back-off of its attempts ([Options.RetryAfter]). When it has no attempt left ([Options.Attempts]) it is
+// back-off of its failures ([Options.RetryAfter]). When it has failed too often ([Options.Attempts]) it is
 // dropped, and again is false.
 func (f *Frontier) Retry(ctx context.Context, l *Lease, at time.Time) (again bool, err error) {
 	s, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Retry, At: at})
@@ -92,7 +99,7 @@ func (f *Frontier) Drop(ctx context.Context, l *Lease) error {
 }
 
 // Release puts back a URL that was not fetched, as at a shutdown. It can be leased again
-// immediately, and the lease still counts as one of Options.Attempts.
+// immediately. Releases are no failures: [Options.MaxReleased] is their bound.
 func (f *Frontier) Release(ctx context.Context, l *Lease) error {
 	_, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Release})
 	return err
@@ -103,10 +110,18 @@ func (f *Frontier) settleOne(ctx context.Context, s Settlement) (Settled, error)
 	if err != nil {
 		return 0, err
 	}
-	if answers[0] == Stale {
-		return Stale, fmt.Errorf("cannot settle %q: %w", s.Lease.URL, ErrStale)
+	return answers[0], answers[0].err(s.Lease)
+}
+
+// err is the error of a call that settles one lease.
+func (s Settled) err(l *Lease) error {
+	switch s {
+	case Stale:
+		return fmt.Errorf("cannot settle %q: %w", l.URL, ErrStale)
+	case AlreadyDone:
+		return fmt.Errorf("cannot settle %q: %w", l.URL, ErrAlreadyDone)
 	}
-	return answers[0], nil
+	return nil
 }
 
 // Settle settles many leases in one durable step per crawl, and returns an
@@ -118,14 +133,26 @@ func (f *Frontier) Settle(ctx context.Context, settlements []Settlement) ([]Sett
 	}
 	defer f.leave()
 	for i := range settlements {
-		if s := &settlements[i]; s.Lease == nil {
-			return nil, fault.As(store.ErrInvalid, "cannot settle: settlement %d has no lease", i)
-		} else if s.Outcome > Extend {
-			return nil, fault.As(store.ErrInvalid, "cannot settle %q: there is no outcome %d", s.Lease.URL, s.Outcome)
+		if err := settlements[i].check(); err != nil {
+			return nil, err
 		}
 	}
 	return f.settle(ctx, settlements)
 }
+
+func (s *Settlement) check() error {
+	switch {
+	case s.Lease == nil:
+		return errNoLease
+	case s.Outcome > Redirected:
+		return fault.As(store.ErrInvalid, "cannot settle %q: there is no outcome %d", s.Lease.URL, s.Outcome)
+	case s.Priority != nil && *s.Priority > store.MaxPriority:
+		return fault.As(store.ErrInvalid, "cannot settle %q: got priority %d; want 0 to %d", s.Lease.URL, *s.Priority, store.MaxPriority)
+	}
+	return nil
+}
+
+var errNoLease = fault.As(store.ErrInvalid, "cannot settle: there is no lease")
 
 func (f *Frontier) settle(ctx context.Context, settlements []Settlement) ([]Settled, error) {
 	parts, invalid, err := f.parts(ctx, len(settlements), func(i int) string { return settlements[i].Lease.Crawl }, false)
@@ -147,15 +174,21 @@ func (f *Frontier) settle(ctx context.Context, settlements []Settlement) ([]Sett
 func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, answers []Settled) error {
 	now := time.Now()
 	out := make([]store.Settlement, p.n)
+	gaveUp := make(map[int]Reason)
 	for k := range out {
 		s := all[p.place(k)]
-		if s.Outcome == Retry || s.Outcome == Recrawl || s.Outcome == Release || s.Meta != nil {
+		if s.isPutBack() || s.Outcome == Recrawl || s.Outcome == Drop || s.Meta != nil {
 			var err error
 			if s.Lease, err = f.whole(ctx, p.crawl, s.Lease); err != nil {
 				return err
 			}
 		}
-		out[k], answers[p.place(k)] = f.settlement(&s, now)
+		if out[k], answers[p.place(k)] = f.settlement(&s, now); s.reason != "" {
+			gaveUp[k] = s.reason
+		}
+		if s.isNotFound() {
+			f.respell(p.crawl, &s, &out[k])
+		}
 	}
 	statuses, err := f.store.Settle(ctx, p.crawl.stored, out)
 	if err != nil {
@@ -163,10 +196,14 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 	}
 	f.rooms.wake(p.crawl.name)
 	for k, status := range statuses {
-		if status != store.Settled {
-			answers[p.place(k)] = Stale
-		}
 		s := &all[p.place(k)]
+		if status == store.AlreadyDone {
+			answers[p.place(k)] = AlreadyDone
+		} else if status != store.Settled {
+			answers[p.place(k)] = Stale
+		} else if s.reason == "" && gaveUp[k] != "" { // others are logged, too: see returnTaken
+			f.refused.count(refusalKey{p.crawl.name, gaveUp[k], true}, s.Lease.URL)
+		}
 		f.reportFetched(s.Fetched, s.Lease.URL, now)
 	}
 	return nil
@@ -179,70 +216,106 @@ func (f *Frontier) whole(ctx context.Context, c *crawl, l *Lease) (*Lease, error
 		return l, nil
 	}
 	e, err := f.store.Lookup(ctx, c.stored, l.Key)
-	if errors.Is(err, store.ErrNotFound) || err == nil && e.State != store.Leased {
+	if errors.Is(err, store.ErrNotFound) || err == nil && e.State != store.Leased && e.State != store.Queued {
 		return l, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot look up a lease: %w", err)
 	}
-	full, err := leaseOf(&store.Lease{Entry: e, Token: l.Token}, l.Started)
-	if err != nil {
-		return nil, err
-	}
-	full.Attempts = cmp.Or(l.Attempts, full.Attempts) // its holder's word
-	return full, nil
+	return leaseOf(&store.Lease{Entry: e, Token: l.Token}, l.Started)
 }
 
-// settlement puts the policy into the store's terms.
+// isPutBack reports whether a lease ends in the same round.
+func (s *Settlement) isPutBack() bool {
+	return s.Outcome == Retry || s.Outcome == Defer || s.Outcome == Release
+}
+
+// isDeferral reports whether the host of a URL that is to be tried again was only busy: crawlers
+// that know no Defer say Retry, and the rest of what they know.
+func (s *Settlement) isDeferral() bool {
+	busy := s.Fetched != nil && (s.Fetched.Status == http.StatusTooManyRequests || s.Fetched.Status == http.StatusServiceUnavailable)
+	return s.Outcome == Defer || s.Outcome == Retry && (busy || !s.BlockQueue.IsZero())
+}
+
+// settlement puts the policy into the store's terms. Of a URL that is given up it sets the reason.
 func (f *Frontier) settlement(s *Settlement, now time.Time) (store.Settlement, Settled) {
 	l := s.Lease
-	out := store.Settlement{Key: l.Key, Token: l.Token, Due: s.At, Priority: s.Priority}
-	answer := OK
+	out := store.Settlement{Key: l.Key, Token: l.Token, Due: s.At, Priority: s.Priority, QueueChange: f.queueChange(s, now)}
+	r := l.record()
+	if s.Meta != nil {
+		r.meta = s.Meta
+	}
+	if s.Fetched != nil && s.Outcome != Done && s.Outcome != Recrawl {
+		r.status = s.Fetched.Status
+	}
+	changed := s.Meta != nil // what the store keeps of the URL, so that it must be written
 	switch s.Outcome {
-	case Done:
-		out.Outcome = store.Complete
-	case Drop:
-		out.Outcome = store.Drop
-	case Retry:
-		out.Outcome = store.Requeue
-		if f.opt.exhausted(l.Attempts) {
-			out.Outcome, answer = store.Drop, GaveUp
-		} else if s.At.IsZero() {
-			out.After = f.opt.backOff(l.Attempts)
-		}
+	case Done, Redirected:
+		out.Outcome, out.Late, out.Fetched = store.Complete, true, s.Outcome == Done
 	case Recrawl:
-		out.Outcome, out.NewRound = store.Requeue, true
-	case Release:
-		out.Outcome, out.Due, out.NewRound = store.Requeue, time.Time{}, s.lowered
+		out.Outcome, out.Late, out.Fetched, out.NewRound = store.Requeue, true, true, true
+		r, changed = r.anew(), true // also where this lease is late: another one may have failed since
+	case Drop:
+		out.Outcome, out.Failed, changed = store.Drop, s.isFailure(), l.whole
+		r.reason = s.reason
 	case Extend:
 		out.Outcome = store.Extend
 		if s.At.IsZero() {
 			out.After = f.opt.Lease
 		}
+	default:
+		if s.lowered {
+			out.Outcome, out.Due, out.NewRound = store.Requeue, time.Time{}, true
+			break
+		}
+		changed = true
+		if f.putBack(s, &r, &out); out.Outcome == store.Drop {
+			s.reason, out.Meta = r.reason, r.replacing()
+			out.Failed = s.isFailure()
+			return out, GaveUp
+		}
 	}
-	out.Meta = s.record(out.Outcome)
-	out.QueueChange = f.queueChange(s, now)
-	return out, answer
+	if changed {
+		out.Meta = r.replacing()
+	}
+	return out, OK
 }
 
-// record returns what replaces the frontier's data of a URL, nil for no change.
-func (s *Settlement) record(outcome store.Outcome) []byte {
-	r := s.Lease.record()
-	returned := s.Outcome == Retry || s.Outcome == Release && !s.lowered
-	anew := s.Outcome == Recrawl && r.hops+r.returned > 0
-	if s.Meta == nil && !returned && !anew {
-		return nil
+// isFailure reports whether a URL that is dropped was wanted, and could not be fetched.
+func (s *Settlement) isFailure() bool {
+	switch s.reason {
+	case ReasonExcluded, ReasonReleased:
+		return false
+	case "":
+		return s.Fetched == nil || s.Fetched.Status == 0 || s.Fetched.Status >= 400
 	}
-	if s.Meta != nil {
-		r.meta = s.Meta
-	}
+	return true
+}
+
+// putBack counts the end of a lease whose URL goes back into its queue, and gives the URL up if
+// that was once too often.
+func (f *Frontier) putBack(s *Settlement, r *record, out *store.Settlement) {
+	var count *int
+	var bound int
 	switch {
-	case returned:
-		r.returned++
-	case s.Outcome == Recrawl:
-		r.hops, r.returned = 0, 0
+	case s.Outcome == Release:
+		count, bound, r.reason = &r.releases, f.opt.MaxReleased, ReasonReleased
+		out.Due = time.Time{}
+	case s.isDeferral():
+		count, bound, r.reason = &r.deferrals, f.opt.MaxDeferred, ReasonDeferred
+	default:
+		count, bound, r.reason = &r.failures, f.opt.Attempts, ReasonAttempts
 	}
-	return r.replacing()
+	*count++
+	if bound > 0 && *count >= bound {
+		out.Outcome = store.Drop
+		return
+	}
+	r.reason = ""
+	out.Outcome = store.Requeue
+	if s.Outcome != Release && s.At.IsZero() {
+		out.After = f.opt.backOff(*count)
+	}
 }
 
 // queueChange returns what a settlement means for its queue, nil for nothing. It
@@ -253,8 +326,8 @@ func (f *Frontier) queueChange(s *Settlement, now time.Time) *store.QueueChange 
 	if !s.BlockQueue.IsZero() {
 		c.BlockedUntil = &s.BlockQueue
 	}
-	fetched := s.Outcome != Release && s.Outcome != Extend
-	if f.opt.Adaptive > 0 && fetched && !s.Lease.Started.IsZero() {
+	tried := s.Outcome != Release && s.Outcome != Extend
+	if f.opt.Adaptive > 0 && tried && !s.Lease.Started.IsZero() {
 		wait := time.Duration(f.opt.Adaptive * float64(max(now.Sub(s.Lease.Started), 0)))
 		at := now.Add(min(wait, f.opt.maxAdaptive))
 		c.NotBefore = &at

@@ -19,12 +19,12 @@ import (
 // own that passes at "wait" alone; `go test -run Transcripts -rewrite` writes
 // them again. Durations are like 1s, times like +1s from now. Commands:
 //
-//	open       a frontier: delay, in-flight, lease, attempts, max-expired, max-per-queue,
+//	open       a frontier: delay, in-flight, lease, attempts, max-deferred, max-released, max-expired, max-per-queue,
 //	           max-held, max-fetched, max-depth, max-redirects, queries, adaptive, seen-for, queue-by=(domain)
 //	restart    closes it and opens it on the same store
 //	add        lines of URL depth=, priority=, due=, disc=, queue=, force
 //	lease      n=, queue=
-//	done, drop, release, retry at=, recrawl at=, retry-after at=, extend, redirect to=
+//	done, drop, release, retry at=, defer at=, recrawl at=, retry-after at=, extend, redirect to=
 //	           each line a URL that was leased
 //	wait       until so much time has passed
 //	configure  queue=, delay=, weight=, in-flight=, limit=, paused=, block=
@@ -93,7 +93,7 @@ func (s *script) run(d *datadriven.TestData) string {
 	case "stats":
 		st, err := s.f.Stats(bg, "")
 		must(s.t, err)
-		return fmt.Sprintf("seen %d, held %d, in flight %d, completed %d, dropped %d\n", st.Seen, st.Held, st.InFlight, st.Completed, st.Dropped)
+		return fmt.Sprintf("seen %d, held %d, in flight %d, completed %d, dropped %d; %d fetched, %d failed\n", st.Seen, st.Held, st.InFlight, st.Completed, st.Dropped, st.Fetched, st.Failed)
 	case "entries":
 		return s.entries()
 	case "refusals":
@@ -105,7 +105,7 @@ func (s *script) run(d *datadriven.TestData) string {
 func (s *script) options(d *datadriven.TestData) Options {
 	opt := Options{Delay: -1}
 	numbers := map[string]*int{
-		"in-flight": &opt.MaxInFlight, "attempts": &opt.Attempts, "max-expired": &opt.MaxExpired,
+		"in-flight": &opt.MaxInFlight, "attempts": &opt.Attempts, "max-deferred": &opt.MaxDeferred, "max-released": &opt.MaxReleased, "max-expired": &opt.MaxExpired,
 		"max-depth": &opt.MaxDepth, "max-redirects": &opt.maxRedirects, "queries": &opt.Traps.Queries,
 	}
 	long := map[string]*int64{"max-per-queue": &opt.MaxPerQueue, "max-held": &opt.MaxHeld}
@@ -245,23 +245,45 @@ func (s *script) lease(d *datadriven.TestData) string {
 			req.Crawl, req.Queue = store.DefaultCrawl, a.Vals[0]
 		}
 	}
-	leases, next, err := s.f.Lease(bg, req)
+	leases, idle, err := s.f.Lease(bg, req)
 	must(s.t, err)
 	var out strings.Builder
 	for _, l := range leases {
 		s.leases[l.URL] = l
 		fmt.Fprint(&out, l.URL)
 		if l.Attempts > 1 {
-			fmt.Fprintf(&out, " (attempt %d)", l.Attempts)
+			fmt.Fprintf(&out, " (attempt %d%s)", l.Attempts, countsOf(l))
 		}
 		fmt.Fprintln(&out)
 	}
 	switch {
 	case len(leases) == req.Max:
-	case next.IsZero():
-		fmt.Fprintln(&out, "no more")
+	case idle.Next.IsZero():
+		fmt.Fprintln(&out, "no more"+because(idle))
 	default:
-		fmt.Fprintf(&out, "no more for %v\n", time.Until(next))
+		fmt.Fprintf(&out, "no more for %v%s\n", time.Until(idle.Next), because(idle))
+	}
+	return out.String()
+}
+
+// because writes why there are no leases.
+func because(idle Idle) string {
+	if idle.State == store.Served {
+		return ""
+	}
+	return ": " + idle.State.String()
+}
+
+// countsOf writes how the earlier leases ended.
+func countsOf(l *Lease) string {
+	var out strings.Builder
+	for _, c := range []struct {
+		n    int
+		what string
+	}{{l.Failures, "failed"}, {l.Deferrals, "deferred"}, {l.Releases, "released"}, {l.Expiries, "expired"}} {
+		if c.n > 0 {
+			fmt.Fprintf(&out, ", %d %s", c.n, c.what)
+		}
 	}
 	return out.String()
 }
@@ -297,11 +319,16 @@ func (s *script) settleOne(d *datadriven.TestData, l *Lease, at time.Time, args 
 		return said(extend(s.f, l, at))
 	case "recrawl":
 		return said(s.f.Recrawl(bg, l, at))
-	case "retry", "retry-after":
+	case "retry", "defer", "retry-after":
 		again, err := false, error(nil)
-		if d.Cmd == "retry" {
+		switch d.Cmd {
+		case "retry":
 			again, err = s.f.Retry(bg, l, at)
-		} else {
+		case "defer":
+			var answer Settled
+			answer, err = s.f.settleOne(bg, Settlement{Lease: l, Outcome: Defer, At: at})
+			again = answer == OK
+		default:
 			again, err = retryBlocking(s.f, l, at)
 		}
 		if err == nil && !again {
@@ -313,6 +340,9 @@ func (s *script) settleOne(d *datadriven.TestData, l *Lease, at time.Time, args 
 		if err == nil && r.Follow != nil {
 			s.leases[strings.TrimSpace(d.Input)] = r.Follow
 			return "follow " + r.Follow.URL + "\n"
+		}
+		if r.Target.Requeued {
+			return "target queued again\n"
 		}
 		return strings.TrimPrefix(said(err), "ok\n") + fmt.Sprintln("target", r.Target.Status, r.Target.Reason)
 	}

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"sync"
 	"time"
 
 	"github.com/firstseen/firstseen/frontier/internal/waitline"
+	"github.com/firstseen/firstseen/store"
 )
 
 // Callers that wait for leases wait in rooms, one for each different request. The simple way, each
@@ -16,13 +18,15 @@ import (
 // a thousand fetchers nearly all of them get nothing. So one goroutine of a room takes for all callers
 // in it, and sleeps until their crawl changes or a queue of it may be served.
 
-// Next waits until something of [Options.Crawl] may be fetched and hands it out. It
-// returns the error of ctx, or store.ErrClosed after Close. Waiting costs nothing: it
-// ends with an add, a settlement, or the time a queue may be served.
+// Next waits until something of [Options.Crawl] may be fetched and hands it out, also when the crawl is
+// finished or limited. It returns the error of ctx, with what it waited for, or store.ErrClosed after
+// Close. Waiting costs nothing: it ends with an add, a settlement, a change of settings, or the time a
+// queue may be served.
 func (f *Frontier) Next(ctx context.Context) (*Lease, error) { return f.next(ctx, false) }
 
 // Leases yields what Next returns, until the crawl is finished: nothing of it is
-// queued or leased. It ends with the first error.
+// queued or leased. It ends with the first error, and with [ErrLimited] when what is left has reached a
+// limit. What it waits for meanwhile, [Options.OnWait] is told.
 // Several goroutines may each range over their own Leases. An unsettled lease
 // keeps all of them waiting, since it may still add URLs.
 func (f *Frontier) Leases(ctx context.Context) iter.Seq2[*Lease, error] {
@@ -31,36 +35,53 @@ func (f *Frontier) Leases(ctx context.Context) iter.Seq2[*Lease, error] {
 
 // next returns waitline.ErrFinished when nothing is held and ends is set.
 func (f *Frontier) next(ctx context.Context, ends bool) (*Lease, error) {
-	leases, err := f.wait(ctx, LeaseRequest{Max: 1}, ends)
-	if err != nil {
+	leases, idle, err := f.wait(ctx, LeaseRequest{Max: 1}, ends)
+	switch {
+	case err != nil && idle.State != store.Served:
+		return nil, fmt.Errorf("cannot lease; the crawl is %v: %w", idle, err)
+	case err != nil:
 		return nil, err
+	case idle.State == store.Limited:
+		return nil, fmt.Errorf("%w: %v", ErrLimited, idle)
+	case len(leases) == 0:
+		return nil, waitline.ErrFinished
 	}
 	return leases[0], nil
 }
 
 // LeaseWait is like Lease, but waits until there is something to lease or ctx ends. Servers with many fetchers use it.
-// With untilFinished it also returns, finished and without leases, when the
-// crawl asked for (all of them, with "*") has nothing queued or leased. Waiting costs
+// With untilFinished it also returns, without leases, when the crawl asked for (all of them, with "*") is
+// finished or limited, as idle says. With the error of ctx, idle is what it waited for. Waiting costs
 // nothing, as in Next.
 //
 // Callers that wait with the same request are served in the order in which they came.
-func (f *Frontier) LeaseWait(ctx context.Context, req LeaseRequest, untilFinished bool) (leases []*Lease, finished bool, err error) {
-	leases, err = f.wait(ctx, req, untilFinished)
-	if errors.Is(err, waitline.ErrFinished) {
-		return nil, true, nil
-	}
-	return leases, false, err
+func (f *Frontier) LeaseWait(ctx context.Context, req LeaseRequest, untilFinished bool) (leases []*Lease, idle Idle, err error) {
+	return f.wait(ctx, req, untilFinished)
 }
 
-func (f *Frontier) wait(ctx context.Context, req LeaseRequest, ends bool) ([]*Lease, error) {
+func (f *Frontier) wait(ctx context.Context, req LeaseRequest, ends bool) (leases []*Lease, idle Idle, err error) {
 	if err := f.enter(); err != nil {
-		return nil, err
+		return nil, Idle{}, err
 	}
 	defer f.leave()
 	room := f.rooms.join(f, req)
 	defer f.rooms.leave(room)
-	return room.line.Wait(ctx, f.closing, room, max(req.Max, 1), ends)
+	leases, err = room.line.Wait(ctx, f.closing, room, max(req.Max, 1), ends)
+	var end *ended
+	switch {
+	case err == nil:
+		return leases, Idle{}, nil
+	case errors.As(err, &end):
+		return nil, end.Idle, nil
+	}
+	room.line.Locked(func(bool) { idle = room.idle })
+	return nil, idle, err
 }
+
+// ended is the answer to callers that wait for the end.
+type ended struct{ Idle }
+
+func (e *ended) Error() string { return e.String() }
 
 // room holds the callers that wait with the same request, but for its Max. It is the owner of its
 // line.
@@ -70,6 +91,7 @@ type room struct {
 	line waitline.Line[*Lease]
 
 	callers int           // guarded by rooms.mu
+	idle    Idle          // guarded by the lock of line; what the latest answer without leases said
 	changed chan struct{} // guarded by the lock of line; closed and replaced when something changed
 }
 
@@ -104,28 +126,28 @@ func (r *room) serve() {
 		if req.Max == 0 {
 			return
 		}
-		leases, next, err := r.f.take(context.Background(), req)
+		leases, idle, err := r.f.take(context.Background(), req)
 		switch {
 		case err != nil:
 			r.line.Fail(err)
 		case len(leases) > 0:
 			r.f.giveBack(r.line.Hand(leases))
 		default:
-			if ends {
-				r.finish()
+			was := r.note(idle)
+			if ends && idle.ends() {
+				r.line.Finish(&ended{idle})
+			} else if ends && idle != was && r.f.opt.OnWait != nil {
+				r.f.opt.OnWait(idle)
 			}
-			r.f.sleep(next, changed)
+			r.f.sleep(idle.Next, changed)
 		}
 	}
 }
 
-// finish ends the waiting of the callers that wait for the end, if nothing is held.
-func (r *room) finish() {
-	stats, err := r.f.Stats(context.Background(), r.req.Crawl)
-	if err == nil && stats.Held > 0 {
-		return
-	}
-	r.line.Finish(cmp.Or(err, waitline.ErrFinished))
+// note keeps why there was nothing to lease, and returns what it kept before.
+func (r *room) note(idle Idle) (was Idle) {
+	r.line.Locked(func(bool) { was, r.idle = r.idle, idle })
+	return was
 }
 
 // giveBack releases leases whose callers went away.

@@ -11,7 +11,7 @@ import (
 // Identity records how the keys of a store are made. A store belongs to the identity it was created
 // with, because other rules would make other keys.
 type Identity struct {
-	Profile string // canon profile with its rule changes, e.g. "qiita+strip-www"
+	Profile string // canon profile with its rule changes, e.g. "qiita:+strip-www"
 	Version int    // version of that profile's algorithm
 	KeyKind string // e.g. "url-short-hash"
 	Unicode string // version of the Unicode tables that host names went through

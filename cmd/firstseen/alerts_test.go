@@ -157,13 +157,13 @@ func TestAlerts(t *testing.T) {
 
 // TestEveryAlertHasAFirstStep checks that the operator's page names every alert.
 func TestEveryAlertHasAFirstStep(t *testing.T) {
-	page, err := os.ReadFile("OPERATING.md")
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "OPERATE.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, rule := range alertRules(t) {
 		if !strings.Contains(string(page), rule.Alert) {
-			t.Errorf("OPERATING.md does not name %s", rule.Alert)
+			t.Errorf("OPERATE.md does not name %s", rule.Alert)
 		}
 	}
 }

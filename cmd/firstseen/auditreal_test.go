@@ -16,8 +16,7 @@ import (
 var realLogs = []string{"cdx", "cdxj", "ccindex", "heritrix", "warc"}
 
 // realVerdicts are what the audit finds in them: merges, then same, redirect, different,
-// volatile, error and no digest. AUDIT.md has them beside those of an audit that was
-// written apart from ours, and says why they differ where they do.
+// volatile, error and no digest. docs/RESULTS.md has some of them.
 var realVerdicts = map[string][7]int{
 	"drop-query":           {434, 11, 1, 392, 13, 0, 17},
 	"default-port":         {8, 2, 0, 0, 2, 0, 4},

@@ -46,6 +46,8 @@ type place struct {
 	redis  redisFlags
 	daemon daemonFlags
 	crawl  string
+	// fresh prepares a store that the command may create. The default, nil, is that the store must exist.
+	fresh func(store.Store) error
 }
 
 func (p *place) add(fs *pflag.FlagSet) {
@@ -78,11 +80,14 @@ func (p *place) check() error {
 // openStore opens the store of --db or --redis.
 func (p *place) openStore(ctx context.Context, a *app, readOnly bool) (s store.Store, err error) {
 	if p.redis.given() {
-		return p.redis.open(ctx, a.log, redisstore.Options{MustExist: true})
+		return p.redis.open(ctx, a.log, redisstore.Options{MustExist: p.fresh == nil})
 	}
 	mode := pebblestore.OpenExisting
-	if readOnly {
+	switch {
+	case readOnly:
 		mode = pebblestore.OpenReadOnly
+	case p.fresh != nil:
+		mode = pebblestore.OpenOrCreate
 	}
 	if s, err = pebblestore.Open(p.db, pebblestore.Options{Mode: mode, Logger: a.log}); errors.Is(err, store.ErrLocked) {
 		err = fmt.Errorf("%w; if its daemon runs, use --daemon with the address of its HTTP interface", err)
@@ -102,6 +107,11 @@ func (p *place) open(ctx context.Context, a *app, readOnly bool) (c *client, end
 	s, err := p.openStore(ctx, a, readOnly)
 	if err != nil {
 		return nil, nil, err
+	}
+	if p.fresh != nil {
+		if err := p.fresh(s); err != nil {
+			return nil, nil, errors.Join(err, s.Close())
+		}
 	}
 	warnings := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	local, err := server.OpenLocal(ctx, s, readOnly, warnings)

@@ -217,7 +217,7 @@ func (i *importer) record() archive.Recorder {
 	return func(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
 		known := make([]frontier.Known, len(urls))
 		for n := range urls {
-			known[n].Link = urls[n]
+			known[n].Link, known[n].Outcome = urls[n], frontier.Release // not fetched by this crawl
 		}
 		return i.front.Put(ctx, known)
 	}

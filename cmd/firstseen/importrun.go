@@ -93,7 +93,7 @@ func (r *importRun) file(ctx context.Context, name string) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("interrupted before %s was read", name)
 	case isScrapySeen(head):
-		return fmt.Errorf("cannot import %s; got Scrapy's requests.seen: one-way fingerprints, which name no URL; want its log, a feed or an archive (ARCHIVES.md)", name)
+		return fmt.Errorf("cannot import %s; got Scrapy's requests.seen: one-way fingerprints, which name no URL; want its log, a feed or an archive (docs/LOGS.md)", name)
 	case bytes.HasPrefix(head, []byte(keyfile.Magic)):
 		i, err := r.importer(ctx)
 		if err != nil {

@@ -22,7 +22,7 @@ func TestSignalsEndABlockedInput(t *testing.T) {
 	}
 	db := filepath.Join(t.TempDir(), "db")
 	for i, args := range [][]string{
-		{"canon"}, {"hash"}, {"explain"}, {"sxurl", "encode"}, {"uniq"}, {"replay", "-"}, {"audit", "-"}, {"import", "--db", db, "-"},
+		{"canon"}, {"hash"}, {"explain"}, {"sxurl", "encode"}, {"uniq"}, {"replay", "-"}, {"audit", "-"}, {"import", "--db", db, "-"}, {"add", "--db", db + "2", "-"},
 	} {
 		t.Run(args[0], func(t *testing.T) {
 			t.Parallel()

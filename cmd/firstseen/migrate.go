@@ -33,7 +33,7 @@ func newMigrateCmd(a *app) *cobra.Command {
 		Short: "Copy a store to the format, profile or Unicode version of this program",
 		Long: `Copy a store on disk into a new directory, for a program that reads another format or makes
 other keys. The old store does not change; the new one appears when it is complete, verified and
-on disk. Stop the daemon first. MIGRATE.md has the policy for versions.
+on disk. Stop the daemon first. docs/OPERATE.md has the policy for versions.
 
 A store of an earlier format is copied as it is: keys with their ages, queues, leases, settings.
 

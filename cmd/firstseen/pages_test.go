@@ -12,20 +12,26 @@ import (
 )
 
 // pages are those that name flags.
-var pages = []string{"README.md", "cmd/firstseen/*.md", "store/redisstore/REDIS.md", "frontier/client/README.md", "canon/*.md", "examples/README.md"}
+var pages = []string{"README.md", "docs/*.md", "examples/README.md", "examples/*/README.md"}
 
 // foreign are flags of other programs on these pages.
 var foreign = map[string]string{
 	"data-binary": "curl", "retry": "curl", "retry-delay": "curl", "retry-connrefused": "curl", "cluster": "redis-cli", "tls": "redis-cli",
 	"cluster-slave": "redis-cli", "cluster-master-id": "redis-cli", "cluster-use-empty-masters": "redis-cli",
-	"cacert": "curl", "storage": "prometheus", "web": "prometheus", "archive": "rsync", "delete": "rsync",
+	"cacert": "curl", "find-links": "pip", "firstseen": "bench.py", "pages": "bench.py", "rounds": "bench.py", "storage": "prometheus", "web": "prometheus", "archive": "rsync", "delete": "rsync",
 }
+
+// commandOnPage is a call of the program in code of a page, up to a pipe or the end of the line.
+var (
+	codeOnPage    = regexp.MustCompile("(?s)```.*?```|`[^`\n]+`")
+	commandOnPage = regexp.MustCompile("(?:^|[\\s/`(])firstseen ([a-z]+)((?:\\\\\n|[^`|;&\n])*)")
+)
 
 var flagOnPage = regexp.MustCompile(`(?:^|[^-\w])--([a-z][a-z0-9-]+)`)
 
 // TestPagesNameFlagsThatExist checks that every flag on the pages is one of some command.
 func TestPagesNameFlagsThatExist(t *testing.T) {
-	known := make(map[string]bool)
+	known := map[string]bool{"help": true}
 	collectFlags(newRootCmd(&app{in: os.Stdin, out: io.Discard, err: io.Discard}), known)
 	found := 0
 	for _, pattern := range pages {
@@ -48,6 +54,42 @@ func TestPagesNameFlagsThatExist(t *testing.T) {
 	}
 	if found < 100 {
 		t.Errorf("found %d flags on the pages; want more, or the test reads nothing", found)
+	}
+}
+
+// TestPagesCallCommandsThatExist checks that what the pages call is a command, with flags of its own.
+func TestPagesCallCommandsThatExist(t *testing.T) {
+	root := newRootCmd(&app{in: os.Stdin, out: io.Discard, err: io.Discard})
+	found := 0
+	for _, pattern := range pages {
+		names, err := filepath.Glob(filepath.Join("..", "..", pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, code := range codeOnPage.FindAll(text, -1) {
+				for _, m := range commandOnPage.FindAllStringSubmatch(string(code), -1) {
+					found++
+					cmd, _, err := root.Find([]string{m[1]})
+					if err != nil || cmd == root {
+						t.Errorf("%s: got firstseen %s; want a command that exists", name, m[1])
+						continue
+					}
+					for _, f := range flagOnPage.FindAllStringSubmatch(m[2], -1) {
+						if cmd.Flags().Lookup(f[1]) == nil && cmd.InheritedFlags().Lookup(f[1]) == nil && f[1] != "help" {
+							t.Errorf("%s: got firstseen %s --%s; want a flag of the command", name, m[1], f[1])
+						}
+					}
+				}
+			}
+		}
+	}
+	if found < 100 {
+		t.Errorf("found %d commands on the pages; want more, or the test reads nothing", found)
 	}
 }
 

@@ -25,7 +25,7 @@ const passwordVariable = "FIRSTSEEN_REDIS_PASSWORD"
 
 // redisSyntax is what a flag that names a store in Redis takes.
 const redisSyntax = "host:port of some nodes of a Redis Cluster, or of one server; with settings, one of them as redis://[USER@]HOST:PORT?NAME=VALUE&…, " +
-	"or rediss://… for TLS: prefix, password-file, ca, replicas, retry, shards (see REDIS.md)"
+	"or rediss://… for TLS: prefix, password-file, ca, replicas, retry, shards (see docs/REDIS.md)"
 
 // redisFlags name a store in Redis.
 type redisFlags struct{ where []string }

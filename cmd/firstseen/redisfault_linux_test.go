@@ -114,7 +114,7 @@ func (l *faultLedger) waitFor(ctx context.Context, status pb.AckMessage_Status, 
 	}
 }
 
-// askForNoReplica lets the servers that are there write without a replica, as REDIS.md says.
+// askForNoReplica lets the servers that are there write without a replica, as docs/REDIS.md says.
 func askForNoReplica(t *testing.T, addrs []string) {
 	t.Helper()
 	set := 0

@@ -31,7 +31,7 @@ func TestReportScreenshot(t *testing.T) {
 	if head, err := png.DecodeConfig(f); err != nil || head.Width != view.Width || head.Height != view.Height {
 		t.Errorf("got %d x %d pixels, %v; want %d x %d", head.Width, head.Height, err, view.Width, view.Height)
 	}
-	if page, err := os.ReadFile(filepath.Join("..", "..", "README.md")); err != nil || !strings.Contains(string(page), "(cmd/firstseen/report.png)") {
-		t.Errorf("the README does not show the picture: %v", err)
+	if page, err := os.ReadFile(filepath.Join("..", "..", "docs", "LOGS.md")); err != nil || !strings.Contains(string(page), "(../cmd/firstseen/report.png)") {
+		t.Errorf("LOGS.md does not show the picture: %v", err)
 	}
 }

@@ -61,6 +61,8 @@ type serveFlags struct {
 	probe         float64
 	indexMiB      int64
 	attempts      int
+	maxDeferred   int
+	maxReleased   int
 	retryAfter    time.Duration
 	maxDepth      int
 }

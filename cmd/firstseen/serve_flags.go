@@ -51,7 +51,9 @@ func (f *serveFlags) addPolicy(fs *pflag.FlagSet) {
 	bounded(&f.bounds, fs, &f.maxInFlight, "max-in-flight", 1, 0, "URLs of a queue that may be leased at the same time, if neither the queue nor its client sets a bound; not for GetURLs, whose calls set max_urls_per_queue",
 		special[int]{0, "for no bound"})
 	fs.Float64Var(&f.adaptive, "adaptive", 0, "after a fetch whose duration its client reports, the queue waits for this many times the duration, if that is longer than its delay; 0 for off")
-	fs.IntVar(&f.attempts, "attempts", 5, "how often a URL is handed out before a retry drops it; negative for no bound")
+	fs.IntVar(&f.attempts, "attempts", 5, "failures after which a URL is dropped; negative for no bound")
+	bounded(&f.bounds, fs, &f.maxDeferred, "max-deferred", 100, 0, "deferrals (the host said 429 or 503) after which a URL is dropped", special[int]{0, "for no bound"})
+	bounded(&f.bounds, fs, &f.maxReleased, "max-released", 0, 0, "releases, by clients that did not fetch a URL, after which it is dropped", special[int]{0, "for no bound"})
 	bounded(&f.bounds, fs, &f.retryAfter, "retry-after", 30*time.Second, 0, "wait after the first failure of a URL; twice that after the second, and so on up to an hour")
 	f.addLimitsOfURLs(fs)
 	bounded(&f.bounds, fs, &f.captures, "captures", 250_000, 0, "fetches to keep for judging the rules, of those reported with a digest", special[int]{0, "for none"})
@@ -204,7 +206,7 @@ var queueFuncs = map[string]frontier.QueueFunc{"host": frontier.ByHost, "domain"
 func (f *serveFlags) policy() frontier.Options {
 	return frontier.Options{
 		Lease: 30 * time.Second, QueueBy: queueFuncs[f.queueBy],
-		Delay: noneIfZero(f.delay), MaxInFlight: noneIfZero(f.maxInFlight), Adaptive: f.adaptive, Attempts: f.attempts, RetryAfter: f.retryAfter,
+		Delay: noneIfZero(f.delay), MaxInFlight: noneIfZero(f.maxInFlight), Adaptive: f.adaptive, Attempts: f.attempts, MaxDeferred: noneIfZero(f.maxDeferred), MaxReleased: f.maxReleased, RetryAfter: f.retryAfter,
 		MaxPerQueue: f.maxPerQueue, MaxHeld: f.maxHeld, MaxDepth: f.maxDepth,
 		MaxExpired: noneIfZero(f.maxExpired.http),
 		Traps:      frontier.Traps{Off: f.trapModes.links == "off"}, Probe: f.probe, SeenFor: f.seenFor,

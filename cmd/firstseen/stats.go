@@ -53,7 +53,9 @@ func writeStats(out *output, st *wire.Stats) {
 	row(st.Held, "queued or leased")
 	row(st.InFlight, "leased")
 	row(st.Completed, "completed")
+	row(st.Fetched, "pages fetched")
 	row(st.Dropped, "dropped")
+	row(st.Failed, "dropped after a failure")
 	row(st.Queues, "queues")
 	row(st.Active, "queues that hold something")
 	if st.Index != nil { // a store on disk
@@ -76,7 +78,7 @@ func newListCmd(a *app) *cobra.Command {
 		Use:   "list (--db DIR | --redis ADDR | --daemon ADDR)",
 		Short: "List queues with their states (ready, paused, blocked and others)",
 		Long: `List the queues of a crawl in order of name: its state, how many of its URLs are queued or leased,
-when the state changes by itself, and what holds the queue. SERVE.md explains the states. --json prints what
+when the state changes by itself, and what holds the queue. docs/SERVE.md explains the states. --json prints what
 GET /v1/queues answers. Without a daemon, a queue that has no delay and bound of its own counts as having the
 defaults of serve.`,
 		Example: `  firstseen list --daemon 127.0.0.1:7072

@@ -102,7 +102,7 @@ is taken back by its name. During a pause, clients can offer URLs and report res
 	fs.BoolVar(&paused, "paused", false, "hand out nothing until --paused=false")
 	fs.StringVar(&delay, "delay", "", "time from one hand-out to the next; 0 for none; it replaces the default of the daemon (serve --delay)")
 	fs.StringVar(&blocked, "blocked-until", "", "hand out nothing before this day or time; one that is over unblocks")
-	fs.Int64Var(&limit, "limit", 0, "hand out nothing while this number of URLs or more are completed; 0 for no limit")
+	fs.Int64Var(&limit, "limit", 0, "hand out nothing once this number of pages are fetched or being fetched; 0 for no limit")
 	fs.IntVar(&inFlight, "in-flight", 0, "most leases at a time; 0 for the default of the daemon")
 	typed(fs, "paused", "delay", "blocked-until", "limit", "in-flight")
 	cmd.MarkFlagsMutuallyExclusive("queue", "all")
@@ -146,7 +146,7 @@ func newLimitCmd(a *app) *cobra.Command {
 		}
 		return nil
 	})
-	cmd.Flags().Int64Var(&completed, "completed", 0, "hand out nothing while this number of its URLs are completed; 0 for no limit")
+	cmd.Flags().Int64Var(&completed, "completed", 0, "the same as set --limit")
 	cmd.Flags().IntVar(&inFlight, "in-flight", 0, "most leases at a time; 0 for the default")
 	cmd.MarkFlagsMutuallyExclusive("completed", "in-flight")
 	cmd.MarkFlagsOneRequired("completed", "in-flight")

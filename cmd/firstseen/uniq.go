@@ -27,10 +27,18 @@ func newUniqCmd(a *app) *cobra.Command {
 soon as it is read. Without a file, standard input is read. Lists of URLs and all logs and
 archives that "firstseen replay" reads are recognised by their content, plain or compressed.
 
+--scope, --not-ext and --with-query leave URLs out, and each counts what it took. --sort host
+prints the URLs of a host together. Files of several tools can be given in one call: the format of
+each is found for itself.
+
 --by compares something else than the canonical form: "exact" the text, "host" the host,
 "domain" the registrable domain, "shape" the host, the path with numbers, dates, UUIDs,
 hashes and slugs replaced, and the names of the parameters. --keep N prints the first N URLs
 of each host, domain or shape; --show-shape prints what they are compared by before each.
+
+--keep last prints the last of equal URLs instead of the first; --keep-by names a column that says
+which is last, so that of several snapshots the newest wins. --format jsonl, csv or parquet says
+where each URL was found: file and row, or the offset of an archive record.
 
 -d prints the duplicates instead, each with the first URL and the rules that merged them,
 separated by tabs. -c prints each URL with how often it came, at the end.
@@ -39,7 +47,8 @@ With --db the URLs are remembered from run to run: each is printed once, and rec
 it was printed, also on Ctrl-C and when the reader of the output ends. Lines written
 to a pipe count as printed even if its reader ends without reading them (up to 64 KiB on
 Linux). After kill -9 or on a full disk the next run may print a URL again; no URL is lost. A
-second process on the same directory waits. Use a directory of its own: a crawler or daemon
+second process on the same directory waits. Files that were read to their end are not read again,
+unless they changed or --again is given. Use a directory of its own: a crawler or daemon
 with the same store would never fetch the URLs that uniq recorded.
 
 --against prints what is in none of its files, which may be lists, logs, archives and key
@@ -59,6 +68,8 @@ duplicates in that rest at the end.`,
   tail -f found.log | firstseen uniq --rules +strip-www
   katana -u example.com | firstseen uniq --db seen
   firstseen uniq --by shape --keep 2 urls.txt
+  firstseen uniq --scope scope.txt --not-ext static --with-query --sort host gau.txt katana.jsonl burp.xml
+  firstseen uniq --keep last --keep-by timestamp --format parquet snapshots/*.parquet > urls.parquet
   firstseen uniq --against fetched.cdxj.gz outlinks.txt`,
 		Args: cobra.ArbitraryArgs,
 		RunE: running(func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), a, args) }),
@@ -119,14 +130,23 @@ func (f *uniqFlags) run(ctx context.Context, a *app, names []string) (err error)
 	}
 	opt := f.options(p)
 	opt.Memory = memory
+	if opt.Filters, err = f.filters.open(p, f.by != "exact"); err != nil {
+		return err
+	}
 	if err := f.compare(ctx, a, p, &opt); err != nil {
 		return err
 	}
+	done, err := f.openNotes(names)
+	if err != nil {
+		return err
+	}
+	defer func() { err = worst(err, done.Close()) }()
 	defer f.bound()()
 	files := &fileSet{stdin: a.in, log: f.logOptions()}
-	r, err := uniq.Run(ctx, files.inputs(ctx, names), a.out, opt)
+	r, err := uniq.Run(ctx, files.inputs(ctx, done.names), a.out, opt)
+	noted := done.note(&r)
 	err = withoutClosedPipe(err)
-	return worst(err, f.close(ctx, a, &r, err))
+	return worst(err, noted, f.close(ctx, a, &r, done.before, err))
 }
 
 // withoutClosedPipe drops that the reader of the output ended, which has enough; other errors
@@ -159,13 +179,14 @@ func (f *uniqFlags) bound() (undo func()) {
 }
 
 // close writes the closing line and returns the error that the exit status is made of.
-func (f *uniqFlags) close(ctx context.Context, a *app, r *uniq.Result, err error) error {
-	nothing := r.URLs+r.Unreadable == 0 && (err != nil || len(r.Errors) > 0)
+// before is how many files were read before.
+func (f *uniqFlags) close(ctx context.Context, a *app, r *uniq.Result, before int, err error) error {
+	nothing := before == 0 && r.URLs+r.Unreadable == 0 && (err != nil || len(r.Errors) > 0)
 	switch {
 	case f.counts:
-		f.tellCounts(a, r)
+		f.tellCounts(a, r, before)
 	case !f.quiet && !nothing:
-		fmt.Fprintln(a.err, f.closingLine(r))
+		fmt.Fprintln(a.err, f.closingLine(r, before))
 	}
 	var errs []error
 	for _, err := range r.Errors {
@@ -196,7 +217,7 @@ func (f *uniqFlags) close(ctx context.Context, a *app, r *uniq.Result, err error
 }
 
 // tellCounts writes what the closing line says for programs.
-func (f *uniqFlags) tellCounts(a *app, r *uniq.Result) {
+func (f *uniqFlags) tellCounts(a *app, r *uniq.Result, before int) {
 	type input struct {
 		Name  string      `json:"input"`
 		Units logs.Counts `json:"units"`
@@ -207,8 +228,17 @@ func (f *uniqFlags) tellCounts(a *app, r *uniq.Result) {
 		Duplicates int64   `json:"duplicates"`
 		Known      int64   `json:"left_out"`
 		Refused    int64   `json:"refused"`
+		Filtered   any     `json:"filtered,omitempty"` // by the flag
+		Before     int     `json:"files_read_before,omitempty"`
 		Inputs     []input `json:"inputs"`
-	}{r.URLs + r.Unreadable, r.Printed, r.Duplicates, r.Known, r.Refused + r.Unreadable, nil}
+	}{r.URLs + r.Unreadable, r.Printed, r.Duplicates, r.Known, r.Refused + r.Unreadable, nil, before, nil}
+	if len(r.Filtered) > 0 {
+		by := map[string]int64{}
+		for i, n := range r.Filtered {
+			by[f.filters.names()[i]] = n
+		}
+		counts.Filtered = by
+	}
 	for i := range r.Inputs {
 		counts.Inputs = append(counts.Inputs, input{r.Inputs[i].Name, r.Inputs[i].Units})
 	}
@@ -216,17 +246,31 @@ func (f *uniqFlags) tellCounts(a *app, r *uniq.Result) {
 	fmt.Fprintf(a.err, "%s\n", text)
 }
 
-func (f *uniqFlags) closingLine(r *uniq.Result) string {
+func (f *uniqFlags) closingLine(r *uniq.Result, before int) string {
 	text := fmt.Sprintf("%s read: %s printed, %s duplicates, %s refused", grouped(r.URLs+r.Unreadable), grouped(r.Printed),
 		grouped(r.Duplicates), grouped(r.Refused+r.Unreadable))
 	if f.db != "" || len(f.against) > 0 {
 		text += fmt.Sprintf(", %s left out by --against or --db", grouped(r.Known))
 	}
+	for i, n := range r.Filtered {
+		text += fmt.Sprintf(", %s left out by %s", grouped(n), f.filters.names()[i])
+	}
 	if r.Kept > 0 {
 		text += fmt.Sprintf(", %s of them printed as they are", grouped(r.Kept))
+	}
+	if before > 0 {
+		text += fmt.Sprintf("; %s unchanged since an earlier run, and not read (--again reads them)", plural(before, "file"))
 	}
 	if r.Spilled {
 		text += "; the rest of the keys went to a temporary store, as --memory was full"
 	}
 	return text
+}
+
+// plural writes a number of things.
+func plural(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return grouped(int64(n)) + " " + what
 }

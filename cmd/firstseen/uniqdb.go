@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/archive"
 	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/cmd/internal/uniq"
 	"github.com/firstseen/firstseen/internal/async"
@@ -81,4 +82,41 @@ func (f *uniqFlags) openMemory(ctx context.Context, a *app, p *canon.Profile) (*
 			return nil, nil, errors.New("interrupted while waiting for " + f.db)
 		}
 	}
+}
+
+// notes are on the files of a run with --db that were read to their end: they are not read again.
+type notes struct {
+	*archive.Journal
+	names  []string // still to be read
+	before int      // files that are not
+	parts  []*archive.Part
+}
+
+// openNotes takes those files out that were read in the same way before.
+func (f *uniqFlags) openNotes(names []string) (*notes, error) {
+	journal, err := archive.OpenJournal(f.db)
+	if err != nil || f.db == "" {
+		return &notes{Journal: journal, names: names}, err
+	}
+	n := &notes{Journal: journal}
+	how := fmt.Sprintf("uniq %s keep %q keep-by %q against %q common %v log %q %s", f.by, f.keep, f.keepBy, f.against, f.common, f.log, f.filters.how())
+	for _, name := range names {
+		part, _, whole := journal.Begin(name, f.crawl, how)
+		if whole && !f.again {
+			n.before++
+			continue
+		}
+		n.names, n.parts = append(n.names, name), append(n.parts, part)
+	}
+	return n, nil
+}
+
+// note notes the files that were read to their end.
+func (n *notes) note(r *uniq.Result) (err error) {
+	for i, part := range n.parts {
+		if r.Inputs[i].Whole {
+			err = errors.Join(err, part.End(true))
+		}
+	}
+	return err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -18,12 +19,14 @@ import (
 type uniqFlags struct {
 	profile           profileFlags
 	log               logFlags
+	filters           filterFlags
 	invalid, format   string
 	strict, quiet     bool
 	counts            bool
 	zero              bool
 	by                string
-	keep              int
+	keep              string
+	keepBy, sort      string
 	showShape         bool
 	duplicates, count bool
 	memory            size
@@ -31,10 +34,11 @@ type uniqFlags struct {
 	noWait            bool
 	against           []string
 	common            bool
+	again             bool
 }
 
 func newUniqFlags() *uniqFlags {
-	return &uniqFlags{by: "canonical", keep: 1, memory: defaultMemory(machineMemory())}
+	return &uniqFlags{by: "canonical", keep: "1", memory: defaultMemory(machineMemory())}
 }
 
 // defaultMemory is a quarter of a machine's, in whole MiB.
@@ -45,8 +49,10 @@ func (f *uniqFlags) add(flags *pflag.FlagSet) {
 	f.profile.add(flags)
 	f.log.addFormatAs(flags, "input-format")
 	f.log.addEvents(flags)
-	flags.StringVar(&f.invalid, "invalid", "drop", "what becomes of lines that are no URL: drop, or keep to print them as they are")
-	flags.StringVar(&f.format, "format", "text", "form of the output: text, or jsonl, an object with a field url for each")
+	f.filters.add(flags)
+	flags.StringVar(&f.invalid, "invalid", "drop", "what becomes of lines that are no URL: drop, or keep to print them as they are, each once")
+	flags.StringVar(&f.format, "format", "text", "form of the output: text, or jsonl, csv and parquet, which have fields for file, row, offset (of archive records), url, canonical form and key")
+	flags.StringVar(&f.sort, "sort", "", "print at the end, in order of: host; default: the order of the input")
 	flags.BoolVar(&f.strict, "strict", false, "exit with status 1 if a line is no URL")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "write no closing line on standard error")
 	flags.BoolVar(&f.counts, "counts-json", false, "write the closing line as one JSON object, with what became of each line of each file")
@@ -56,7 +62,8 @@ func (f *uniqFlags) add(flags *pflag.FlagSet) {
 // addMemory adds the flags of uniq alone.
 func (f *uniqFlags) addMemory(flags *pflag.FlagSet) {
 	flags.StringVar(&f.by, "by", f.by, "what is compared: "+strings.Join(bys, ", "))
-	flags.IntVar(&f.keep, "keep", f.keep, "with --by host, domain or shape: how many URLs of each to print")
+	flags.StringVar(&f.keep, "keep", f.keep, "which URLs of equal ones to print: first, or last when the input has ended; with --by host, domain or shape also how many of each")
+	flags.StringVar(&f.keepBy, "keep-by", "", "with --keep first or last: a column or field by which one is first or last, such as timestamp; numbers and times are compared as such; default: the order of the input")
 	flags.BoolVar(&f.showShape, "show-shape", false, "with --by host, domain or shape: print what is compared and a tab before each URL")
 	flags.BoolVarP(&f.duplicates, "duplicates", "d", false, "print only the duplicates, each with the first URL and the rules that merged them")
 	flags.BoolVarP(&f.count, "count", "c", false, "print each URL with how often it came, at the end")
@@ -68,6 +75,7 @@ func (f *uniqFlags) addMemory(flags *pflag.FlagSet) {
 	flags.StringVar(&f.db, "db", "", "directory of a seen-set that remembers the URLs from run to run; made if it does not exist")
 	typed(flags, "db")
 	flags.StringVar(&f.crawl, "crawl", store.DefaultCrawl, "crawl in the seen-set that the URLs belong to")
+	flags.BoolVar(&f.again, "again", false, "with --db: read files again that were read to their end before")
 	flags.BoolVar(&f.noWait, "no-wait", false, "fail if another process has the directory of --db open, instead of waiting")
 }
 
@@ -79,16 +87,26 @@ const leastMemory = 256 << 20
 
 func (f *uniqFlags) check() error {
 	grouped := f.by != "canonical" && f.by != "exact"
+	ledger := f.duplicates || f.count
+	many, err := strconv.Atoi(f.keep)
+	chooses := f.keep == "first" || f.keep == "last"
 	if err := refuse("run uniq", []mistake{
 		{!slices.Contains(bys, f.by), "--by " + f.by, strings.Join(bys, ", ")},
 		{f.invalid != "drop" && f.invalid != "keep", `--invalid "` + f.invalid + `"`, "drop or keep"},
-		{f.format != "text" && f.format != "jsonl", "--format " + f.format, "text or jsonl; the form of the input is --input-format"},
+		{!slices.Contains(formats, f.format), "--format " + f.format, "text, jsonl, csv or parquet; the form of the input is --input-format"},
+		{ledger && f.format != "text" && f.format != "jsonl", "--format " + f.format + " with -c or -d", "text or jsonl"},
+		{f.invalid == "keep" && f.format != "text" && f.format != "jsonl", "--invalid keep with --format " + f.format, "text or jsonl"},
+		{f.showShape && f.format != "text" && f.format != "jsonl", "--show-shape with --format " + f.format, "text or jsonl"},
+		{f.sort != "" && f.sort != "host", "--sort " + f.sort, "host"},
+		{ledger && f.sort != "", "--sort with -c or -d", "it without them"},
 		{f.common && len(f.against) == 0, "--common alone", "--against with it"},
-		{f.keep < 1, "--keep less than 1", "1 or more"},
-		{f.keep > 1 && !grouped, "--keep with --by " + f.by, "--by host, domain or shape with it"},
+		{err != nil && !chooses || err == nil && many < 1, "--keep " + f.keep, "first, last, or a number from 1"},
+		{many > 1 && !grouped, "--keep " + f.keep + " with --by " + f.by, "--by host, domain or shape with it"},
+		{f.keepBy != "" && !chooses, "--keep-by without --keep first or last", "one of them with it"},
+		{ledger && chooses, "--keep " + f.keep + " with -c or -d", "it without them"},
 		{f.showShape && !grouped, "--show-shape with --by " + f.by, "--by host, domain or shape with it"},
 		{f.duplicates && f.count, "-c and -d", "one of them"},
-		{(f.duplicates || f.count) && f.keep > 1, "--keep with -c or -d", "it without them"},
+		{ledger && many > 1, "--keep with -c or -d", "it without them"},
 		{(f.duplicates || f.count) && f.db != "", "--db with -c or -d", "it without them: a seen-set keeps no first URLs"},
 		{(f.duplicates || f.count) && f.invalid == "keep", "--invalid keep with -c or -d", "it without them"},
 		{f.db != "" && f.by != "canonical", "--db with --by " + f.by, "--by canonical, or --profile none for the exact text: a seen-set remembers canonical forms"},
@@ -101,16 +119,21 @@ func (f *uniqFlags) check() error {
 
 func (f *uniqFlags) logOptions() logs.Options {
 	opt := f.log.options()
-	opt.Zero = f.zero
+	if opt.Zero = f.zero; f.keepBy != "" {
+		opt.Fields = []string{f.keepBy}
+	}
 	return opt
 }
 
+var formats = []string{"text", "jsonl", "csv", "parquet"} // in the order of uniq.Form
+
 func (f *uniqFlags) options(p *canon.Profile) uniq.Options {
+	many, _ := strconv.Atoi(f.keep)
 	opt := uniq.Options{
-		Identify: p.AppendCanonical, Group: groupBy[f.by], Keep: f.keep,
+		Identify: p.AppendCanonical, Group: groupBy[f.by], Keep: max(many, 1),
 		KeepInvalid: f.invalid == "keep", Common: f.common, MemoryBytes: int64(f.memory-leastMemory/2) * 2 / 3,
 		Output: uniq.Output{
-			End: '\n', JSON: f.format == "jsonl", Duplicates: f.duplicates, Count: f.count, ShowGroup: f.showShape,
+			End: '\n', Form: uniq.Form(slices.Index(formats, f.format)), Canonical: p.AppendCanonical, Duplicates: f.duplicates, Count: f.count, ShowGroup: f.showShape,
 			Why: func(first, other []byte) []string { return whyMerged(p, f.by, string(first), string(other)) },
 		},
 	}
@@ -119,6 +142,15 @@ func (f *uniqFlags) options(p *canon.Profile) uniq.Options {
 	}
 	if f.zero {
 		opt.End = 0
+	}
+	switch {
+	case f.keep == "last":
+		opt.Choose = uniq.Last
+	case f.keepBy != "":
+		opt.Choose = uniq.First
+	}
+	if f.sort == "host" {
+		opt.Sort = groupBy["host"]
 	}
 	return opt
 }

@@ -132,8 +132,9 @@ func (q *Queue) size() (n int, after time.Duration, err error) {
 func (q *Queue) lease(ctx context.Context) (due time.Time, err error) {
 	for q.next == nil {
 		var leases []*frontier.Lease
-		leases, due, err = q.f.Lease(ctx, frontier.LeaseRequest{})
-		if err != nil || len(leases) == 0 {
+		var idle frontier.Idle
+		leases, idle, err = q.f.Lease(ctx, frontier.LeaseRequest{})
+		if due = idle.Next; err != nil || len(leases) == 0 {
 			return due, err
 		}
 		q.next = leases[0]

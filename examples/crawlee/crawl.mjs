@@ -9,6 +9,7 @@ const elsewhere = (from, to) => !URL.canParse(to, from) || new URL(to, from).hos
 const crawler = new CheerioCrawler({
   additionalMimeTypes: ["*/*"],
   preNavigationHooks: [(_, options) => { options.followRedirect = false; }], // the frontier decides
+  postNavigationHooks: [({ request, response }) => frontier.answered(request, response.statusCode)],
   async requestHandler({ request, response, enqueueLinks, log }) {
     const { location } = response.headers;
     if (location && request.crawlDepth > 0 && elsewhere(request.url, location)) return; // only a seed may lead there
@@ -16,7 +17,10 @@ const crawler = new CheerioCrawler({
     await enqueueLinks({ strategy: "same-hostname" });
     log.info(`fetched ${request.url}`);
   },
+  failedRequestHandler: ({ request, log }) => log.error(`gave up ${request.url}: ${request.errorMessages.at(-1)}`),
 }, new Configuration({ persistStorage: false }));
 crawler.requestManager = crawler.requestQueue = frontier; // CheerioCrawler 3.18 refuses the option requestManager
 
 await crawler.run(process.argv.slice(2));
+await frontier.close();
+crawler.log.info(frontier.why);

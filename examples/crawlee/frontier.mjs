@@ -1,104 +1,327 @@
-import { Request, log } from "@crawlee/cheerio";
+// A Crawlee request manager whose queue is in firstseen serve. Pages are compared by their
+// canonical form, hosts are served politely, and any number of crawlers can share a crawl: if one
+// dies, its pages in flight are handed out again.
+//
+// The daemon keeps the whole request beside its URL, as metadata: method, payload, headers,
+// uniqueKey, userData, and after a failure the count of retries and the errors. Crawlee decides
+// how often a request is retried; the daemon only holds it between two attempts.
+import { createHash } from "node:crypto";
+import { Request, RequestState, log } from "@crawlee/cheerio";
+import { downloadListOfUrls } from "@crawlee/utils";
 
-// urlOf is the URL of a lease. JSON can't carry bytes that aren't UTF-8.
-const urlOf = (lease) => (!lease.url_bytes ? lease.url : Buffer.from(lease.url_bytes, "base64").toString("latin1")
-  .replace(/[^\x21-\x7e]/g, (c) => "%" + c.charCodeAt().toString(16).padStart(2, "0")));
+const NORMAL = 3, FOREFRONT = 7; // of the daemon's priorities, 0 to 7
+const CHUNK = 1000; // requests of one call
+const MAX_STORED = 60_000; // bytes of a request beside its URL; the daemon takes 65,536
+const LATER = [429, 502, 503, 504, 507]; // answers after which the same call may work
 
-// Frontier is a Crawlee request manager whose queue is in firstseen serve: pages are compared by
-// their canonical form, hosts are served politely, and if a crawler dies, its pages in flight are
-// handed out again. Any number of crawlers can share a crawl, and any number of crawls a daemon: a
-// crawler gets only pages of its own crawl.
 export class Frontier {
   #ready = []; // leases that Crawlee has not taken yet
-  #handled = 0;
+  #held = new Map(); // all leases by key, to be extended until they are settled
+  #adding = 0; // calls of addRequestsBatched that are not over
+  #counts = { handled: 0, pending: 0 }; // of the whole crawl, as far as is known here
   #headers;
+  #reached = false;
+  #soonest = Infinity;
+  #timer;
+  #state = "interrupted";
 
   // daemon is an address, or a daemon that startDaemon of the package firstseen returned.
-  constructor(daemon = "http://127.0.0.1:7072", crawl = "DEFAULT", leaseSeconds = 120) {
+  // A lease is extended for as long as this process runs: leaseSeconds is how long the pages of a
+  // process that died wait for another. If the daemon is away, calls wait for it, giveUpSeconds at most.
+  constructor(daemon = "http://127.0.0.1:7072", crawl = "DEFAULT", leaseSeconds = 120, giveUpSeconds = 300) {
     const { url, token } = typeof daemon === "string" ? { url: daemon } : daemon;
     this.daemon = url;
     this.#headers = token ? { authorization: `Bearer ${token}` } : {};
-    this.crawl = crawl;
-    this.leaseSeconds = leaseSeconds;
+    Object.assign(this, { crawl, leaseSeconds, giveUpSeconds });
   }
 
-  // ask posts JSON, a line for each value, and returns the lines of the answer.
-  async #ask(path, ...values) {
-    const body = values.map((v) => JSON.stringify(v)).join("\n");
-    const answer = await fetch(this.daemon + path, { method: "POST", body, headers: this.#headers });
-    const text = await answer.text();
-    if (!answer.ok) throw new Error(`${path}: ${text}`);
-    return text.split("\n").filter(Boolean).map((line) => JSON.parse(line));
+  async addRequest(request, options) {
+    const { addedRequests: [added] } = await this.addRequestsBatched([request], options);
+    if (!added && !request.requestsFromUrl) throw new Error(`firstseen refused ${request.url ?? request}`);
+    return added;
   }
 
-  async #settle(request, outcome) {
-    const { crawl, key, token } = request.userData.lease;
-    await this.#ask("/v1/done", { leases: [{ crawl, key, token, outcome }] });
-  }
-
-  async addRequestsBatched(requests) {
-    const lines = [];
-    for await (const r of requests) {
-      const { url, crawlDepth = 0, userData } = typeof r === "string" ? { url: r } : r;
-      lines.push({ url, crawl: this.crawl, depth: crawlDepth, metadata: userData?.label ? { label: [userData.label] } : undefined });
+  async addRequestsBatched(requests, { forefront = false, maxNewRequests = Infinity } = {}) {
+    this.#adding++;
+    try {
+      const waiting = [];
+      for await (const r of requests) waiting.push(...(r.requestsFromUrl ? await this.#listed(r) : [r]));
+      const addedRequests = [];
+      for (let left = maxNewRequests; waiting.length > 0 && left > 0;) {
+        const added = await this.#add(waiting.splice(0, Math.min(CHUNK, left)), forefront);
+        addedRequests.push(...added);
+        left -= added.filter((a) => !a.wasAlreadyPresent).length;
+      }
+      return { addedRequests, waitForAllRequestsToBeAdded: Promise.resolve([]), requestsOverLimit: waiting };
+    } finally {
+      this.#adding--;
     }
+  }
+
+  // listed downloads a list of URLs, and makes a request of each.
+  async #listed({ requestsFromUrl, regex, ...shared }) {
+    const urls = await this.downloadListOfUrls({ url: requestsFromUrl, urlRegExp: regex });
+    return urls.map((url) => ({ ...shared, url }));
+  }
+
+  downloadListOfUrls(options) { return downloadListOfUrls(options); } // Crawlee has it as a method too
+
+  async #add(sources, forefront) {
+    const requests = sources.map((s) => (s instanceof Request ? s : new Request(typeof s === "string" ? { url: s } : s)));
+    const lines = requests.map((r) => (
+      { ...identity(r), crawl: this.crawl, depth: r.crawlDepth, metadata: { crawlee: [dump(r)] }, priority: NORMAL, ...(forefront && this.#first()) }));
     const verdicts = await this.#ask("/v1/urls", ...lines);
     if (verdicts.length !== lines.length || verdicts.some((v) => v.verdict === "failed")) { // the page is tried again
       throw new Error(`not all of ${lines.length} URLs were stored: ${JSON.stringify(verdicts.at(-1))}`);
     }
-    verdicts.forEach((v, i) => v.verdict === "refused" && log.warning(`refused ${lines[i].url}: ${v.error.message}`));
-    const addedRequests = verdicts.filter((v) => v.key).map((v) => (
-      { requestId: v.key, uniqueKey: v.key, wasAlreadyPresent: v.verdict !== "new", wasAlreadyHandled: false }));
-    return { addedRequests, waitForAllRequestsToBeAdded: Promise.resolve([]), requestsOverLimit: [] };
+    return verdicts.flatMap((v, i) => {
+      if (v.verdict === "new" || v.requeued) this.#counts.pending++;
+      if (v.verdict !== "refused") return [{ requestId: v.key, uniqueKey: requests[i].uniqueKey, wasAlreadyPresent: v.verdict !== "new", wasAlreadyHandled: false, forefront }];
+      log.warning(`refused ${requests[i].url}: ${v.error.message}`);
+      return [];
+    });
   }
 
-  async addRequest(request) {
-    return (await this.addRequestsBatched([request])).addedRequests[0];
+  // first is the place before all others, as Crawlee has it: of two requests at the forefront the later
+  // one comes first. The daemon serves by priority and then by due time, so that one is the earlier.
+  #first() {
+    this.#soonest = Math.min(this.#soonest - 1, 3e12 - Date.now());
+    return { priority: FOREFRONT, due: new Date(this.#soonest).toISOString() };
   }
 
   async isEmpty() {
     if (this.#ready.length === 0) {
-      const [{ leases }] = await this.#ask("/v1/lease", { crawl: this.crawl, max: 1, lease_seconds: this.leaseSeconds });
+      const [{ leases, state }] = await this.#ask("/v1/lease", { crawl: this.crawl, max: 1, lease_seconds: this.leaseSeconds });
+      leases.forEach((lease) => this.#hold(lease));
       this.#ready.push(...leases);
+      if (state) this.#state = state;
     }
     return this.#ready.length === 0;
   }
 
   async fetchNextRequest() {
-    if (await this.isEmpty()) return null;
-    const lease = this.#ready.shift();
-    const { key, depth, metadata } = lease;
-    const url = urlOf(lease);
-    return new Request({ id: key, uniqueKey: key, url, crawlDepth: depth ?? 0, userData: { lease, label: metadata?.label?.[0] } });
+    while (!(await this.isEmpty())) {
+      const lease = this.#ready.shift();
+      if (!lease) return null; // another caller was faster
+      try {
+        return load(lease);
+      } catch (e) {
+        log.error(`cannot read the request of ${lease.url}; dropped: ${e.message}`);
+        await this.#settle(lease.key, "drop");
+      }
+    }
+    return null;
   }
 
+  async *[Symbol.asyncIterator]() {
+    for (let request; (request = await this.fetchNextRequest());) yield request;
+  }
+
+  // answered notes the status of a response. A page that is not there is then a failure, and another
+  // spelling of its URL gets its chance.
+  answered(request, status) {
+    const lease = this.#held.get(request.id);
+    if (lease) lease.status = status;
+  }
+
+  // markRequestHandled settles a request that was handled, or that failed for good. One that failed
+  // begins with no retries if somebody requeues it.
   async markRequestHandled(request) {
-    this.#handled++;
-    if (!request.userData.over) await this.#settle(request, "done");
-    return null;
+    const status = this.#held.get(request.id)?.status;
+    const fetched = status && { url: request.url, status };
+    const failed = request.state === RequestState.ERROR_HANDLER || request.state === RequestState.SKIPPED;
+    if (!failed) await this.#settle(request.id, status >= 400 ? "drop" : "done", { fetched });
+    else await this.#settle(request.id, "drop", { fetched, metadata: { crawlee: [dump(request, { retryCount: 0 })] } });
+    return { requestId: request.id, uniqueKey: request.uniqueKey, wasAlreadyPresent: true, wasAlreadyHandled: false };
   }
 
-  async reclaimRequest(request) {
-    await this.#settle(request, "retry"); // after a back-off; five attempts in all
-    return null;
+  // reclaimRequest puts a request back for its next attempt, as it is now. It is a release, not a retry:
+  // how many attempts there are is Crawlee's to say.
+  async reclaimRequest(request, { forefront = false } = {}) {
+    if (!this.#held.has(request.id)) return null;
+    await this.#settle(request.id, "release", { metadata: { crawlee: [dump(request)] }, priority: forefront ? FOREFRONT : undefined });
+    return { requestId: request.id, uniqueKey: request.uniqueKey, wasAlreadyPresent: true, wasAlreadyHandled: false, forefront };
   }
 
   // redirected reports the target of a redirect. A variant of the same page is fetched next, under
   // the same lease; another page is queued like a link.
   async redirected(request, location) {
-    const { crawl, queue, key, token, url, url_bytes } = request.userData.lease;
+    const lease = this.#held.get(request.id);
+    if (!lease) return;
     const target = new URL(location, request.url).href;
+    if (lease.discriminator) { // more than a URL: a form, or a page with a key of its own
+      const { method, payload, headers, userData } = request;
+      const again = [307, 308].includes(lease.status) ? { method, payload } : {};
+      await this.addRequestsBatched([{ url: target, ...again, headers, userData, crawlDepth: request.crawlDepth }]);
+      return this.#settle(request.id, "done");
+    }
+    const { crawl, queue, key, token, url, url_bytes } = lease;
     const [{ follow }] = await this.#ask("/v1/redirect", { crawl, queue, key, token, url, url_bytes, target });
-    if (follow) this.#ready.unshift(follow);
-    request.userData.over = true;
+    this.#drop(lease);
+    if (follow) this.#hold(follow), this.#ready.unshift(follow);
+    else this.#over();
   }
 
+  // isFinished reports whether the crawl has come to its end: nothing is queued or in flight, here or
+  // in another process, or only a person can change what is left. why says which.
   async isFinished() {
-    const answer = await fetch(`${this.daemon}/v1/stats?crawl=${encodeURIComponent(this.crawl)}`, { headers: this.#headers });
-    return this.#ready.length === 0 && (await answer.json()).held === 0;
+    if (this.#adding > 0 || !(await this.isEmpty())) return false;
+    if ((await this.#stats()).held === 0) this.#state = "finished";
+    return this.#state === "finished" || this.#state === "limited";
   }
 
-  async handledCount() { return this.#handled; }
-  getTotalCount() { return this.#handled + this.#ready.length; }
-  getPendingCount() { return this.#ready.length; }
+  // why says in a sentence why a crawl ended.
+  get why() {
+    const { handled, pending } = this.#counts;
+    return {
+      finished: `crawl ${this.crawl} is finished: all its ${handled} requests are handled`,
+      limited: `crawl ${this.crawl} has reached its limit: ${handled} requests are handled, ${pending} wait`,
+    }[this.#state] ?? `interrupted: ${pending} requests of crawl ${this.crawl} wait; run it again to go on`;
+  }
+
+  async handledCount() {
+    await this.#stats();
+    return this.#counts.handled;
+  }
+
+  getTotalCount() { return this.#counts.handled + this.#counts.pending; }
+  getPendingCount() { return this.#counts.pending; }
+
+  // close releases what this process holds, so that the next one can begin with it. Call it after run.
+  async close() {
+    clearInterval(this.#timer);
+    const leases = [...this.#held.values()].map((lease) => ({ ...named(lease), outcome: "release" }));
+    this.#held.clear();
+    this.#ready = [];
+    if (leases.length > 0) await this.#ask("/v1/done", { leases });
+  }
+
+  // Leases.
+
+  #hold(lease) {
+    lease.skew = Date.parse(lease.expires) - this.leaseSeconds * 1000 - Date.now(); // the daemon's clock less ours
+    this.#held.set(lease.key, lease);
+    this.#timer ??= setInterval(() => this.#extend().catch((e) => log.warning(`cannot extend leases: ${e.message}`)), this.leaseSeconds * 333);
+    this.#timer.unref();
+  }
+
+  async #extend() {
+    const held = [...this.#held.values()].filter((lease) => !lease.stale);
+    if (held.length === 0) return;
+    const leases = held.map((lease) => (
+      { ...named(lease), outcome: "extend", at: new Date(Date.now() + lease.skew + this.leaseSeconds * 1000).toISOString() }));
+    const [{ answers }] = await this.#ask("/v1/done", { leases });
+    answers.forEach((answer, i) => { held[i].stale = answer === "stale"; });
+  }
+
+  async #settle(key, outcome, more) {
+    const lease = this.#held.get(key);
+    if (!lease) return; // settled already, as a redirect is
+    const [{ answers: [answer] }] = await this.#ask("/v1/done", { leases: [{ ...named(lease), outcome, ...more }] });
+    this.#drop(lease);
+    if (answer === "stale") log.warning(`the lease of ${lease.url} was over; another crawler may fetch it too`);
+    else if (outcome !== "release") this.#over();
+  }
+
+  // drop ends the holding of a lease. Its URL may have been leased again before the answer to its release came.
+  #drop(lease) {
+    if (this.#held.get(lease.key) === lease) this.#held.delete(lease.key);
+  }
+
+  #over() {
+    this.#counts.handled++;
+    this.#counts.pending = Math.max(this.#counts.pending - 1, 0);
+  }
+
+  // The daemon.
+
+  async #stats() {
+    const [stats] = await this.#ask(`/v1/stats?crawl=${encodeURIComponent(this.crawl)}`);
+    this.#counts = { handled: stats.completed + stats.dropped, pending: stats.held };
+    return stats;
+  }
+
+  // ask posts JSON, a line for each value (without one it gets), and returns the lines of the answer.
+  // Each call may be repeated: a URL that was stored is a duplicate then, a lease that was settled stale.
+  async #ask(path, ...values) {
+    const body = values.map((v) => JSON.stringify(v)).join("\n");
+    const request = { headers: this.#headers, ...(values.length > 0 && { method: "POST", body }) };
+    const until = Date.now() + this.giveUpSeconds * 1000;
+    for (let wait = 100; ; wait = Math.min(2 * wait, 5000)) {
+      let failure;
+      try {
+        const answer = await fetch(this.daemon + path, request);
+        const text = await answer.text();
+        this.#reached = true;
+        if (answer.ok) return text.split("\n").filter(Boolean).map((line) => JSON.parse(line));
+        failure = new Error(`${path}: ${text}`);
+        if (!LATER.includes(answer.status)) throw failure;
+      } catch (e) {
+        if (e === failure) throw e;
+        failure = new Error(`cannot reach firstseen at ${this.daemon}: ${e.cause?.message ?? e.message}`);
+        if (!this.#reached) throw new Error(`${failure.message}; is \`firstseen serve\` running there?`);
+      }
+      if (Date.now() + wait > until) throw failure;
+      if (wait > 1000) log.warning(`${failure.message}; trying again`);
+      await new Promise((resolve) => { setTimeout(resolve, wait); });
+    }
+  }
+}
+
+const named = ({ crawl, key, token }) => ({ crawl, key, token });
+
+// urlOf is the URL of a lease. JSON can't carry bytes that aren't UTF-8.
+const urlOf = (lease) => (!lease.url_bytes ? lease.url : Buffer.from(lease.url_bytes, "base64").toString("latin1")
+  .replace(/[^\x21-\x7e]/g, (c) => "%" + c.charCodeAt().toString(16).padStart(2, "0")));
+
+const hash = (data) => createHash("sha256").update(data).digest("hex").slice(0, 32);
+const plainKey = (url) => Request.computeUniqueKey({ url });
+
+// hasOwnKey reports whether a request has a uniqueKey that is not made from the request.
+const hasOwnKey = (r) => r.uniqueKey !== plainKey(r.url) && r.uniqueKey !== Request.computeUniqueKey({ ...r, useExtendedUniqueKey: true });
+
+// identity is what requests are compared by: the canonical form of the URL; for anything but a bare GET
+// the method and the payload as well; or, as in Crawlee, the uniqueKey alone where there is one. The daemon
+// makes keys from URLs, so such a key stands beside the root of the site and counts within that site.
+function identity(r) {
+  if (hasOwnKey(r) && URL.canParse(r.url)) {
+    const key = r.uniqueKey.length <= 200 ? r.uniqueKey : hash(r.uniqueKey);
+    return { url: new URL("/", r.url).href, discriminator: `uniqueKey ${key}` };
+  }
+  const plain = r.method === "GET" && !r.payload;
+  return plain ? { url: r.url } : { url: r.url, discriminator: `${r.method} ${hash(r.payload ?? "")}` };
+}
+
+// dump writes down what of a request the daemon doesn't know, without what is at its default.
+function dump(request, changes) {
+  const r = { ...request, ...changes };
+  const binary = r.payload && typeof r.payload !== "string";
+  const stored = {
+    url: hasOwnKey(r) ? r.url : undefined,
+    uniqueKey: r.uniqueKey !== plainKey(r.url) ? r.uniqueKey : undefined,
+    method: r.method !== "GET" ? r.method : undefined,
+    payload: binary ? undefined : r.payload || undefined,
+    payloadBase64: binary ? Buffer.from(r.payload).toString("base64") : undefined,
+    headers: Object.keys(r.headers ?? {}).length > 0 ? r.headers : undefined,
+    userData: r.userData,
+    noRetry: r.noRetry || undefined,
+    retryCount: r.retryCount || undefined,
+    errorMessages: [...r.errorMessages],
+  };
+  for (;;) {
+    const text = JSON.stringify(stored);
+    if (Buffer.byteLength(text) <= MAX_STORED) return text;
+    if (stored.errorMessages.shift() === undefined) { // the oldest goes first
+      throw new Error(`cannot store the request of ${r.url}: it has ${text.length} characters beside its URL; keep what is large elsewhere, ${MAX_STORED} bytes fit`);
+    }
+  }
+}
+
+// load is the request of a lease. A URL that another program queued is a plain GET.
+function load(lease) {
+  const { crawlee, ...metadata } = lease.metadata ?? {};
+  const stored = crawlee ? JSON.parse(crawlee[0]) : { userData: { metadata }, label: metadata.label?.[0] };
+  const { payloadBase64, ...options } = stored;
+  if (payloadBase64) options.payload = new Uint8Array(Buffer.from(payloadBase64, "base64"));
+  return new Request({ url: urlOf(lease), crawlDepth: lease.depth ?? 0, ...options, id: lease.key });
 }

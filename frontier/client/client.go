@@ -52,7 +52,7 @@ func Open(ctx context.Context, opt Options) (*Client, error) {
 		scheme = "https://"
 	}
 	c := &Client{opt: opt, base: scheme + opt.Addr, closing: make(chan struct{}), http: &http.Client{
-		Transport:     opt.transport,
+		Transport:     opt.Transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	c.line.c = c
@@ -137,6 +137,10 @@ type Options struct {
 	// Patience is how long a call keeps trying while the daemon isn't
 	// available, from the first failure on; negative is as long as its context allows. The default is 1 min.
 	Patience time.Duration
+	// OnWait is that of [frontier.Options]. The daemon answers every 25 s.
+	OnWait func(frontier.Idle)
+	// Transport makes the requests, for example to handlers in this process. The default is one of its own, with TLS.
+	Transport http.RoundTripper
 	tuning
 }
 
@@ -144,8 +148,6 @@ type Options struct {
 type tuning struct {
 	timeout  time.Duration // of a request, before it is sent again
 	requests int           // in flight that offer URLs, and as many that settle leases
-	// transport makes the requests.
-	transport http.RoundTripper
 }
 
 func (o Options) withDefaults() Options {
@@ -156,8 +158,8 @@ func (o Options) withDefaults() Options {
 	o.Patience = cmp.Or(o.Patience, time.Minute)
 	o.timeout = cmp.Or(o.timeout, 30*time.Second)
 	o.requests = cmp.Or(o.requests, 4)
-	if o.transport == nil {
-		o.transport = &http.Transport{
+	if o.Transport == nil {
+		o.Transport = &http.Transport{
 			TLSClientConfig:     o.TLS,
 			TLSHandshakeTimeout: o.timeout,
 			ForceAttemptHTTP2:   true,

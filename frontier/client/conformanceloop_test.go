@@ -55,7 +55,7 @@ func outcomes(t *testing.T, f frontier.Interface) {
 	if err := f.Done(bg, l); !errors.Is(err, frontier.ErrStale) {
 		t.Errorf("got %v; want ErrStale for a lease that is over", err)
 	}
-	if s, err := f.Stats(bg, ""); err != nil || s != (store.Stats{Seen: 1, Completed: 1, Queues: 1}) {
+	if s, err := f.Stats(bg, ""); err != nil || s != (store.Stats{Seen: 1, Completed: 1, Fetched: 3, Queues: 1}) {
 		t.Errorf("got %+v, %v; want one completed", s, err)
 	}
 	if _, err := f.Settle(bg, nil); err != nil {

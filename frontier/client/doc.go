@@ -44,6 +44,6 @@
 //   - The Result of a refused URL has no key and no queue.
 //
 // The client uses HTTP, because URLFrontier's gRPC protocol has no refusals with a reason, no
-// first-seen URL, no token of a lease, and no redirect. README.md has the figures. For servers
+// first-seen URL, no token of a lease, and no redirect. docs/RESULTS.md has the figures. For servers
 // that only speak URLFrontier's protocol, and for the fastest bulk load, use frontierpb.
 package client

@@ -12,4 +12,4 @@ func Tuned(o Options, timeout time.Duration, requests int) Options {
 }
 
 // Over returns options of a client that makes its requests through t.
-func Over(t http.RoundTripper) Options { return Options{tuning: tuning{transport: t}} }
+func Over(t http.RoundTripper) Options { return Options{Transport: t} }

@@ -20,22 +20,29 @@ import (
 const unbounded = 1 << 30
 
 // Lease leases URLs that may be fetched now, at most req.Max. It doesn't wait: none is
-// an answer. The daemon hands out at most 4096 in one answer. next is when another request may get more
-// if nothing is added before.
-func (c *Client) Lease(ctx context.Context, req frontier.LeaseRequest) (leases []*frontier.Lease, next time.Time, err error) {
+// an answer, and idle says why. The daemon hands out at most 4096 in one answer.
+func (c *Client) Lease(ctx context.Context, req frontier.LeaseRequest) (leases []*frontier.Lease, idle frontier.Idle, err error) {
 	if err := c.enter(); err != nil {
-		return nil, time.Time{}, err
+		return nil, idle, err
 	}
 	defer c.leave()
 	req.Crawl = cmp.Or(req.Crawl, c.opt.Crawl)
 	if req.Crawl == "*" && req.Queue != "" {
-		return nil, time.Time{}, fault.As(store.ErrInvalid, "cannot lease from queue %q; got any crawl; want the name of one", req.Queue)
+		return nil, idle, fault.As(store.ErrInvalid, "cannot lease from queue %q; got any crawl; want the name of one", req.Queue)
 	}
 	if req.MaxExpired != 0 {
-		return nil, time.Time{}, fault.As(ErrNotCarried, "cannot lease: MaxExpired is set by the daemon (--max-expired), not by a client")
+		return nil, idle, fault.As(ErrNotCarried, "cannot lease: MaxExpired is set by the daemon (--max-expired), not by a client")
 	}
 	leases, answer, err := c.take(ctx, c.leaseBody(req))
-	return leases, answer.Next, err
+	return leases, idleOf(&answer), err
+}
+
+var takeStates = map[string]store.TakeState{"finished": store.Finished, "paused": store.Paused, "waiting": store.Waiting,
+	"limited": store.Limited, "blocked": store.Blocked, "delayed": store.Delayed}
+
+func idleOf(a *wire.Leases) frontier.Idle {
+	return frontier.Idle{State: takeStates[a.State], Next: a.Next,
+		Holding: store.Holding{Queues: a.HoldingQueues, Paused: a.PausedQueues, Limited: a.LimitedQueues, Blocked: a.BlockedQueues}}
 }
 
 // leaseBody fills in the options.
@@ -82,6 +89,18 @@ type line struct {
 	c       *Client
 	staying bool               // guarded by the lock of the line; its request waits on when the daemon holds nothing
 	stop    context.CancelFunc // guarded by the lock of the line; ends its request, nil before the first
+	idle    frontier.Idle      // guarded by the lock of the line; what the latest answer without leases said
+}
+
+func (l *line) waitsFor() (idle frontier.Idle) {
+	l.Locked(func(bool) { idle = l.idle })
+	return idle
+}
+
+// note keeps why there was nothing to lease, and reports whether that is another reason than before.
+func (l *line) note(idle frontier.Idle) (is bool) {
+	l.Locked(func(bool) { is, l.idle = l.idle != idle, idle })
+	return is
 }
 
 // wait is how long a request waits in the daemon: shorter than what proxies
@@ -94,7 +113,9 @@ const wait = 25 * time.Second
 func (c *Client) Next(ctx context.Context) (*frontier.Lease, error) { return c.next(ctx, false) }
 
 // Leases yields what Next returns, until the crawl is finished: nothing of it is
-// queued in the daemon or leased by any client. It ends with the first error.
+// queued in the daemon or leased by any client. It ends with the first error, and with
+// frontier.ErrLimited when what is left has reached a limit. What it waits for meanwhile,
+// [Options.OnWait] is told.
 // Several goroutines may each range over their own Leases.
 func (c *Client) Leases(ctx context.Context) iter.Seq2[*frontier.Lease, error] {
 	return waitline.All(func() (*frontier.Lease, error) { return c.next(ctx, true) })
@@ -106,10 +127,13 @@ func (c *Client) next(ctx context.Context, ends bool) (*frontier.Lease, error) {
 	}
 	defer c.leave()
 	leases, err := c.line.Wait(ctx, c.closing, &c.line, 1, ends)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		return leases[0], nil
 	}
-	return leases[0], nil
+	if idle := c.line.waitsFor(); idle.State != store.Served && ctx.Err() != nil {
+		err = fmt.Errorf("cannot lease; the crawl is %v: %w", idle, err)
+	}
+	return nil, err
 }
 
 // Serve begins to serve the line.
@@ -142,10 +166,17 @@ func (c *Client) serveLine() {
 		leases, answer, err := c.take(ctx, b)
 		stopped := ctx.Err() != nil
 		cancel()
+		idle := idleOf(&answer)
+		if err == nil && c.line.note(idle) && idle.State != store.Served && !b.Stay && c.opt.OnWait != nil {
+			c.opt.OnWait(idle)
+		}
 		switch {
-		case err == nil && answer.Finished:
+		case err == nil && idle.State == store.Finished:
 			stay = true // for those who stay; begin sees whether there are others
 			c.line.Finish(waitline.ErrFinished)
+		case err == nil && idle.State == store.Limited:
+			stay = true
+			c.line.Finish(fmt.Errorf("%w: %v", frontier.ErrLimited, idle))
 		case err == nil:
 			c.giveBack(c.line.Hand(leases))
 			stay = stay && len(leases) == 0

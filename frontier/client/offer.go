@@ -10,7 +10,9 @@ import (
 	"slices"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/internal/wire"
+	"github.com/firstseen/firstseen/store"
 )
 
 // Add offers one URL of [Options.Crawl]. It is AddBatch for one.
@@ -41,6 +43,11 @@ func (c *Client) offer(ctx context.Context, b *batcher, urls []frontier.Link) ([
 		return nil, err
 	}
 	defer c.leave()
+	for i := range urls {
+		if p := urls[i].Priority; p > store.MaxPriority {
+			return nil, fault.As(store.ErrInvalid, "cannot offer %q: got priority %d; want 0 to %d", urls[i].URL, p, store.MaxPriority)
+		}
+	}
 	results := make([]frontier.Result, len(urls))
 	for from := 0; from < len(urls); {
 		asks, places, to := c.askFor(urls, from, results)

@@ -22,7 +22,7 @@ func (c *Client) Done(ctx context.Context, l *frontier.Lease) error {
 }
 
 // Retry puts a URL back after a failure: until at, or, if that is zero, for the
-// back-off of its attempts. When it has no attempt left it is dropped, and
+// back-off of its failures. When it has failed too often it is dropped, and
 // again is false.
 func (c *Client) Retry(ctx context.Context, l *frontier.Lease, at time.Time) (again bool, err error) {
 	s, err := c.settleOne(ctx, frontier.Settlement{Lease: l, Outcome: frontier.Retry, At: at})
@@ -42,8 +42,7 @@ func (c *Client) Drop(ctx context.Context, l *frontier.Lease) error {
 }
 
 // Release puts back a URL that was not fetched, as at a shutdown. It can be leased again
-// immediately, and the lease still counts as one of the attempts
-// that the daemon allows (serve --attempts).
+// immediately. It is no failure.
 func (c *Client) Release(ctx context.Context, l *frontier.Lease) error {
 	_, err := c.settleOne(ctx, frontier.Settlement{Lease: l, Outcome: frontier.Release})
 	return err
@@ -54,10 +53,13 @@ func (c *Client) settleOne(ctx context.Context, s frontier.Settlement) (frontier
 	if err != nil {
 		return 0, err
 	}
-	if answers[0] == frontier.Stale {
-		return frontier.Stale, fmt.Errorf("cannot settle %q: %w", s.Lease.URL, frontier.ErrStale)
+	switch answers[0] {
+	case frontier.Stale:
+		err = fmt.Errorf("cannot settle %q: %w", s.Lease.URL, frontier.ErrStale)
+	case frontier.AlreadyDone:
+		err = fmt.Errorf("cannot settle %q: %w", s.Lease.URL, frontier.ErrAlreadyDone)
 	}
-	return answers[0], nil
+	return answers[0], err
 }
 
 // Settle settles many leases and returns an answer for each, in order. On an
@@ -100,6 +102,8 @@ func settledOf(a *ask, outcome frontier.Outcome) frontier.Settled {
 	switch {
 	case a.settled == "gave-up":
 		return frontier.GaveUp
+	case a.settled == "already-done" && !a.sent:
+		return frontier.AlreadyDone
 	case a.settled == "stale" && (!a.sent || outcome == frontier.Extend):
 		return frontier.Stale
 	}

@@ -20,6 +20,9 @@ import (
 // Redirect reports that fetching a lease was answered by a redirect to target, an
 // absolute URL, and answers whether to follow it now.
 func (c *Client) Redirect(ctx context.Context, l *frontier.Lease, target string) (frontier.Redirection, error) {
+	if l == nil {
+		return frontier.Redirection{}, fault.As(store.ErrInvalid, "cannot redirect: there is no lease")
+	}
 	if err := c.enter(); err != nil {
 		return frontier.Redirection{}, err
 	}
@@ -95,7 +98,8 @@ func (c *Client) Lookup(ctx context.Context, u frontier.Link) (frontier.Entry, e
 	}
 	e := frontier.Entry{Canonical: w.Canonical, Discriminator: u.Discriminator, Entry: store.Entry{Crawl: u.Crawl,
 		Queue: w.Known.Queue, State: states[w.Known.State], URL: wire.TextOr(w.Known.First, w.Known.FirstBytes), Due: w.Known.Due, Created: w.Known.Created,
-		Expires: w.Known.Expires, Attempts: w.Known.Attempts}}
+		Expires: w.Known.Expires, Attempts: w.Known.Attempts},
+		Failures: w.Known.Failures, Deferrals: w.Known.Deferrals, Releases: w.Known.Releases, Expiries: w.Known.Expiries, Status: w.Known.Status, Reason: frontier.Reason(w.Known.Reason)}
 	return e, decodeKey(&e.Key, w.Key)
 }
 
@@ -107,7 +111,7 @@ func (c *Client) Stats(ctx context.Context, crawl string) (store.Stats, error) {
 	}
 	defer c.leave()
 	s, err := c.stats(ctx, c.opt.named(crawl))
-	return store.Stats{Seen: s.Seen, Held: s.Held, InFlight: s.InFlight, Completed: s.Completed, Dropped: s.Dropped, Queues: s.Queues, Active: s.Active}, err
+	return store.Stats{Seen: s.Seen, Held: s.Held, InFlight: s.InFlight, Completed: s.Completed, Dropped: s.Dropped, Fetched: s.Fetched, Failed: s.Failed, Marked: s.Marked, Queues: s.Queues, Active: s.Active}, err
 }
 
 func (c *Client) stats(ctx context.Context, crawl string) (wire.Stats, error) {

@@ -54,7 +54,7 @@ func appendURL(dst []byte, u *frontier.Link, crawl string) ([]byte, error) {
 }
 
 var outcomes = [...]string{frontier.Done: "done", frontier.Retry: "retry", frontier.Recrawl: "recrawl",
-	frontier.Drop: "drop", frontier.Release: "release", frontier.Extend: "extend"}
+	frontier.Drop: "drop", frontier.Release: "release", frontier.Extend: "extend", frontier.Defer: "defer", frontier.Redirected: "redirected"}
 
 // appendSettlement appends a settlement. What the daemon needs to know of the
 // lease beyond its name, it looks up.
@@ -64,6 +64,9 @@ func appendSettlement(dst []byte, s *frontier.Settlement) ([]byte, error) {
 	}
 	if int(s.Outcome) >= len(outcomes) {
 		return dst, fault.As(store.ErrInvalid, "cannot settle %q: there is no outcome %d", s.Lease.URL, s.Outcome)
+	}
+	if s.Priority != nil && *s.Priority > store.MaxPriority {
+		return dst, fault.As(store.ErrInvalid, "cannot settle %q: got priority %d; want 0 to %d", s.Lease.URL, *s.Priority, store.MaxPriority)
 	}
 	l := lineWriter{append(dst, '{')}
 	l.text("key", hex.EncodeToString(s.Lease.Key[:]))
@@ -130,7 +133,8 @@ func decodeKey(k *store.Key, text string) error {
 
 func leaseOf(w *wire.Lease) (*frontier.Lease, error) {
 	l := &frontier.Lease{URL: w.URL, Crawl: w.Crawl, Queue: w.Queue, Meta: w.Meta, Depth: w.Depth, Redirects: w.Redirects,
-		Discriminator: w.Discriminator, Priority: w.Priority, Attempts: w.Attempts, Created: w.Created, Expires: w.Expires, Started: time.Now()}
+		Discriminator: w.Discriminator, Priority: w.Priority, Attempts: w.Attempts,
+		Failures: w.Failures, Deferrals: w.Deferrals, Releases: w.Releases, Expiries: w.Expiries, Created: w.Created, Expires: w.Expires, Started: time.Now()}
 	l.URL = wire.TextOr(w.URL, w.URLBytes)
 	var err error
 	if l.Token, err = strconv.ParseUint(w.Token, 10, 64); err != nil {

@@ -13,7 +13,7 @@ type QueueSettings struct {
 	MaxInFlight *int `json:"max_in_flight,omitempty" minimum:"0" maximum:"1073741824"`
 	// BlockedUntil keeps it unserved; a time that is over unblocks it.
 	BlockedUntil *time.Time `json:"blocked_until,omitempty"`
-	// Limit keeps it unserved while this number of its URLs or more are completed; 0 is no limit.
+	// Limit keeps it unserved while this number of its pages were fetched, or are being fetched; 0 is no limit.
 	// An operator sets it, and Paused: both need a token of scope admin.
 	Limit *int64 `json:"limit,omitempty" minimum:"0"`
 	// Paused keeps it unserved until it is resumed.
@@ -94,7 +94,15 @@ type Known struct {
 	Due        time.Time `json:"due,omitzero"`
 	Created    time.Time `json:"created,omitzero"`
 	Expires    time.Time `json:"expires,omitzero"`
-	Attempts   int       `json:"attempts,omitempty"`
+	Attempts   int       `json:"attempts,omitempty"` // leases in this round; how they ended:
+	Failures   int       `json:"failures,omitempty"`
+	Deferrals  int       `json:"deferrals,omitempty"`
+	Releases   int       `json:"releases,omitempty"`
+	Expiries   int       `json:"expiries,omitempty"`
+	// Status is the HTTP status of the latest fetch that brought no page.
+	Status int `json:"status,omitempty"`
+	// Reason is why the daemon gave the URL up.
+	Reason string `json:"reason,omitempty"`
 }
 
 // Stats is the answer of GET /v1/stats: exact counts of a crawl, or of all.
@@ -105,6 +113,9 @@ type Stats struct {
 	InFlight  int64  `json:"in_flight"`
 	Completed int64  `json:"completed"`
 	Dropped   int64  `json:"dropped"`
+	Fetched   int64  `json:"fetched"` // pages that were read, each time
+	Failed    int64  `json:"failed"`  // URLs that were given up after a failure
+	Marked    int64  `json:"marked"`  // pages that were not found: another spelling of their URL is queued when it is offered
 	Queues    int64  `json:"queues"`
 	Active    int64  `json:"active_queues"`
 	// DiskBytes is the size of the whole store, if it is on a disk of the daemon.
@@ -146,6 +157,8 @@ type Queue struct {
 	InFlight  int64  `json:"in_flight"`
 	Completed int64  `json:"completed"`
 	Dropped   int64  `json:"dropped"`
+	Fetched   int64  `json:"fetched"`
+	Failed    int64  `json:"failed"`
 	State     string `json:"state" enum:"ready,in-flight,delayed,blocked,paused,limited,empty"`
 	// Reason is the bound that holds the queue, in words.
 	Reason       string  `json:"reason,omitempty"`
@@ -252,6 +265,11 @@ type History struct {
 type OfferQuery struct {
 	// Brief, if given, leaves all but the verdict and the key out of the answers.
 	Brief string `query:"brief" allowEmptyValue:"true"`
+	// The others are of lines that are plain URLs.
+	Crawl    string `query:"crawl" maxLength:"200"` // the default is DEFAULT
+	Queue    string `query:"queue" maxLength:"255"`
+	Priority int    `query:"priority" minimum:"0" maximum:"7"`
+	Depth    int    `query:"depth" minimum:"0"`
 }
 
 // ExportQuery is the query of GET /v1/export.

@@ -21,7 +21,7 @@ type URLLine struct {
 	Queue    string              `json:"queue,omitempty"`
 	Metadata map[string][]string `json:"metadata,omitempty"`
 	Due      time.Time           `json:"due,omitzero"`
-	Priority uint8               `json:"priority,omitempty"`
+	Priority uint8               `json:"priority,omitempty" maximum:"7"` // higher first
 	Depth    int                 `json:"depth,omitempty"`
 	Force    bool                `json:"force,omitempty"`
 	// SkipTraps lets the URL past the limits of --traps.
@@ -93,9 +93,9 @@ type LeaseRequest struct {
 	// default is the server's.
 	DelaySeconds *float64 `json:"delay_seconds,omitempty" minimum:"0" maximum:"604800"`
 	// WaitSeconds is how long to wait for something to lease, at most a minute; the wait ends
-	// early when the crawl has nothing queued or leased. The default is not to wait.
+	// early when the crawl is finished or limited. The default is not to wait.
 	WaitSeconds float64 `json:"wait_seconds,omitempty" minimum:"0" maximum:"1073741824"`
-	// Stay waits on when the crawl has nothing queued or leased.
+	// Stay waits on when the crawl is finished or limited.
 	Stay bool `json:"stay,omitempty"`
 	// RawMeta asks for the data of a URL as the bytes that are stored, instead of
 	// as metadata.
@@ -105,26 +105,42 @@ type LeaseRequest struct {
 // Leases is the answer to a LeaseRequest.
 type Leases struct {
 	Leases []Lease `json:"leases"`
-	// Next is when another request may return more. It is not set if the request waited.
+	// State is why there are no leases; of several that hold, the first: nothing is queued or leased (finished); all that
+	// is left is paused; a lease is running, whose result may bring more (waiting); all that is left has reached a limit, or
+	// is paused beside what has (limited); the first queue to open is blocked, or waits for its delay or a due time
+	// (delayed).
+	State string `json:"state,omitempty" enum:"finished,paused,waiting,limited,blocked,delayed"`
+	// Next is when another request may return more if nothing is added, settled or changed before. It is not set if time
+	// alone changes nothing, or a request that waited has leases.
 	Next time.Time `json:"next,omitzero"`
-	// Finished means that nothing is queued or leased in the crawl. It is set only if the request
-	// waited.
+	// Finished is the state finished.
 	Finished bool `json:"finished,omitempty"`
+	// HoldingQueues is how many queues hold something, if there are no leases; the others how many of them each holds back.
+	HoldingQueues int64 `json:"holding_queues,omitempty"`
+	PausedQueues  int64 `json:"paused_queues,omitempty"`
+	LimitedQueues int64 `json:"limited_queues,omitempty"`
+	BlockedQueues int64 `json:"blocked_queues,omitempty"`
 }
 
-// Lease is a leased URL. The first four fields name it when it is settled. The token is
+// Lease is a leased URL. The first three fields name it when it is settled. The token is
 // text since it needs all of 64 bits.
 type Lease struct {
-	Crawl    string              `json:"crawl"`
-	Key      string              `json:"key"`
-	Token    string              `json:"token"`
-	Attempts int                 `json:"attempts"`
-	URL      string              `json:"url"`
-	Queue    string              `json:"queue"`
-	Metadata map[string][]string `json:"metadata,omitempty"`
-	Depth    int                 `json:"depth,omitempty"`
-	Priority uint8               `json:"priority,omitempty"`
-	Expires  time.Time           `json:"expires"`
+	Crawl string `json:"crawl"`
+	Key   string `json:"key"`
+	Token string `json:"token"`
+	// Attempts counts the leases since the URL was added, forced or recrawled, this one included. The others ended as
+	// failures (retry), deferrals (defer), releases, and without a result (expiries).
+	Attempts  int                 `json:"attempts"`
+	Failures  int                 `json:"failures,omitempty"`
+	Deferrals int                 `json:"deferrals,omitempty"`
+	Releases  int                 `json:"releases,omitempty"`
+	Expiries  int                 `json:"expiries,omitempty"`
+	URL       string              `json:"url"`
+	Queue     string              `json:"queue"`
+	Metadata  map[string][]string `json:"metadata,omitempty"`
+	Depth     int                 `json:"depth,omitempty"`
+	Priority  uint8               `json:"priority,omitempty"`
+	Expires   time.Time           `json:"expires"`
 
 	Discriminator string    `json:"discriminator,omitempty"`
 	Redirects     int       `json:"redirects,omitempty"`
@@ -142,18 +158,22 @@ type Done struct {
 
 // DoneLease settles a lease.
 type DoneLease struct {
-	Crawl    string `json:"crawl,omitempty" maxLength:"200"`
-	Key      string `json:"key" pattern:"^[0-9a-f]{32}$"`
-	Token    string `json:"token" pattern:"^[1-9][0-9]{0,18}$"`
-	Attempts int    `json:"attempts,omitempty" minimum:"0" maximum:"1073741824"`
-	// Outcome is done, retry, recrawl, drop, release or extend.
-	Outcome string    `json:"outcome,omitempty" enum:"done,retry,recrawl,drop,release,extend"`
+	Crawl string `json:"crawl,omitempty" maxLength:"200"`
+	Key   string `json:"key" pattern:"^[0-9a-f]{32}$"`
+	Token string `json:"token" pattern:"^[1-9][0-9]{0,18}$"`
+	// Attempts is not needed: the daemon knows the counts of a URL.
+	Attempts int `json:"attempts,omitempty" minimum:"0" maximum:"1073741824"`
+	// Outcome is done, retry (a failure), defer (the host said "not now"), recrawl, drop, release, extend, or redirected:
+	// to a page that the client has offered. A retry with block_queue_until or the status 429 or 503 is a defer.
+	Outcome string    `json:"outcome,omitempty" enum:"done,retry,defer,recrawl,drop,release,extend,redirected"`
 	At      time.Time `json:"at,omitzero"`
 	// BlockQueueUntil keeps the queue unserved, as a Retry-After asks.
 	BlockQueueUntil time.Time `json:"block_queue_until,omitzero"`
 	// Meta replaces the URL's data, as stored; Priority its priority.
 	Meta     Bytes  `json:"meta,omitempty"`
-	Priority *uint8 `json:"priority,omitempty"`
+	Priority *uint8 `json:"priority,omitempty" maximum:"7"`
+	// Metadata replaces the URL's data by metadata, in place of Meta.
+	Metadata map[string][]string `json:"metadata,omitempty"`
 	// TookSeconds is the duration of the fetch, for adaptive delays. The default is unknown.
 	TookSeconds float64 `json:"took_seconds,omitempty" minimum:"0" maximum:"604800"`
 	// Fetched is the result of the fetch.
@@ -177,7 +197,7 @@ type Fetched struct {
 	CleanParam string `json:"clean_param,omitempty"`
 }
 
-// Answers is the answer to Done: ok, gave-up or stale for each lease.
+// Answers is the answer to Done: ok, gave-up, stale or already-done for each lease.
 type Answers struct {
 	Answers []string `json:"answers"`
 }

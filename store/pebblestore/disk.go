@@ -531,20 +531,45 @@ func (fs *watchFS) Unwrap() vfs.FS { return fs.FS }
 // Its writers yield. A flush would keep its processor for ten milliseconds at a time,
 // and callers wait for less than one: it yields after each block. The log's goroutine
 // yields before its sync, which would hold the processor until the runtime notices.
+//
+// It gets its room on the disk as it grows. Pebble asks for that of a whole log before the first write, 70 MB with the
+// default write buffers, and a store keeps two logs: one of a single URL would take 140 MB.
 type watchFile struct {
 	vfs.File
-	fs   *watchFS
-	path string
-	need need
+	fs      *watchFS
+	path    string
+	need    need
+	wanted  int64 // bytes that Pebble asked the disk for
+	room    int64 // those that the disk was asked for
+	written int64
 }
 
 func (f *watchFile) change(do func() error) error {
 	return onFile(f.path, f.fs.change(f.need, f.path, do))
 }
 
+// Preallocate implements vfs.File.
+func (f *watchFile) Preallocate(offset, length int64) error {
+	f.wanted = offset + length
+	return nil
+}
+
+// grow asks the disk for room for n more bytes, each time as much as the file has, from a quarter to 8 MiB. A disk
+// that cannot says so when it is written.
+func (f *watchFile) grow(n int64) {
+	f.written += n
+	if f.written <= f.room || f.written > f.wanted {
+		return
+	}
+	end := min(max(f.written, f.room+min(max(f.room, 256<<10), 8<<20)), f.wanted)
+	_ = f.File.Preallocate(f.room, end-f.room)
+	f.room = end
+}
+
 // Write implements vfs.File.
 func (f *watchFile) Write(p []byte) (int, error) {
 	err := f.change(func() error {
+		f.grow(int64(len(p)))
 		_, err := f.File.Write(p)
 		return err
 	})

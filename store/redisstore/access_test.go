@@ -126,13 +126,13 @@ func TestPasswordsChange(t *testing.T) {
 	a.user.Store("crawl")
 	must(admin.Do(t.Context(), "acl", "setuser", "crawl", "on", ">new", "~*", "+@all", "-evalsha").Result())(t)
 	hangUp(t, admin)
-	wantRefused(t, s, addr, "NOPERM", "the rights that REDIS.md lists")
+	wantRefused(t, s, addr, "NOPERM", "the rights that docs/REDIS.md lists")
 	must(admin.Do(t.Context(), "acl", "setuser", "crawl", "+evalsha", "-hget", "-hset", "-exists", "-get").Result())(t) // refused within the script
-	wantRefused(t, s, addr, "the rights that REDIS.md lists")
+	wantRefused(t, s, addr, "the rights that docs/REDIS.md lists")
 
-	_, rights, found := strings.Cut(string(must(os.ReadFile("REDIS.md"))(t)), "ACL SETUSER crawl on '>PASSWORD' ")
+	_, rights, found := strings.Cut(string(must(os.ReadFile("../../docs/REDIS.md"))(t)), "ACL SETUSER crawl on '>PASSWORD' ")
 	if !found {
-		t.Fatal("got no ACL SETUSER in REDIS.md; want the rights of a user")
+		t.Fatal("got no ACL SETUSER in docs/REDIS.md; want the rights of a user")
 	}
 	rights, _, _ = strings.Cut(rights, "\n")
 	args := []any{"acl", "setuser", "crawl", "reset", "on", ">new"}

@@ -35,7 +35,7 @@ var faults = []fault{
 	{"MasterKilled", refusal, false, func(t *torture) {
 		old := t.master(0)
 		// With everysec, its file would lack what a slow disk has held up, and it may be back before its replica is
-		// promoted: see REDIS.md.
+		// promoted: see docs/REDIS.md.
 		_, err := t.cluster.Nodes[old].Do(t.ctx, "CONFIG", "SET", "appendfsync", "always")
 		t.check(err)
 		t.check(t.cluster.Nodes[old].Kill())
@@ -160,11 +160,11 @@ func TestClusterFaults(t *testing.T) {
 	}
 }
 
-// addNode adds a master and its replica as REDIS.md says, under load. While the master has no replica, a check of the servers
+// addNode adds a master and its replica as docs/REDIS.md says, under load. While the master has no replica, a check of the servers
 // refuses it. The environment is that of redis-cli.
 func addNode(t *torture, env ...string) {
 	t.shards = 32 // so each run of 512 slots has a key
-	page, err := os.ReadFile("REDIS.md")
+	page, err := os.ReadFile("../../docs/REDIS.md")
 	t.check(err)
 	_, block, _ := strings.Cut(string(page), "NEW=")
 	_, block, _ = strings.Cut(block, "\n")
@@ -172,7 +172,7 @@ func addNode(t *torture, env ...string) {
 	const configure, last = "$CLI -u redis://$NEW config set", "$CLI --cluster rebalance"
 	first, second, found := strings.Cut(block, configure)
 	if _, err := exec.LookPath("redis-cli"); err != nil || !found {
-		t.Skipf("got %v, found %v; want redis-cli, and the commands of REDIS.md", err, found)
+		t.Skipf("got %v, found %v; want redis-cli, and the commands of docs/REDIS.md", err, found)
 	}
 	c := t.cluster
 	any, n := t.addr(c.Nodes[t.master(0)]), len(c.Nodes)

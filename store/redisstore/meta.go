@@ -179,7 +179,7 @@ func (s *Store) emptied(shard int) error {
 	if shard == other && s.opt.Shards > 1 {
 		other = 1
 	}
-	return fmt.Errorf("the shard of %s has lost its data: a node came back empty or was emptied; see \"A node lost its data\" in REDIS.md "+
+	return fmt.Errorf("the shard of %s has lost its data: a node came back empty or was emptied; see \"A node lost its data\" in docs/REDIS.md "+
 		"(to go on without: redis-cli -c SET '%s' \"$(redis-cli -c GET '%s')\"): %w", name(shard), name(shard), name(other), store.ErrCorrupt)
 }
 

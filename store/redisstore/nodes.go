@@ -207,7 +207,7 @@ func refusal(err error) (code, advice string) {
 	case code == "WRONGPASS", strings.HasPrefix(text, "AUTH "), strings.HasPrefix(text, "invalid password"):
 		code, advice = "WRONGPASS", "check the user in the URL of --redis and the password; a password file is read again at the next connection"
 	case code == "NOPERM", strings.Contains(text, "executing the script can't"), strings.Contains(text, "ACL failure in script"): // the last of Valkey
-		code, advice = "NOPERM", "give the user the rights that REDIS.md lists"
+		code, advice = "NOPERM", "give the user the rights that docs/REDIS.md lists"
 	case code == "DENIED":
 		advice = "the server is in protected mode: give it a password, or a bind address"
 	}
@@ -261,7 +261,7 @@ func (s *Store) checkIdle(ctx context.Context) error {
 // unchecked logs a server's refusal to be checked. If it does not answer now, the first call to it reports that.
 func (s *Store) unchecked(err error) {
 	if code, _ := refusal(err); code != "" {
-		s.opt.Logger.Warn("cannot check the settings of a redis server; compare them with those in REDIS.md", "error", err)
+		s.opt.Logger.Warn("cannot check the settings of a redis server; compare them with those in docs/REDIS.md", "error", err)
 	}
 }
 

@@ -1,6 +1,6 @@
 // Package redisstore is a [store.Store] in Redis Cluster, for crawls that need more than one machine. A
 // single Redis server also works. Any number of daemons work on one crawl, and a daemon keeps only a cache.
-// REDIS.md is for operators; FORMAT.md describes every Redis key.
+// docs/REDIS.md is for operators; FORMAT.md describes every Redis key.
 //
 // A store consists of shards, each in one hash slot ([Options.Shards], fixed when the store is
 // created). A key is in the shard of its hash, so even the seen-set of one large host is spread

@@ -1,5 +1,5 @@
-// Package archive records the URLs that earlier crawls fetched as seen, so that a new crawl
-// skips them.
+// Package archive puts the URLs of whole files into a crawl: those that earlier crawls fetched, as seen, so that a new crawl
+// skips them (firstseen import), or all, to be fetched (firstseen add).
 //
 // A log names more URLs than were fetched: a crawl.log also lists URLs that were found and never
 // fetched, an index also lists failures. If these counted as seen, they would never be fetched.

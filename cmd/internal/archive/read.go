@@ -19,6 +19,11 @@ type Options struct {
 	Links bool
 	// Statuses are the answers that count. The default is any.
 	Statuses Statuses
+	// Fill sets more of the link of a record than its URL and crawl, or says in a word why the record is refused. The
+	// default is to leave it at that.
+	Fill func(u *frontier.Link, r *logs.Record, format logs.Format) (refusal string)
+	// Leave says by which filter a URL is left out, or "". The default is to leave none out.
+	Leave func(url string) (filter string)
 	// Since leaves out earlier fetches. The default is nothing.
 	Since time.Time
 	// From is how many records to skip because an earlier import recorded them. The
@@ -35,21 +40,23 @@ type Counts struct {
 	Records    int64            `json:"records"` // read now, those passed over not among them
 	Passed     int64            `json:"passed_over"`
 	New        int64            `json:"new"`
-	Known      int64            `json:"seen_before"` // or more than once in the file
-	Refused    int64            `json:"refused"`     // no URL that the profile takes
+	Known      int64            `json:"seen_before"`        // or more than once in the file
+	Requeued   int64            `json:"requeued,omitempty"` // seen before, and queued again
+	Refused    int64            `json:"refused"`            // no URL that the profile takes
 	Reasons    map[string]int64 `json:"refused_for,omitempty"`
 	Unreadable int64            `json:"unreadable"`
 	NotFetched int64            `json:"left_out_not_fetched"`
 	ByStatus   int64            `json:"left_out_by_status"`
 	Before     int64            `json:"left_out_before"`
 	Other      int64            `json:"left_out_other"` // no request to a web server
+	Filtered   map[string]int64 `json:"left_out_by,omitempty"`
 	// NoStatus counts the records among New, Known and Refused whose format or line has no status.
 	NoStatus int64       `json:"without_status"`
 	Units    logs.Counts `json:"units"`
 	Examples []string    `json:"-"` // refused or unreadable
 }
 
-// Recorder records URLs as seen, durably, and answers for each.
+// Recorder records or queues URLs, durably, and answers for each.
 type Recorder func(context.Context, []frontier.Link) ([]frontier.Result, error)
 
 // A batch is handed on at batchSize records, or when its URLs have batchText bytes.
@@ -68,7 +75,7 @@ type batch struct {
 	ended error
 }
 
-// Read records the fetched URLs of a file as seen. On an error, the URLs that were counted are
+// Read hands the URLs of a file to record: those that were fetched, unless Options say otherwise. On an error, the URLs that were counted are
 // recorded.
 func Read(ctx context.Context, f *logs.File, record Recorder, opt Options) (Counts, error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -106,12 +113,14 @@ func (c *Counts) take(ctx context.Context, b *batch, record Recorder, checkpoint
 		case frontier.StatusNew:
 			b.left.New++
 		case frontier.StatusDuplicate:
-			b.left.Known++
+			if b.left.Known++; r.Requeued {
+				b.left.Known, b.left.Requeued = b.left.Known-1, b.left.Requeued+1
+			}
 		default:
 			b.left.refuse(string(r.Reason), b.urls[i].URL)
 		}
 	}
-	c.add(&b.left)
+	c.Add(&b.left)
 	if checkpoint == nil {
 		return nil
 	}
@@ -133,22 +142,24 @@ func (c *Counts) example(text string) {
 	}
 }
 
-// add adds the counts of a part.
-func (c *Counts) add(p *Counts) {
+// Add adds the counts of a part.
+func (c *Counts) Add(p *Counts) {
 	c.Format = p.Format
 	for to, n := range map[*int64]int64{
-		&c.Records: p.Records, &c.Passed: p.Passed, &c.New: p.New, &c.Known: p.Known, &c.Refused: p.Refused,
+		&c.Records: p.Records, &c.Passed: p.Passed, &c.New: p.New, &c.Known: p.Known, &c.Requeued: p.Requeued, &c.Refused: p.Refused,
 		&c.Unreadable: p.Unreadable, &c.NotFetched: p.NotFetched, &c.ByStatus: p.ByStatus, &c.Before: p.Before, &c.Other: p.Other,
 		&c.NoStatus: p.NoStatus,
 	} {
 		*to += n
 	}
 	c.Units.Add(&p.Units)
-	for reason, n := range p.Reasons {
-		if c.Reasons == nil {
-			c.Reasons = map[string]int64{}
+	for to, from := range map[*map[string]int64]map[string]int64{&c.Reasons: p.Reasons, &c.Filtered: p.Filtered} {
+		for reason, n := range from {
+			if *to == nil {
+				*to = map[string]int64{}
+			}
+			(*to)[reason] += n
 		}
-		c.Reasons[reason] += n
 	}
 	for _, text := range p.Examples {
 		c.example(text)
@@ -237,10 +248,26 @@ func (r *reader) record(rec *logs.Record) {
 	case !rec.Time.IsZero() && rec.Time.Before(r.opt.Since):
 		left.Before++
 	default:
+		if r.opt.Leave != nil {
+			if filter := r.opt.Leave(rec.URL); filter != "" {
+				if left.Filtered == nil {
+					left.Filtered = map[string]int64{}
+				}
+				left.Filtered[filter]++
+				return
+			}
+		}
+		u := frontier.Link{URL: rec.URL, Crawl: r.opt.Crawl, SkipFirst: true}
+		if r.opt.Fill != nil {
+			if refusal := r.opt.Fill(&u, rec, r.format); refusal != "" {
+				left.refuse(refusal, rec.URL)
+				return
+			}
+		}
 		if rec.Kind == logs.Listed || rec.Kind == logs.Fetch && rec.Status == 0 {
 			left.NoStatus++
 		}
-		r.text += len(rec.URL)
-		r.b.urls = append(r.b.urls, frontier.Link{URL: rec.URL, Crawl: r.opt.Crawl, SkipFirst: true})
+		r.text += len(rec.URL) + len(u.Meta)
+		r.b.urls = append(r.b.urls, u)
 	}
 }

@@ -111,7 +111,7 @@ func scoreHeldOut(t *testing.T, d *synth.Declaring, p *canon.Profile) (s score) 
 // TestLearnsFromDeclarations checks the aims of learn on webs with hosts that declare wrong links.
 // On pages that were not used to learn, at least 99 % of the merges must be of one page. With one
 // fetch of each URL, learn must find half of the duplicates that digests alone find with five
-// fetches. FIRSTSEEN_TORTURE_N=5 uses five webs of each kind, and prints the table of AUDIT.md.
+// fetches. FIRSTSEEN_TORTURE_N=5 uses five webs of each kind, and prints the figures of docs/RESULTS.md.
 func TestLearnsFromDeclarations(t *testing.T) {
 	seeds, fetches := uint64(1), []int{1}
 	hosts := 20

@@ -11,7 +11,7 @@
 // the control shows. Pairs of a host with the same contents count once, because soft 404s and login pages
 // make one content of many URLs. With fewer than [MinStable] such contents a rule has no verdict.
 //
-// AUDIT.md explains the method and its limits. Memory grows with the log: the text of each
+// docs/AUDIT.md explains the method and its limits. Memory grows with the log: the text of each
 // distinct URL, 12 bytes for each capture, and about 40 bytes for each URL.
 //
 // The method and its terms are from the literature: Schonfeld, Bar-Yossef and

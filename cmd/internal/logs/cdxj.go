@@ -86,6 +86,22 @@ func (o fields) text(names ...string) string {
 	return ""
 }
 
+// values returns the values of fields: texts and numbers as they are, others as JSON.
+func (o fields) values(names []string) []string {
+	if len(names) == 0 {
+		return nil
+	}
+	all := make([]string, len(names))
+	for i, name := range names {
+		if all[i] = o.text(name); all[i] == "" {
+			if raw := string(o.raw(name)); raw != "null" && raw != `""` {
+				all[i] = raw
+			}
+		}
+	}
+	return all
+}
+
 // capture makes the record of an object as index servers, feeds and tools write it.
 func (o fields) capture(url string) Record {
 	r := Record{URL: url, MIME: given(o.text(vocabulary[aType]...)), Digest: bareDigest(o.text(vocabulary[aDigest]...)),

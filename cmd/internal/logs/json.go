@@ -158,6 +158,7 @@ func (p *jsonParser) object(o fields, emit func(Record)) error {
 	} else if p.statuses && r.Kind == Fetch && r.Redirect == "" && o.text("digest", "filename", "urlkey") == "" {
 		r.Kind = Link
 	}
+	r.Fields = o.values(p.opt.Fields)
 	emit(r)
 	return nil
 }
@@ -356,6 +357,7 @@ func (p *jsonParser) row(text string, emit func(Record)) error {
 	if r.Time = digitTime(o.text("timestamp")); r.URL == "" {
 		return bad("got a row without a URL")
 	}
+	r.Fields = o.values(p.opt.Fields)
 	emit(r)
 	return nil
 }

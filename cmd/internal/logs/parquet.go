@@ -16,7 +16,7 @@ func (s *sink) parquet(f *File) error {
 	if stored == nil {
 		return fmt.Errorf("cannot read %s; got Parquet in a pipe; want a file", f.Name)
 	}
-	err := parquetfile.Read(&endableAt{f.ctx, stored}, size, s.opt.URLField, func(number int64, row *parquetfile.Row, err error) bool {
+	err := parquetfile.Read(&endableAt{f.ctx, stored}, size, s.opt.URLField, s.opt.Fields, func(number int64, row *parquetfile.Row, err error) bool {
 		s.number = number
 		if err == nil {
 			s.emit(parquetRecord(row))
@@ -32,7 +32,7 @@ func (s *sink) parquet(f *File) error {
 
 func parquetRecord(row *parquetfile.Row) Record {
 	r := Record{URL: row.URL, Kind: Link, Time: row.Time, MIME: row.MIME,
-		Digest: bareDigest(row.Digest), Redirect: row.Redirect, Length: row.Length}
+		Digest: bareDigest(row.Digest), Redirect: row.Redirect, Length: row.Length, Fields: row.Fields}
 	if r.Time.IsZero() {
 		r.Time = anyTime(row.TimeText)
 	}

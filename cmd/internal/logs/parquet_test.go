@@ -3,6 +3,7 @@ package logs
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -31,7 +32,7 @@ func TestParquetOfForeignWriters(t *testing.T) {
 				if strings.Contains(file, "urls") {
 					w = Record{URL: w.URL, Kind: Link, Line: w.Line}
 				}
-				if r != w {
+				if !reflect.DeepEqual(r, w) {
 					t.Errorf("row %d: got %+v; want %+v", i+1, r, w)
 				}
 			}

@@ -30,6 +30,10 @@ type Options struct {
 	// or a column of a table or Parquet file, by its name or, of a table, its number from 1. The
 	// default is "url", or what the program that made the log calls it.
 	URLField string
+	// Fields are what [Record.Fields] has: columns and fields, named as URLField names one, elements of an entry of a sitemap
+	// (lastmod, changefreq, priority), and what any record knows (timestamp, status, digest, mime, length, redirect, referrer).
+	// A field that is not one value is its JSON. The default is none.
+	Fields []string
 	// Events chooses the records. The default is all, also those of kind Other.
 	Events Choice
 	// Declared asks for what the responses in WARC and ARC files declare of their URLs.
@@ -428,6 +432,14 @@ func (s *sink) emit(r Record) {
 			s.left = true
 		}
 		return
+	}
+	for i, name := range s.opt.Fields {
+		if r.Fields == nil {
+			r.Fields = make([]string, len(s.opt.Fields))
+		}
+		if r.Fields[i] == "" {
+			r.Fields[i] = r.field(name)
+		}
 	}
 	s.b.Records = append(s.b.Records, r)
 	s.b.bytes += len(r.URL)

@@ -2,6 +2,7 @@ package logs
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -52,10 +53,36 @@ type Record struct {
 	// Declarations of the response, as in package declared. Records of WARC files have them with
 	// [Options.Declared], as do the captures that a daemon kept.
 	Canonical, NoVarySearch, CleanParam string
+	// Fields are the values of [Options.Fields], in their order: "" for one that the record lacks.
+	Fields []string
 	// Line is the place in the file, or in [Batch.Member] of it: the number of the line, row, entry or archive record, from 1.
 	Line int64
 	// Offset is where an archive record begins, in bytes of the file without its compression. Other records have 0.
 	Offset int64
+}
+
+// field returns what a record knows by a name of the vocabulary. So a CDX file, which names nothing, has a field "timestamp" as
+// a table with such a column does.
+func (r *Record) field(name string) string {
+	name = plainName(name)
+	is := func(m meaning) bool { return slices.Contains(vocabulary[m], name) }
+	switch {
+	case is(aTime) && !r.Time.IsZero():
+		return r.Time.UTC().Format(time.RFC3339Nano)
+	case is(aStatus) && r.Status != 0:
+		return strconv.Itoa(r.Status)
+	case is(aLength) && r.Length != 0:
+		return strconv.FormatInt(r.Length, 10)
+	case is(aDigest):
+		return r.Digest
+	case is(aType):
+		return r.MIME
+	case is(aRedirect):
+		return r.Redirect
+	case is(aReferrer):
+		return r.Via
+	}
+	return ""
 }
 
 // answered sets the status of a fetch from the text of the log. A log that has a place for the status
@@ -148,6 +175,9 @@ func number(s string) int64 {
 	}
 	return n
 }
+
+// ParseTime reads a time as logs and tables write it; zero if it isn't one.
+func ParseTime(s string) time.Time { return anyTime(s) }
 
 // anyTime reads a time of an index server, a feed or a table; zero if it isn't one.
 func anyTime(s string) time.Time {

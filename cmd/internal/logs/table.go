@@ -23,6 +23,7 @@ type tableParser struct {
 	literal   bool          // quotes are characters, as in many files of tabs
 	backslash bool          // quotes in a cell have one before them, as databases write them, and are not doubled
 	column    [meanings]int // -1 for none
+	fields    []int         // columns of Options.Fields, -1 for none
 	failed    []failing     // columns that say that there was no answer
 	names     []string      // of the columns, as plainName writes them; nil without a header
 	header    []string      // its cells
@@ -69,7 +70,7 @@ func learnTable(lines []string, opt *Options) (*tableParser, error) {
 
 // begin sets what all separators and ways of quoting have in common.
 func (t *tableParser) begin(opt *Options) {
-	t.opt, t.in = opt, csv.NewReader(&t.feed)
+	t.opt, t.in, t.fields = opt, csv.NewReader(&t.feed), nil
 	t.in.Comma, t.in.LazyQuotes, t.in.FieldsPerRecord, t.in.TrimLeadingSpace = t.sep, true, -1, t.sep != '\t'
 	for i := range t.column {
 		t.column[i] = -1
@@ -204,13 +205,10 @@ var beside = regexp.MustCompile(`^(http_)?referr?er|_referr?er$|image|canonical|
 // choose chooses the column of the URL.
 func (t *tableParser) choose(body [][]string, shares []int, asked int) (bool, error) {
 	if field := t.opt.URLField; field != "" {
-		n, err := strconv.Atoi(field)
-		if err != nil {
-			n = slices.Index(t.names, plainName(field)) + 1
-		}
-		t.column[aURL] = n - 1
+		n := t.columnOf(field)
+		t.column[aURL] = n
 		t.name(body)
-		return n > 0 && n <= t.width, nil
+		return n >= 0 && n < t.width, nil
 	}
 	if t.names != nil {
 		t.name(body)
@@ -538,7 +536,7 @@ func (t *tableParser) line(text string, emit func(Record)) error {
 	case strings.TrimSpace(text) == "":
 		return isBlankLine
 	case t.zeek && isFields:
-		t.names = strings.Split(names, "\t")
+		t.names, t.fields = strings.Split(names, "\t"), nil
 		for m := range t.column {
 			t.column[m] = -1
 		}
@@ -635,10 +633,37 @@ func (t *tableParser) record(cells []string) (Record, error) {
 		status := get(aStatus)
 		r.answered(status[:len(status)-len(strings.TrimLeft(status, "0123456789"))])
 	}
+	if len(t.opt.Fields) > 0 {
+		r.Fields = t.values(cells)
+	}
 	for _, f := range t.failed {
 		if r.Status == 0 && f.column < len(cells) && f.failed(strings.TrimSpace(cells[f.column])) {
 			r.Kind = Link
 		}
 	}
 	return r, nil
+}
+
+// values returns the cells of Options.Fields.
+func (t *tableParser) values(cells []string) []string {
+	if t.fields == nil {
+		for _, name := range t.opt.Fields {
+			t.fields = append(t.fields, t.columnOf(name))
+		}
+	}
+	all := make([]string, len(t.fields))
+	for i, column := range t.fields {
+		if column >= 0 && column < len(cells) {
+			all[i] = strings.TrimSpace(cells[column])
+		}
+	}
+	return all
+}
+
+// columnOf returns the column that a caller names, by its name or its number from 1; -1 or less, or t.width or more, for none.
+func (t *tableParser) columnOf(name string) int {
+	if n, err := strconv.Atoi(name); err == nil {
+		return n - 1
+	}
+	return slices.Index(t.names, plainName(name))
 }

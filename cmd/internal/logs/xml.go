@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"golang.org/x/text/encoding/charmap"
@@ -35,41 +36,52 @@ func (s *sink) xml(f *File) error {
 			err = x.token(t)
 		}
 		if err != nil {
+			if x.had && x.text["loc"] != "" { // the entry was cut off behind its location
+				s.entry(x.text)
+			}
 			return fmt.Errorf("cannot read %s beyond URL %d: %w", f.Name, s.number, short(err))
 		}
-		if !x.found {
-			continue
+		if x.found != nil {
+			s.entry(x.found)
+			x.found = nil
 		}
-		s.number++
-		r := Record{URL: strings.TrimSpace(x.text["loc"] + x.text["url"]), Kind: Link}
-		if s.format == Burp {
-			r.Kind = Fetch
-			r.answered(strings.TrimSpace(x.text["status"]))
-		}
-		if err = nil; !isURL(strings.ReplaceAll(r.URL, " ", "+")) {
-			err = bad("got location %q; want an absolute URL", r.URL)
-		} else {
-			s.emit(r)
-		}
-		s.unit(err, r.URL)
 	}
 	return nil
 }
 
+// entry reads what an entry has: its elements by their names.
+func (s *sink) entry(text map[string]string) {
+	s.number++
+	r := Record{URL: strings.TrimSpace(text["loc"] + text["url"]), Kind: Link}
+	if s.format == Burp {
+		r.Kind = Fetch
+		r.answered(strings.TrimSpace(text["status"]))
+	}
+	for _, name := range s.opt.Fields {
+		r.Fields = append(r.Fields, strings.TrimSpace(text[name]))
+	}
+	if !isURL(strings.ReplaceAll(r.URL, " ", "+")) {
+		s.unit(bad("got location %q; want an absolute URL", r.URL), r.URL)
+		return
+	}
+	s.emit(r)
+	s.unit(nil, r.URL)
+}
+
 // xmlEntries follows the tokens of one file. A location is <loc> in <url> or <sitemap>; those of
-// images and videos have other parents. An item of Burp is whole at its end.
+// images and videos have other parents. An entry is whole at its end, or where a second location begins in it.
 type xmlEntries struct {
 	open  [3]string // names of the elements of depth 1 to 3
 	depth int
 	text  map[string]string // of the elements of the entry that are read
-	found bool              // a location is whole, or an entry without one
-	had   bool              // the entry had a location
+	had   bool              // a location of the entry is whole
+	found map[string]string // the text of an entry that is whole
 }
 
+// xmlElements are those of an entry that are read, besides its location.
+var xmlElements = []string{"lastmod", "changefreq", "priority"}
+
 func (x *xmlEntries) token(t xml.Token) error {
-	if x.found {
-		x.found, x.text = false, nil
-	}
 	switch t := t.(type) {
 	case xml.StartElement:
 		if x.depth++; x.depth > maxXMLDepth {
@@ -78,19 +90,25 @@ func (x *xmlEntries) token(t xml.Token) error {
 		if x.depth <= len(x.open) {
 			x.open[x.depth-1] = strings.ToLower(t.Name.Local)
 		}
+		if x.depth == 3 && x.isEntry() && x.open[2] == "loc" && x.had {
+			x.found, x.text, x.had = x.text, nil, false
+		}
 	case xml.EndElement:
 		if x.depth == 0 {
 			return errors.New("got the end of an element that did not begin")
 		}
 		switch {
 		case x.depth == 3 && x.isEntry() && x.open[2] == "loc":
-			x.found, x.had = true, true
+			x.had = true
 		case x.depth == 2 && x.isEntry():
-			x.found, x.had = !x.had, false // an entry of Burp, or one without a location
+			x.found, x.text, x.had = x.text, nil, false
+			if x.found == nil {
+				x.found = map[string]string{} // an entry without anything
+			}
 		}
 		x.depth--
 	case xml.CharData:
-		if name := x.open[2]; x.depth == 3 && x.isEntry() && (name == "loc" || x.open[1] == "item" && (name == "url" || name == "status")) {
+		if name := x.open[2]; x.depth == 3 && x.isEntry() && (name == "loc" || slices.Contains(xmlElements, name) || x.open[1] == "item" && (name == "url" || name == "status")) {
 			if x.text == nil {
 				x.text = map[string]string{}
 			}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +23,8 @@ type Row struct {
 	Status                 int
 	Digest, MIME, Redirect string
 	Length                 int64
-	Fetched                bool // the file has a column of statuses
+	Fetched                bool     // the file has a column of statuses
+	Fields                 []string // values of the columns that the caller named; "" where the file has none
 }
 
 // ErrNoURL is the error of a row without a URL, or with one of more than 1 MiB. The rows
@@ -47,13 +49,13 @@ var columnNames = [columns][]string{
 }
 
 // Read reads the rows of a file of size bytes and calls yield for each, with its number from 1,
-// until yield returns false. urlColumn names the column of the URL; "" is "url". The error
-// says why no more rows can be read.
+// until yield returns false. urlColumn names the column of the URL; "" is "url". fields name further columns, whose values
+// are in Row.Fields: texts, numbers, and times as RFC 3339 has them. The error says why no more rows can be read.
 //
 // It takes memory for a page of each column, at most 64 MiB unpacked each, and for an index
 // of at most 64 MiB.
-func Read(in io.ReaderAt, size int64, urlColumn string, yield func(number int64, row *Row, err error) bool) (err error) {
-	r := &reader{in: in, yield: yield}
+func Read(in io.ReaderAt, size int64, urlColumn string, fields []string, yield func(number int64, row *Row, err error) bool) (err error) {
+	r := &reader{in: in, yield: yield, fields: fields}
 	defer func() {
 		if p := recover(); p != nil { // the library, on what checks can't find
 			err = fmt.Errorf("%w (%v)", errBroken, p)
@@ -68,7 +70,8 @@ type reader struct {
 	number  int64
 	row     Row
 	stopped bool
-	column  [columns]*column // nil where the file has none
+	fields  []string
+	column  []*column // the columns above, and then one for each of fields; nil where the file has none
 }
 
 func (r *reader) read(size int64, urlColumn string) error {
@@ -93,7 +96,12 @@ func (r *reader) read(size int64, urlColumn string) error {
 
 // findColumns finds the columns by name. urlField, if there is one, names that of the URL.
 func (r *reader) findColumns(file *parquet.File, urlField string) error {
-	for i, names := range columnNames {
+	wanted := slices.Clone(columnNames[:])
+	for _, name := range r.fields {
+		wanted = append(wanted, []string{name})
+	}
+	r.column = make([]*column, len(wanted))
+	for i, names := range wanted {
 		if i == columnURL && urlField != "" {
 			names = []string{urlField}
 		}
@@ -148,9 +156,10 @@ func (r *reader) group(group parquet.RowGroup, meta *format.RowGroup) (err error
 		c.open(chunks[c.index])
 		defer func() { err = errors.Join(err, c.close()) }()
 	}
+	row := make([]parquet.Value, len(r.column))
 	for range group.NumRows() {
 		r.number++
-		var row [columns]parquet.Value
+		clear(row)
 		for i, c := range r.column {
 			if c == nil {
 				continue
@@ -159,7 +168,7 @@ func (r *reader) group(group parquet.RowGroup, meta *format.RowGroup) (err error
 				return err
 			}
 		}
-		if r.stopped = !r.emit(&row); r.stopped {
+		if r.stopped = !r.emit(row); r.stopped {
 			return nil
 		}
 	}
@@ -169,7 +178,7 @@ func (r *reader) group(group parquet.RowGroup, meta *format.RowGroup) (err error
 // maxText bounds a URL, and every other text, in bytes.
 const maxText = 1 << 20
 
-func (r *reader) emit(row *[columns]parquet.Value) bool {
+func (r *reader) emit(row []parquet.Value) bool {
 	url := text(row[columnURL])
 	if url == "" {
 		return r.yield(r.number, nil, ErrNoURL)
@@ -178,6 +187,9 @@ func (r *reader) emit(row *[columns]parquet.Value) bool {
 		MIME: text(row[columnMIME]), Redirect: text(row[columnRedirect]), Fetched: r.row.Fetched}
 	if c := r.column[columnTime]; c != nil {
 		r.row.Time, r.row.TimeText = c.time(row[columnTime]), text(row[columnTime])
+	}
+	for i := range r.fields {
+		r.row.Fields = append(r.row.Fields, r.column[columns+i].text(row[columns+i]))
 	}
 	return r.yield(r.number, &r.row, nil)
 }
@@ -264,6 +276,20 @@ func (c *column) nextPage() error {
 	}
 	c.page, c.values = page, page.Values()
 	return nil
+}
+
+// text writes a value as text.
+func (c *column) text(v parquet.Value) string {
+	switch {
+	case c == nil || v.IsNull():
+		return ""
+	case v.Kind() == parquet.ByteArray:
+		return text(v)
+	}
+	if t := c.time(v); !t.IsZero() {
+		return t.Format(time.RFC3339Nano)
+	}
+	return v.String()
 }
 
 // time reads a timestamp, or the 96 bits of Spark and Hive.

@@ -35,7 +35,9 @@ type putItem struct {
 	id    string
 	known bool   // it states the result of a URL rather than offering one
 	date  uint64 // refetchable_from_date, when known
-	size  int    // about its bytes in memory
+	// imported is set of an item that states what is, and not what a fetch brought.
+	imported bool
+	size     int // about its bytes in memory
 
 	from *messageReader // reads it
 }

@@ -6,7 +6,6 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -107,16 +106,16 @@ func (g *guard) Put(ctx context.Context, known []frontier.Known) ([]frontier.Res
 	return permitted(ctx, g, known, func(k *frontier.Known) string { return k.Crawl }, g.own.Put)
 }
 
-func (g *guard) Lease(ctx context.Context, req frontier.LeaseRequest) ([]*frontier.Lease, time.Time, error) {
+func (g *guard) Lease(ctx context.Context, req frontier.LeaseRequest) ([]*frontier.Lease, frontier.Idle, error) {
 	if err := g.check(ctx, req.Crawl); err != nil {
-		return nil, time.Time{}, err
+		return nil, frontier.Idle{}, err
 	}
 	return g.own.Lease(ctx, req)
 }
 
-func (g *guard) LeaseWait(ctx context.Context, req frontier.LeaseRequest, untilFinished bool) ([]*frontier.Lease, bool, error) {
+func (g *guard) LeaseWait(ctx context.Context, req frontier.LeaseRequest, untilFinished bool) ([]*frontier.Lease, frontier.Idle, error) {
 	if err := g.check(ctx, req.Crawl); err != nil {
-		return nil, false, err
+		return nil, frontier.Idle{}, err
 	}
 	return g.own.LeaseWait(ctx, req, untilFinished)
 }
@@ -215,6 +214,9 @@ func (g *guard) Stats(ctx context.Context, crawl string) (sum store.Stats, err e
 		sum.InFlight += st.InFlight
 		sum.Completed += st.Completed
 		sum.Dropped += st.Dropped
+		sum.Fetched += st.Fetched
+		sum.Failed += st.Failed
+		sum.Marked += st.Marked
 		sum.Queues += st.Queues
 		sum.Active += st.Active
 	}

@@ -67,19 +67,19 @@ type contents []string
 
 var jsonLines, anyLines = contents{"application/x-ndjson"}, contents{"application/x-ndjson", "text/plain"}
 
-//go:generate go test -run TestOpenAPIFresh$ . -args -generate
+//go:generate go test -run Fresh$ . -args -generate
 
 // described are the routes that openapi.json describes, but for health.
 func (s *httpAPI) described() []route {
 	const (
-		lines                          = "Each line of the body is a URLLine, each of the answer a VerdictLine. Lines are committed together as they arrive. A line that cannot be read is refused, and those after it are answered all the same: code too-long for one longer than 272 KiB, code json for one that is not JSON, not UTF-8, or has half of a surrogate pair. A last answer with the verdict failed and the code body says that the body ended early."
+		lines                          = "Each line of the body is a URLLine, or in text/plain that or a URL as it stands; each of the answer is a VerdictLine. Lines are committed together as they arrive. A line that cannot be read is refused, and those after it are answered all the same: code too-long for one longer than 272 KiB, code json for one that is not JSON, not UTF-8, or has half of a surrogate pair. A last answer with the verdict failed and the code body says that the body ended early."
 		over                           = "The lease is over, or the crawl is of another kind."
 		noYield, noCaptures, noBackups = "The daemon does not look for traps by yield.", "This daemon keeps no captures.", "The daemon has no directory for backups"
 	)
 	return []route{
-		{"POST /v1/urls", Write, 0, 0, s.postURLs, operation{id: "putURLs", summary: "Offer URLs, one JSON object a line; each gets a line, in order.", more: lines,
+		{"POST /v1/urls", Write, 0, 0, s.postURLs, operation{id: "putURLs", summary: "Offer URLs, one a line; each gets a line, in order.", more: lines,
 			query: wire.OfferQuery{}, body: anyLines, answer: jsonLines, is: "A VerdictLine for each line."}},
-		{"POST /v1/seen", Write, 0, 0, s.postSeen, operation{id: "seeURLs", summary: "Record URLs as seen without queueing them, one JSON object a line; each gets a line, in order.", more: lines,
+		{"POST /v1/seen", Write, 0, 0, s.postSeen, operation{id: "seeURLs", summary: "Record URLs as seen without queueing them, one a line; each gets a line, in order.", more: lines,
 			query: wire.OfferQuery{}, body: anyLines, answer: jsonLines, is: "A VerdictLine for each line."}},
 		{"POST /v1/import", Write, 0, 0, s.postImport, operation{id: "import", summary: "Put what URLFrontier's DumpURLs wrote, or any URLItem in the JSON form of Protocol Buffers, one a line.",
 			more: "Each line gets an ImportLine, in order. Known URLs keep their date, and completed ones stay completed. A line that cannot be read or is too long is SKIPPED, with an error.",

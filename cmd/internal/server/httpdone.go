@@ -15,17 +15,17 @@ import (
 
 var outcomes = map[string]frontier.Outcome{
 	"": frontier.Done, "done": frontier.Done, "retry": frontier.Retry, "recrawl": frontier.Recrawl,
-	"drop": frontier.Drop, "release": frontier.Release, "extend": frontier.Extend,
+	"drop": frontier.Drop, "release": frontier.Release, "extend": frontier.Extend, "defer": frontier.Defer, "redirected": frontier.Redirected,
 }
 
 func settlementOf(d *wire.DoneLease) (frontier.Settlement, error) {
-	l := &frontier.Lease{Crawl: d.Crawl, Attempts: d.Attempts}
+	l := &frontier.Lease{Crawl: d.Crawl}
 	outcome, ok := outcomes[d.Outcome]
 	if d.Attempts < 0 || d.Attempts > unbounded {
 		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got attempts %d; want 0 to %d", d.Attempts, unbounded)
 	}
 	if !ok {
-		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got outcome %.20q; want done, retry, recrawl, drop, release or extend", d.Outcome)
+		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got outcome %.20q; want done, retry, defer, recrawl, drop, release, extend or redirected", d.Outcome)
 	}
 	if n, err := hex.Decode(l.Key[:], []byte(d.Key[:min(len(d.Key), 2*len(l.Key))])); err != nil || n != len(l.Key) || len(d.Key) != 2*n {
 		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got key %.40q; want %d hex digits", d.Key, 2*len(l.Key))
@@ -34,8 +34,15 @@ func settlementOf(d *wire.DoneLease) (frontier.Settlement, error) {
 	if l.Token, err = strconv.ParseUint(d.Token, 10, 64); err != nil || l.Token == 0 {
 		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got token %.40q; want that of a lease", d.Token)
 	}
-	if d.Meta != nil {
-		l.Attempts = 0 // so that the frontier looks up what else it needs to know of the lease
+	if d.Priority != nil && *d.Priority > store.MaxPriority {
+		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got priority %d; want 0 to %d", *d.Priority, store.MaxPriority)
+	}
+	meta := []byte(d.Meta)
+	if d.Metadata != nil {
+		if meta != nil {
+			return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got the fields metadata and meta; want one of them")
+		}
+		meta = AppendMetadata([]byte{}, d.Metadata)
 	}
 	if !(d.TookSeconds >= 0 && d.TookSeconds <= maxLease.Seconds()) {
 		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got took_seconds %v; want 0 to %v", d.TookSeconds, maxLease.Seconds())
@@ -47,7 +54,7 @@ func settlementOf(d *wire.DoneLease) (frontier.Settlement, error) {
 	if err != nil {
 		return frontier.Settlement{}, err
 	}
-	return frontier.Settlement{Lease: l, Outcome: outcome, At: d.At, BlockQueue: d.BlockQueueUntil, Meta: d.Meta, Priority: d.Priority, Fetched: fetched}, nil
+	return frontier.Settlement{Lease: l, Outcome: outcome, At: d.At, BlockQueue: d.BlockQueueUntil, Meta: meta, Priority: d.Priority, Fetched: fetched}, nil
 }
 
 func (s *httpAPI) postDone(w http.ResponseWriter, r *http.Request) {
@@ -72,8 +79,8 @@ func (s *httpAPI) settleBody(w http.ResponseWriter, r *http.Request) (out wire.A
 	settlements := make([]frontier.Settlement, len(body.Leases))
 	var err error
 	for i := range body.Leases {
-		if settlements[i], err = settlementOf(&body.Leases[i]); err == nil && len(body.Leases[i].Meta) > s.cfg.MaxMetadata {
-			err = fault.As(store.ErrInvalid, "cannot settle; got meta of %d bytes for lease %d; want at most %d", len(body.Leases[i].Meta), i, s.cfg.MaxMetadata)
+		if settlements[i], err = settlementOf(&body.Leases[i]); err == nil && len(settlements[i].Meta) > s.cfg.MaxMetadata {
+			err = fault.As(store.ErrInvalid, "cannot settle; got meta of %d bytes for lease %d; want at most %d", len(settlements[i].Meta), i, s.cfg.MaxMetadata)
 		}
 		if err != nil {
 			s.writeFault(w, "settle", err)
@@ -155,6 +162,7 @@ func (s *httpAPI) leaseAgain(ctx context.Context, b *wire.RedirectRequest) (*fro
 	if e.Key != l.Key {
 		return nil, fault.As(store.ErrInvalid, "cannot redirect; got a URL of key %x; want that of the lease, %s", e.Key[:], b.Key)
 	}
-	return &frontier.Lease{URL: u.URL, Crawl: u.Crawl, Queue: e.Entry.Queue, Key: l.Key, Token: l.Token, Meta: e.Meta, Depth: e.Depth,
-		Redirects: e.Redirects, Discriminator: e.Discriminator, Priority: e.Priority, Attempts: e.Attempts, Created: e.Created}, nil
+	again := e.Lease(l.Token)
+	again.URL, again.Crawl = u.URL, u.Crawl
+	return again, nil
 }

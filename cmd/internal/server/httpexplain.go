@@ -38,7 +38,9 @@ func (s *httpAPI) getExplain(w http.ResponseWriter, r *http.Request) {
 	case e.Error != nil:
 	case err == nil:
 		e.Known = &wire.Known{State: stateNames[entry.State], First: entry.URL, FirstBytes: wire.BytesOf(entry.URL), Queue: entry.Entry.Queue,
-			Due: entry.Due, Created: entry.Created, Expires: entry.Expires, Attempts: entry.Attempts}
+			Due: entry.Due, Created: entry.Created, Expires: entry.Expires, Attempts: entry.Attempts,
+			Failures: entry.Failures, Deferrals: entry.Deferrals, Releases: entry.Releases, Expiries: entry.Expiries,
+			Status: entry.Status, Reason: string(entry.Reason)}
 	case !errors.Is(err, store.ErrNotFound):
 		s.writeFault(w, "look up", err)
 		return

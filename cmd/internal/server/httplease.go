@@ -80,17 +80,20 @@ func (s *httpAPI) lease(ctx context.Context, b *wire.LeaseRequest, req frontier.
 	if held, err = s.payForLeases(ctx, &req, jsonCopies); err != nil {
 		return answer, held, err
 	}
-	leases, next, err := s.leaseNow(ctx, req)
+	leases, idle, err := s.leaseNow(ctx, req)
 	held.keep(costOfLeases(leases, jsonCopies))
-	switch {
-	case err != nil:
+	if err == nil && len(leases) == 0 && b.WaitSeconds > 0 {
+		leases, idle, held, err = s.leaseLater(ctx, b, req)
+	}
+	if err != nil {
 		return answer, held, err
-	case b.WaitSeconds == 0:
-		answer.Next = next
-	case len(leases) == 0:
-		if leases, answer.Finished, held, err = s.leaseLater(ctx, b, req); err != nil {
-			return answer, held, err
-		}
+	}
+	if b.WaitSeconds == 0 || len(leases) == 0 {
+		answer.Next = idle.Next
+	}
+	if len(leases) == 0 {
+		answer.State, answer.Finished = idle.State.String(), idle.State == store.Finished
+		answer.HoldingQueues, answer.PausedQueues, answer.LimitedQueues, answer.BlockedQueues = idle.Queues, idle.Paused, idle.Limited, idle.Blocked
 	}
 	answer.Leases = make([]wire.Lease, len(leases))
 	for i, l := range leases {
@@ -101,32 +104,32 @@ func (s *httpAPI) lease(ctx context.Context, b *wire.LeaseRequest, req frontier.
 
 // leaseLater waits for leases. The frontier leases for all calls that wait, without turns of
 // theirs. So the call has its turn afterwards, before its client can ask again.
-func (s *httpAPI) leaseLater(ctx context.Context, b *wire.LeaseRequest, req frontier.LeaseRequest) (leases []*frontier.Lease, finished bool, held *holding, err error) {
+func (s *httpAPI) leaseLater(ctx context.Context, b *wire.LeaseRequest, req frontier.LeaseRequest) (leases []*frontier.Lease, idle frontier.Idle, held *holding, err error) {
 	held = &holding{}
 	if err = s.admission.wait(callOf(ctx)); err != nil {
-		return nil, false, held, err
+		return nil, idle, held, err
 	}
 	req.MaxBytes = leaseBytes
-	if leases, finished, err = s.leaseWait(ctx, b, req); err != nil || len(leases) == 0 {
-		return nil, finished, held, err
+	if leases, idle, err = s.leaseWait(ctx, b, req); err != nil || len(leases) == 0 {
+		return nil, idle, held, err
 	}
 	if held, err = s.payLate(ctx, leases); err != nil {
-		return nil, false, held, err
+		return nil, idle, held, err
 	}
 	if err = s.inTurn(ctx, len(leases), func(context.Context) error { return nil }); err != nil {
 		s.release(leases)
 	}
-	return leases, finished, held, err
+	return leases, idle, held, err
 }
 
 // leaseWait waits for the time of the request, until its client leaves or the server
 // drains. If the client has left, leaseWait releases the leases.
-func (s *httpAPI) leaseWait(ctx context.Context, b *wire.LeaseRequest, req frontier.LeaseRequest) ([]*frontier.Lease, bool, error) {
+func (s *httpAPI) leaseWait(ctx context.Context, b *wire.LeaseRequest, req frontier.LeaseRequest) ([]*frontier.Lease, frontier.Idle, error) {
 	limited, cancel := context.WithTimeout(ctx, max(seconds(b.WaitSeconds, s.cfg.MaxWait), time.Millisecond))
 	defer cancel()
 	waiting, cancel := withEnd(limited, s.draining)
 	defer cancel()
-	leases, finished, err := s.leaseUnpaused(waiting, req, !b.Stay)
+	leases, idle, err := s.leaseUnpaused(waiting, req, !b.Stay)
 	switch {
 	case err == nil || waiting.Err() == nil:
 	case s.isDraining():
@@ -139,27 +142,27 @@ func (s *httpAPI) leaseWait(ctx context.Context, b *wire.LeaseRequest, req front
 			// If this fails the lease runs out by itself.
 			_ = s.f.own.Release(context.WithoutCancel(ctx), l)
 		}
-		return nil, false, ctx.Err()
+		return nil, idle, ctx.Err()
 	}
-	return leases, finished, err
+	return leases, idle, err
 }
 
 // leaseUnpaused is the frontier's LeaseWait, but for the time that this daemon
 // alone is paused, which it waits for as well: a client would only ask again.
-func (s *httpAPI) leaseUnpaused(ctx context.Context, req frontier.LeaseRequest, untilFinished bool) ([]*frontier.Lease, bool, error) {
+func (s *httpAPI) leaseUnpaused(ctx context.Context, req frontier.LeaseRequest, untilFinished bool) ([]*frontier.Lease, frontier.Idle, error) {
 	for {
 		paused, changed := s.pausedHere.look()
 		if paused {
 			if err := wait(ctx, changed); err != nil {
-				return nil, false, err
+				return nil, frontier.Idle{State: store.Paused}, err
 			}
 			continue
 		}
 		unpaused, cancel := withEnd(ctx, changed)
-		leases, finished, err := s.f.LeaseWait(unpaused, req, untilFinished)
+		leases, idle, err := s.f.LeaseWait(unpaused, req, untilFinished)
 		cut := unpaused.Err() != nil
 		if cancel(); err == nil || !cut || ctx.Err() != nil {
-			return leases, finished, err
+			return leases, idle, err
 		}
 	}
 }
@@ -172,7 +175,7 @@ func seconds(n float64, max time.Duration) time.Duration {
 // wireLease puts a lease on the wire, its data as metadata or as it is stored.
 func wireLease(l *frontier.Lease, raw bool) wire.Lease {
 	out := wire.Lease{Crawl: l.Crawl, Key: hex.EncodeToString(l.Key[:]), Token: strconv.FormatUint(l.Token, 10), Attempts: l.Attempts,
-		URL: l.URL, Queue: l.Queue, Depth: l.Depth, Priority: l.Priority, Expires: l.Expires, Discriminator: l.Discriminator,
+		Failures: l.Failures, Deferrals: l.Deferrals, Releases: l.Releases, Expiries: l.Expiries, URL: l.URL, Queue: l.Queue, Depth: l.Depth, Priority: l.Priority, Expires: l.Expires, Discriminator: l.Discriminator,
 		Redirects: l.Redirects, Created: l.Created, URLBytes: wire.BytesOf(l.URL)}
 	if raw {
 		out.Meta = l.Meta

@@ -3,13 +3,16 @@ package server
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,6 +23,7 @@ import (
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
 	"github.com/firstseen/firstseen/internal/wire"
+	"github.com/firstseen/firstseen/store"
 )
 
 const (
@@ -35,14 +39,47 @@ const (
 // postURLs queues the URLs of the body's lines, and answers each with a line,
 // in order.
 func (s *httpAPI) postURLs(w http.ResponseWriter, r *http.Request) {
-	s.streamLines(w, r, s.answering(s.guardedAdd, nil, isBrief(r)))
+	s.answerOffers(w, r, s.answering(s.guardedAdd, nil, isBrief(r)))
 }
 
 // postSeen records the URLs of the body's lines as seen without queueing them,
 // and answers in the same way: a duplicate filter for crawlers that keep their
 // own queue.
 func (s *httpAPI) postSeen(w http.ResponseWriter, r *http.Request) {
-	s.streamLines(w, r, s.answering(s.guardedSee, s.f.Peek, isBrief(r)))
+	s.answerOffers(w, r, s.answering(s.guardedSee, s.f.Peek, isBrief(r)))
+}
+
+// answerOffers answers the lines of a body, which are JSON or, as text/plain, URLs as they stand. What a list of URLs can't
+// say of each line, the query says of all of them.
+func (s *httpAPI) answerOffers(w http.ResponseWriter, r *http.Request, answer lineAnswerer) {
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "text/plain" {
+		s.streamLines(w, r, answer)
+		return
+	}
+	q := r.URL.Query()
+	all := wire.URLLine{Crawl: q.Get("crawl"), Queue: q.Get("queue")}
+	priority, err := strconv.ParseUint(cmp.Or(q.Get("priority"), "0"), 10, 8)
+	if err != nil || priority > store.MaxPriority {
+		writeError(w, http.StatusBadRequest, "invalid", fmt.Sprintf("cannot read the query; got priority %.20q; want 0 to %d", q.Get("priority"), store.MaxPriority))
+		return
+	}
+	if all.Depth, err = strconv.Atoi(cmp.Or(q.Get("depth"), "0")); err != nil || all.Depth < 0 {
+		writeError(w, http.StatusBadRequest, "invalid", fmt.Sprintf("cannot read the query; got depth %.20q; want a whole number of 0 or more", q.Get("depth")))
+		return
+	}
+	all.Priority = uint8(priority)
+	s.streamLines(w, r, func(ctx context.Context, lines []bodyLine, out *bytes.Buffer) {
+		for i := range lines {
+			if l := &lines[i]; l.tooLong == 0 && !bytes.HasPrefix(bytes.TrimSpace(l.text), []byte("{")) {
+				all.URL = strings.TrimSpace(strings.TrimPrefix(string(l.text), "\ufeff"))
+				if all.URLBytes = wire.BytesOf(all.URL); all.URLBytes != nil {
+					all.URL = ""
+				}
+				l.text, _ = json.Marshal(all) // texts and numbers
+			}
+		}
+		answer(ctx, lines, out)
+	})
 }
 
 // offering puts URLs into the frontier.
@@ -277,7 +314,7 @@ func (s *httpAPI) parseLine(line *bodyLine, v *wire.VerdictLine) (u frontier.Lin
 	if l.URL == "" {
 		return u, true, &wire.Fault{Code: string(frontier.ReasonURL), Message: `the field "url" is missing`}
 	}
-	u = frontier.Link{URL: l.URL, Queue: l.Queue, Crawl: crawlName(l.Crawl), Meta: appendMetadata(nil, l.Metadata)}
+	u = frontier.Link{URL: l.URL, Queue: l.Queue, Crawl: crawlName(l.Crawl), Meta: AppendMetadata(nil, l.Metadata)}
 	if u.Crawl == controlCrawl {
 		return u, true, &wire.Fault{Code: string(frontier.ReasonCrawl), Message: fmt.Sprintf("the crawl %q is the server's own", controlCrawl)}
 	}
@@ -295,6 +332,9 @@ func (s *httpAPI) parseLine(line *bodyLine, v *wire.VerdictLine) (u frontier.Lin
 	}
 	if len(l.Discriminator) > maxDiscriminator {
 		return u, true, &wire.Fault{Code: "too-long", Message: fmt.Sprintf("got a discriminator of %d bytes; want at most %d", len(l.Discriminator), maxDiscriminator)}
+	}
+	if l.Priority > store.MaxPriority {
+		return u, true, &wire.Fault{Code: "invalid", Message: fmt.Sprintf("got priority %d; want 0 to %d", l.Priority, store.MaxPriority)}
 	}
 	u.Due, u.Priority, u.Depth, u.Force, u.Discriminator = l.Due, l.Priority, l.Depth, l.Force, l.Discriminator
 	u.SkipTraps = l.SkipTraps
@@ -362,6 +402,7 @@ func (s *httpAPI) importLines(ctx context.Context, lines []bodyLine, out *bytes.
 		if err := reader.openItem(items[i]); err != nil { // not of what parseItem returns
 			items[i] = &putItem{}
 		}
+		items[i].imported = true
 	}
 	for i, st := range s.putItems(ctx, items) {
 		answers[i].ID, answers[i].Status = items[i].id, st.String()

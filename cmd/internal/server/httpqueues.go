@@ -116,7 +116,7 @@ func wireQueue(q *store.QueueInfo, d QueueDefaults, now time.Time) wire.Queue {
 	if q.Delay != 0 {
 		defaultDelay = 0
 	}
-	return wire.Queue{Crawl: q.Crawl, Queue: q.Name, Held: q.Held, InFlight: q.InFlight, Completed: q.Completed, Dropped: q.Dropped,
+	return wire.Queue{Crawl: q.Crawl, Queue: q.Name, Held: q.Held, InFlight: q.InFlight, Completed: q.Completed, Dropped: q.Dropped, Fetched: q.Fetched, Failed: q.Failed,
 		State: st.Name, Reason: st.Reason, Next: st.Next,
 		DelaySeconds: max(q.Delay, 0).Seconds(), DefaultDelaySeconds: defaultDelay, Limit: q.Limit, BlockedUntil: q.BlockedUntil}
 }

@@ -34,6 +34,7 @@ func (s *httpAPI) getStats(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a := wire.Stats{Crawl: crawl, Seen: st.Seen, Held: st.Held, InFlight: st.InFlight, Completed: st.Completed, Dropped: st.Dropped,
+		Fetched: st.Fetched, Failed: st.Failed, Marked: st.Marked,
 		Queues: st.Queues, Active: st.Active, Crawls: []string{}, Refused: []wire.Refusal{},
 		Serving: !s.paused.Load() && !s.isDraining(), DiskLow: s.disk.full()}
 	id, err := s.identityOf(r.Context(), crawl)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/store"
 )
 
 // Leases stay in memory until the client has taken them, and may be 4,096 URLs with 128 KiB
@@ -81,18 +82,22 @@ func (s *service) payLate(ctx context.Context, leases []*frontier.Lease) (*holdi
 
 // leaseNow leases what there is: nothing while this daemon is paused. A write is refused on a
 // full disk, and a lease is one. Both may begin while the call waits for its turn.
-func (s *service) leaseNow(ctx context.Context, req frontier.LeaseRequest) (leases []*frontier.Lease, next time.Time, err error) {
+func (s *service) leaseNow(ctx context.Context, req frontier.LeaseRequest) (leases []*frontier.Lease, idle frontier.Idle, err error) {
 	if err = s.rest(ctx); err != nil {
-		return nil, time.Time{}, err
+		return nil, idle, err
 	}
 	err = s.inTurn(ctx, req.Max, func(ctx context.Context) (err error) {
-		if err := s.roomFor(1); err != nil || s.pausedHere.now() {
+		if err := s.roomFor(1); err != nil {
 			return err
 		}
-		leases, next, err = s.f.Lease(ctx, req)
+		if s.pausedHere.now() {
+			idle.State = store.Paused
+			return nil
+		}
+		leases, idle, err = s.f.Lease(ctx, req)
 		return err
 	})
-	return leases, next, err
+	return leases, idle, err
 }
 
 // countLeases counts URLs that are handed out, also for the rate of the token.
@@ -123,14 +128,14 @@ func (s *service) guardedSettle(ctx context.Context, settlements []frontier.Sett
 
 var outcomeLabels = map[frontier.Outcome]string{
 	frontier.Done: "done", frontier.Retry: "retry", frontier.Recrawl: "recrawl",
-	frontier.Drop: "dropped", frontier.Release: "released", frontier.Extend: "extended",
+	frontier.Drop: "dropped", frontier.Release: "released", frontier.Extend: "extended", frontier.Defer: "deferred", frontier.Redirected: "redirected",
 }
 
 func (s *service) countSettled(outcome frontier.Outcome, a frontier.Settled) {
 	label := outcomeLabels[outcome]
 	switch {
-	case a == frontier.Stale:
-		label = "stale"
+	case a == frontier.Stale || a == frontier.AlreadyDone:
+		label = a.String()
 	case a == frontier.GaveUp:
 		label = "dropped"
 	case outcome == frontier.Done:

@@ -42,6 +42,8 @@ func statsOf(crawl string, st store.Stats) *frontierpb.Stats {
 		Counts: map[string]uint64{
 			"completed":     uint64(st.Completed),
 			"dropped":       uint64(st.Dropped),
+			"fetched":       uint64(st.Fetched),
+			"failed":        uint64(st.Failed),
 			"active_queues": uint64(st.Active),
 			"seen":          uint64(st.Seen),
 		},
@@ -73,6 +75,8 @@ func addQueue(st *store.Stats, q *store.QueueInfo) {
 	st.InFlight += q.InFlight
 	st.Completed += q.Completed
 	st.Dropped += q.Dropped
+	st.Fetched += q.Fetched
+	st.Failed += q.Failed
 	st.Queues++
 	if q.Held > 0 {
 		st.Active++

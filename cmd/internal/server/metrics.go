@@ -48,6 +48,9 @@ var gaugeHelp = map[string]string{
 	"firstseen_in_flight_urls":  "URLs leased: their leases have not expired.",
 	"firstseen_completed_urls":  "URLs completed and not forgotten.",
 	"firstseen_dropped_urls":    "URLs dropped and not forgotten: by a fetcher, after the last attempt, or by the daemon (see firstseen_urls_dropped_total).",
+	"firstseen_fetched_pages":   "Pages fetched: each done and each recrawl, of queues that were not forgotten. Limits are of these.",
+	"firstseen_failed_urls":     "URLs dropped after a failure: by a fetcher that could not get them, or by a bound.",
+	"firstseen_marked_keys":     "Pages that were not found under two spellings: the next other spelling that is offered is queued.",
 	"firstseen_queues":          "Queues with URLs: queued, leased, completed or dropped.",
 	"firstseen_active_queues":   "Queues with URLs that are queued or leased.",
 	"firstseen_disk_free_bytes": "Free space on the disk of the store, when it was last measured.",
@@ -118,7 +121,7 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 		failed = 1
 	}
 	put("firstseen_captures_failed", failed)
-	dropped := map[frontier.Reason]int64{frontier.ReasonExpired: 0, frontier.ReasonExcluded: 0}
+	dropped := map[frontier.Reason]int64{frontier.ReasonExpired: 0, frontier.ReasonExcluded: 0, frontier.ReasonAttempts: 0, frontier.ReasonDeferred: 0, frontier.ReasonReleased: 0}
 	for r := range g.s.f.own.Refusals() {
 		if r.Dropped {
 			dropped[r.Reason] += r.Count
@@ -138,7 +141,7 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 }
 
 var (
-	urlsDropped     = prometheus.NewDesc("firstseen_urls_dropped_total", "URLs that the daemon dropped instead of leasing them, by reason: expired-leases or excluded.", []string{"reason"}, nil)
+	urlsDropped     = prometheus.NewDesc("firstseen_urls_dropped_total", "URLs that the daemon gave up, by reason: excluded, or a bound of --attempts, --max-deferred, --max-released or --max-expired (attempts, deferred, released, expired-leases).", []string{"reason"}, nil)
 	capturesDropped = prometheus.NewDesc("firstseen_captures_dropped_total", "Fetches that were not kept, because the disk failed or was too slow.", nil, nil)
 	declaredRefused = prometheus.NewDesc("firstseen_declared_refused_total", "Declarations of trusted hosts that were refused.", nil, nil)
 	trapURLs        = prometheus.NewDesc("firstseen_trap_urls_total", "URLs of the templates in firstseen_trap_templates that were offered, or put back instead of leased: queued with the lowest priority, or only counted (shadow).", []string{"shadow"}, nil)
@@ -151,6 +154,9 @@ func putStats(put func(string, float64), st store.Stats) {
 	put("firstseen_in_flight_urls", float64(st.InFlight))
 	put("firstseen_completed_urls", float64(st.Completed))
 	put("firstseen_dropped_urls", float64(st.Dropped))
+	put("firstseen_fetched_pages", float64(st.Fetched))
+	put("firstseen_failed_urls", float64(st.Failed))
+	put("firstseen_marked_keys", float64(st.Marked))
 	put("firstseen_queues", float64(st.Queues))
 	put("firstseen_active_queues", float64(st.Active))
 }
@@ -166,6 +172,8 @@ var (
 		prometheus.NewDesc("firstseen_crawl_in_flight_urls", "URLs leased, by crawl.", []string{"crawl"}, nil),
 		prometheus.NewDesc("firstseen_crawl_completed_urls", "URLs completed and not forgotten, by crawl.", []string{"crawl"}, nil),
 		prometheus.NewDesc("firstseen_crawl_dropped_urls", "URLs dropped and not forgotten, by crawl.", []string{"crawl"}, nil),
+		prometheus.NewDesc("firstseen_crawl_fetched_pages", "Pages fetched, by crawl.", []string{"crawl"}, nil),
+		prometheus.NewDesc("firstseen_crawl_failed_urls", "URLs dropped after a failure, by crawl.", []string{"crawl"}, nil),
 	}
 )
 
@@ -188,7 +196,7 @@ func (g *gauges) collectCrawls(ctx context.Context, ch chan<- prometheus.Metric)
 		if err != nil {
 			return // none rather than some
 		}
-		for i, n := range [len(crawlGauges)]int64{st.Seen, st.Held, st.InFlight, st.Completed, st.Dropped} {
+		for i, n := range [len(crawlGauges)]int64{st.Seen, st.Held, st.InFlight, st.Completed, st.Dropped, st.Fetched, st.Failed} {
 			all = append(all, prometheus.MustNewConstMetric(crawlGauges[i], prometheus.GaugeValue, float64(n), crawl))
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,8 +35,12 @@ func (s *service) putItems(ctx context.Context, items []*putItem) []frontierpb.A
 		switch {
 		case it.known && s.takesResult(&it.url):
 			puts.add(it.url, it.date, i)
-			s.tellFetch(&puts.known[len(puts.known)-1])
-			s.boundMeta(&puts.known[len(puts.known)-1])
+			k := &puts.known[len(puts.known)-1]
+			s.tellFetch(k)
+			if it.imported {
+				k.Outcome = frontier.Release
+			}
+			s.boundMeta(k)
 		case !it.ok:
 			s.countUnread(!it.known)
 		default:
@@ -242,11 +247,12 @@ func (s *service) guardedSee(ctx context.Context, urls []frontier.Link) ([]front
 	return results, err
 }
 
-// tellFetch sets the redirect target of a known URL from its metadata, and, if fetches are
-// kept, their results.
+// tellFetch sets from the metadata of a known URL what its fetch was, and where it was redirected to; and, if
+// fetches are kept, their results.
 func (s *service) tellFetch(k *frontier.Known) {
 	wanted := s.cfg.Captures != nil || s.declared() != nil || s.cfg.Yield != nil
-	if !wanted && !bytes.Contains(k.Meta, []byte("redir")) || !isMetadata(k.Meta) {
+	told := func(part string) bool { return bytes.Contains(k.Meta, []byte(part)) }
+	if !wanted && !told("redir") && !told(statusName) && !told(causeName) || !isMetadata(k.Meta) {
 		return
 	}
 	info := &frontierpb.URLInfo{}
@@ -259,6 +265,7 @@ func (s *service) tellFetch(k *frontier.Known) {
 	if f.Redirect != "" {
 		k.Redirect = absolute(k.URL, f.Redirect)
 	}
+	k.Outcome = outcomeOf(info)
 	if !wanted || f.Digest+f.Redirect+f.Canonical+f.NoVarySearch+f.CleanParam == "" {
 		return
 	}
@@ -266,6 +273,21 @@ func (s *service) tellFetch(k *frontier.Known) {
 		f.Status = n
 	}
 	k.Fetched = &f
+}
+
+// outcomeOf returns what the metadata of a known URL says of its fetch. What it does not say, or says in words that are
+// not known, is a page.
+func outcomeOf(info *frontierpb.URLInfo) frontier.Outcome {
+	status, _ := strconv.Atoi(firstValue(info, []string{statusName}))
+	switch {
+	case firstValue(info, []string{redirectName}) != "":
+		return frontier.Redirected
+	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
+		return frontier.Defer
+	case status >= 400 && status <= 599, firstValue(info, []string{causeName}) != "":
+		return frontier.Retry
+	}
+	return frontier.Done
 }
 
 // declared counts the rules that trusted hosts declared; nil if no host is trusted.
@@ -293,12 +315,19 @@ func firstValue(info *frontierpb.URLInfo, names []string) string {
 	return ""
 }
 
+// What StormCrawler says of a fetch in the metadata of its URL: the status, why there is none, and the target of a redirect.
+const (
+	statusName   = "fetch.statusCode"
+	causeName    = "error.cause"
+	redirectName = "_redirTo"
+)
+
 // digestNames are what crawlers call the digest in a URL's metadata; StormCrawler's is
 // "signature". statusNames and redirectNames are those of the status and the redirect target.
 var (
 	digestNames   = []string{"digest", "signature"}
-	statusNames   = []string{"status", "fetch.statusCode"}
-	redirectNames = []string{"redirect", "_redirTo"}
+	statusNames   = []string{"status", statusName}
+	redirectNames = []string{"redirect", redirectName}
 
 	canonicalNames = []string{"canonical"}
 	noVaryNames    = []string{"no-vary-search"}
@@ -368,22 +397,27 @@ func (s *service) put(ctx context.Context, known []frontier.Known) ([]frontier.R
 	}
 	c.commit.Observe(time.Since(began).Seconds())
 	for i := range results {
-		s.countPut(&results[i], known[i].Next.IsZero() && !results[i].Requeued)
+		s.countPut(&results[i], &known[i])
 	}
 	return results, nil
 }
 
-func (s *service) countPut(r *frontier.Result, completed bool) {
-	switch {
+func (s *service) countPut(r *frontier.Result, k *frontier.Known) {
+	outcome := k.Outcome
+	switch again := !k.Next.IsZero() || r.Requeued; {
 	case r.Status == frontier.StatusRefused:
 		s.count.refused.Inc()
 		s.count.reasons.WithLabelValues(string(r.Reason)).Inc()
-	case completed:
+		return
+	case !again:
 		s.count.putCompleted.Inc()
-		s.count.settled.WithLabelValues("done").Inc()
-	default:
-		s.count.settled.WithLabelValues("recrawl").Inc()
+	case outcome == frontier.Done || outcome == frontier.Release:
+		outcome = frontier.Recrawl
 	}
+	if outcome == frontier.Release {
+		outcome = frontier.Done
+	}
+	s.count.settled.WithLabelValues(outcomeLabels[outcome]).Inc()
 }
 
 // maxSeconds is the year 5138: a later date can't be meant as seconds, and
@@ -398,8 +432,8 @@ func dueOf(date uint64) time.Time {
 	return time.Unix(int64(date), 0)
 }
 
-// appendMetadata appends metadata that did not come in a message, as the decoder leaves it.
-func appendMetadata(dst []byte, m map[string][]string) []byte {
+// AppendMetadata appends metadata as [frontier.Link.Meta] has it for a daemon: as the decoder leaves that of a message.
+func AppendMetadata(dst []byte, m map[string][]string) []byte {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		var list []byte
 		for _, value := range m[name] {

@@ -11,7 +11,7 @@ import (
 const (
 	statePaused   = "paused"    // by an operator, until resumed
 	stateBlocked  = "blocked"   // until a time
-	stateLimited  = "limited"   // as many URLs as its limit are completed
+	stateLimited  = "limited"   // as many of its pages as its limit were fetched or are leased
 	stateEmpty    = "empty"     // there is no URL in it
 	stateInFlight = "in-flight" // all its URLs are leased, or as many as its bound allows
 	stateDelayed  = "delayed"   // by its delay, or because its URLs are due later
@@ -45,8 +45,8 @@ func queueStateOf(q *store.QueueInfo, d QueueDefaults, now time.Time) queueState
 		return queueState{Name: statePaused, Reason: "the queue is paused"}
 	case q.BlockedUntil.After(now):
 		return queueState{stateBlocked, "blocked until " + timeText(q.BlockedUntil), q.BlockedUntil}
-	case q.Limit > 0 && q.Completed >= q.Limit:
-		return queueState{Name: stateLimited, Reason: fmt.Sprintf("%d URLs completed, of a limit of %d", q.Completed, q.Limit)}
+	case q.Limit > 0 && q.Fetched >= q.Limit:
+		return queueState{Name: stateLimited, Reason: fmt.Sprintf("%d pages fetched, of a limit of %d", q.Fetched, q.Limit)}
 	case q.Held == 0:
 		return queueState{Name: stateEmpty}
 	case q.Held == q.InFlight:

@@ -12,7 +12,7 @@ import (
 	"github.com/firstseen/firstseen/cmd/internal/tools/browser"
 )
 
-// TestDashboardScreenshot checks that the picture in SERVE.md is one. With FIRSTSEEN_SCREENSHOTS set
+// TestDashboardScreenshot checks that the picture in docs/SERVE.md is one. With FIRSTSEEN_SCREENSHOTS set
 // it makes the picture again, of a store in memory.
 func TestDashboardScreenshot(t *testing.T) {
 	file, err := filepath.Abs(filepath.Join("..", "..", "firstseen", "dashboard.png"))
@@ -31,7 +31,7 @@ func TestDashboardScreenshot(t *testing.T) {
 	if head, err := png.DecodeConfig(f); err != nil || head.Width != view.Width || head.Height != view.Height {
 		t.Errorf("got %d x %d pixels, %v; want %d x %d", head.Width, head.Height, err, view.Width, view.Height)
 	}
-	if page, err := os.ReadFile(filepath.Join("..", "..", "firstseen", "SERVE.md")); err != nil || !strings.Contains(string(page), "(dashboard.png)") {
+	if page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "SERVE.md")); err != nil || !strings.Contains(string(page), "(../cmd/firstseen/dashboard.png)") {
 		t.Errorf("SERVE.md does not show the picture: %v", err)
 	}
 }

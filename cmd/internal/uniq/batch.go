@@ -40,19 +40,24 @@ func (b *batch) release() {
 // line is a URL that a later stage must look at.
 type line struct {
 	start, end uint32
-	refused    bool      // passed through as it is
+	refused    bool      // to be passed through as it is, once
 	unicode    bool      // an internationalised host, where Options.Memory asks for it
 	passes     bool      // set by the last stage
 	sum        seen.Sum  // of what makes it a duplicate
 	group      seen.Sum  // of what Options.Group makes of it
 	key        store.Key // where Options.keyed asks for it
 	shown      string    // the group itself, where Options.ShowGroup asks for it
+	order      string    // what Options.Choose compares
+	sorted     string    // what Options.Sort compares
+	row        int64     // its number in the file
+	offset     int64     // of the record that has it, in an archive
 }
 
 // counts are what a worker finds without the set.
 type counts struct {
 	urls, recent, refused int64
 	unread                int64 // of refused, by the reader
+	filtered              []int64
 	examples              []string
 }
 
@@ -76,6 +81,7 @@ const ahead = 32
 // text is the place of a line in a batch, and its mark in the recent texts.
 type text struct {
 	start, end uint32
+	number     int64 // of the line; of a record, its place in the batch
 	slot       uint32
 	mark       uint64
 	known      bool
@@ -84,8 +90,9 @@ type text struct {
 func (w *worker) work(b *batch) {
 	defer close(b.ready)
 	n := 0
-	add := func(start, end uint32) {
-		w.texts[n] = text{start: start, end: end}
+	b.filtered = make([]int64, len(w.opt.Filters))
+	add := func(start, end uint32, number int64) {
+		w.texts[n] = text{start: start, end: end, number: number}
 		if n++; n == ahead {
 			w.lines(b, w.texts[:n])
 			n = 0
@@ -94,9 +101,9 @@ func (w *worker) work(b *batch) {
 	if b.Text != nil {
 		b.text = b.Text
 		end := cap(b.text)
-		b.Each(func(line []byte, _ int64) { // the line is a part of the text
+		b.Each(func(line []byte, number int64) { // the line is a part of the text
 			start := uint32(end - cap(line))
-			add(start, start+uint32(len(line)))
+			add(start, start+uint32(len(line)), number)
 		})
 	}
 	room := 0
@@ -107,7 +114,7 @@ func (w *worker) work(b *batch) {
 	for i := range b.Records {
 		start := uint32(len(b.text))
 		b.text = append(b.text, b.Records[i].URL...)
-		add(start, uint32(len(b.text)))
+		add(start, uint32(len(b.text)), int64(i))
 	}
 	w.lines(b, w.texts[:n])
 	b.Counts.Reject(b.unread)
@@ -142,12 +149,17 @@ func (w *worker) lines(b *batch, texts []text) {
 
 // line adds a line to those that a later stage looks at, and reports whether it is a URL.
 func (w *worker) line(b *batch, t *text) bool {
-	l := line{start: t.start, end: t.end}
+	l := line{start: t.start, end: t.end, row: t.number}
 	text := b.text[t.start:t.end]
 	var err error
-	if b.Records == nil {
+	if len(b.Records) == 0 {
 		if err = b.Check(text); err != nil {
 			b.unread++
+		}
+	} else {
+		r := &b.Records[t.number]
+		if l.row, l.offset = r.Line, r.Offset; len(r.Fields) > 0 {
+			l.order = r.Fields[0]
 		}
 	}
 	if err == nil {
@@ -159,9 +171,20 @@ func (w *worker) line(b *batch, t *text) bool {
 			b.examples = append(b.examples, fmt.Sprintf("%.100q: %v", text, err))
 		}
 		if l.refused = w.opt.KeepInvalid; l.refused {
+			w.form = append(append(w.form[:0], "no URL: "...), text...) // which no canonical form is
+			l.sum = w.hash.Sum(w.form)
 			b.lines = append(b.lines, l)
 		}
 		return false
+	}
+	for i, stays := range w.opt.Filters {
+		if !stays(text, w.form) {
+			b.filtered[i]++
+			return false
+		}
+	}
+	if w.opt.Sort != nil {
+		l.sorted = string(w.opt.Sort(nil, w.form))
 	}
 	w.sums(&l)
 	l.unicode = w.opt.Memory != nil && w.opt.Memory.Unicode(w.form)

@@ -3,6 +3,7 @@ package uniq
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/firstseen/firstseen/cmd/internal/seen"
 )
@@ -14,9 +15,15 @@ func (r *runner) take(ctx context.Context, b *batch) error {
 	r.result.Duplicates += b.recent
 	r.result.Refused += b.refused
 	r.result.Unreadable += b.Counts.Refused - b.unread
+	for i, n := range b.filtered {
+		r.result.Filtered[i] += n
+	}
 	r.account(b)
+	err := r.passInvalid(ctx, b)
 	r.collect(b)
-	err := r.dropSeen(ctx)
+	if err == nil {
+		err = r.dropSeen(ctx)
+	}
 	if err == nil {
 		err = r.dropCompared(ctx)
 	}
@@ -47,6 +54,25 @@ func (r *runner) account(b *batch) {
 		b.examples = append(b.examples, refusal.Error())
 	}
 	in.Examples = append(in.Examples, b.examples[:min(len(b.examples), mostExamples-len(in.Examples))]...)
+}
+
+// passInvalid lets those lines of a batch pass that are no URL and are new.
+func (r *runner) passInvalid(ctx context.Context, b *batch) error {
+	if !r.opt.KeepInvalid {
+		return nil
+	}
+	r.lines, r.sums = r.lines[:0], r.sums[:0]
+	for i := range b.lines {
+		if l := &b.lines[i]; l.refused {
+			r.lines, r.sums = append(r.lines, l), append(r.sums, l.sum)
+		}
+	}
+	yes := r.answers()
+	err := r.seen.Add(ctx, r.sums, yes)
+	for i, l := range r.lines {
+		l.passes = err == nil && yes[i]
+	}
+	return err
 }
 
 // collect makes r.lines the URLs of a batch, and r.sums the sums of their groups.
@@ -83,7 +109,7 @@ func (r *runner) keep(yes []bool, want bool) int64 {
 
 // dropSeen drops lines that the run has seen, unless the ledger looks at them.
 func (r *runner) dropSeen(ctx context.Context) error {
-	if r.ledger != nil {
+	if r.ledger != nil || r.chosen != nil {
 		return nil
 	}
 	for i, l := range r.lines {
@@ -132,24 +158,59 @@ func (r *runner) dropKnown(ctx context.Context) error {
 
 // pass prints a line that nothing dropped.
 func (r *runner) pass(b *batch, l *line) error {
-	text := b.text[l.start:l.end]
+	it := item{text: b.text[l.start:l.end]}
+	if !l.passes {
+		return nil
+	}
+	if r.opt.Form != Text {
+		it.file, it.row, it.offset = r.result.Inputs[b.input].Name, l.row, l.offset
+		if b.Member != "" {
+			it.file += "!" + b.Member
+		}
+	}
 	switch {
 	case l.refused:
 		r.result.Kept++
-		r.invalid(text)
-		return nil
-	case !l.passes:
+		r.invalid(&it)
 		return nil
 	case r.ledger != nil:
-		return r.enter(text, l)
+		return r.enter(it.text, l)
+	}
+	it.shown, it.sorted, it.key, it.unicode = l.shown, l.sorted, l.key, l.unicode
+	switch {
+	case r.chosen != nil:
+		return r.chosen.add(l.sum, it.text, []byte(l.order), it.append(nil))
 	case r.groups != nil && !r.room(l.group):
 		r.result.Duplicates++
 		return nil
 	}
+	return r.emit(&it)
+}
+
+// emit prints a URL, or keeps it until all are sorted.
+func (r *runner) emit(it *item) error {
+	if r.sorter != nil {
+		return r.sorter.add(it)
+	}
+	return r.print(it)
+}
+
+func (r *runner) print(it *item) error {
 	r.result.Printed++
-	r.url(text, l.shown)
-	if r.opt.Memory != nil {
-		r.pending = append(r.pending, printed{l.key, l.unicode, r.buf.Len()})
+	r.url(it)
+	switch {
+	case r.opt.Memory == nil:
+	case r.table == nil:
+		r.pending = append(r.pending, printed{it.key, it.unicode, r.buf.Len()})
+	default:
+		if r.unrecorded == nil {
+			var err error
+			if r.unrecorded, err = newSpool(r.opt.TempDir); err != nil {
+				return err
+			}
+		}
+		_, err := r.unrecorded.put(seen.Sum{}, 0, 0, nil, nil, (&item{key: it.key, unicode: it.unicode}).append(nil))
+		return err
 	}
 	return nil
 }
@@ -184,8 +245,49 @@ func (r *runner) enter(text []byte, l *line) error {
 	return nil
 }
 
-// settle prints what the ledger can say when the input has ended.
+// settle prints what waits for the end of the input.
 func (r *runner) settle(ctx context.Context) error {
+	if r.ledger != nil {
+		return r.settleLedger(ctx)
+	}
+	var it item
+	if r.chosen != nil {
+		err := r.chosen.chosen(r.opt.Choose == Last, r.space.Budget, func(c *counted) error {
+			r.result.Duplicates += c.n - 1
+			if it.read(c.text, c.group); r.sorter != nil {
+				return r.sorter.add(&it)
+			}
+			return errors.Join(r.print(&it), r.flushIfFull(ctx))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if r.sorter == nil {
+		return nil
+	}
+	return r.sorter.all(func(c *counted) error {
+		it.read(c.text, c.group)
+		return errors.Join(r.print(&it), r.flushIfFull(ctx))
+	})
+}
+
+// end ends a table. From then on its URLs are printed, and can be recorded.
+func (r *runner) end() error {
+	if r.table == nil {
+		return nil
+	}
+	if r.failed == nil {
+		r.failed = r.table.Close()
+	}
+	if r.closed = r.failed == nil; !r.closed {
+		return fmt.Errorf("cannot write output: %w", r.failed)
+	}
+	return nil
+}
+
+// settleLedger prints what the ledger can say when the input has ended.
+func (r *runner) settleLedger(ctx context.Context) error {
 	r.against = nil // its memory is for the ledger
 	if r.opt.Duplicates {
 		return r.ledger.duplicates(func(c *counted) error {
@@ -216,8 +318,33 @@ func (r *runner) flushIfFull(ctx context.Context) error {
 // two a line is printed again, and none is lost.
 func (r *runner) flush(ctx context.Context) error {
 	n, err := r.write()
+	if r.closed && err == nil {
+		return r.recordAll(ctx)
+	}
 	if r.opt.Memory != nil && len(r.pending) > 0 {
 		err = errors.Join(err, r.opt.Memory.record(ctx, r.pending, n))
+		r.pending = r.pending[:0]
+	}
+	return err
+}
+
+// recordAll records the URLs of a table that is whole.
+func (r *runner) recordAll(ctx context.Context) error {
+	if r.unrecorded == nil {
+		return nil
+	}
+	var it item
+	err := r.unrecorded.lines(func(int64) error {
+		it.read(nil, r.unrecorded.at.group)
+		if r.pending = append(r.pending, printed{it.key, it.unicode, 0}); len(r.pending) < 1<<14 {
+			return nil
+		}
+		err := r.opt.Memory.record(ctx, r.pending, 0)
+		r.pending = r.pending[:0]
+		return err
+	})
+	if err == nil && len(r.pending) > 0 {
+		err = r.opt.Memory.record(ctx, r.pending, 0)
 		r.pending = r.pending[:0]
 	}
 	return err

@@ -38,7 +38,7 @@ func (l *ledger) add(s seen.Sum, text []byte, group string) (e entry, repeated b
 		return e, true, nil
 	}
 	if !l.space.Take(ledgerEntry) {
-		return e, false, l.rest.add(s, text, group)
+		return e, false, l.rest.add(s, text, nil, []byte(group))
 	}
 	if l.firsts == nil {
 		if l.firsts, err = newSpool(l.space.Dir); err != nil {

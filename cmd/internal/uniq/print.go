@@ -2,18 +2,27 @@ package uniq
 
 import (
 	"bytes"
+	"encoding/csv"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/firstseen/firstseen/hashkey"
 )
 
 // Output chooses the form of the printed lines.
 type Output struct {
 	// End is written after each. The default is NUL.
 	End byte
-	// JSON writes an object for each. The default is its text.
-	JSON bool
+	// Form is what each is written as. The default is its text.
+	Form Form
+	// Canonical appends the canonical form of a URL, for the forms that have it.
+	Canonical func(dst, raw []byte) ([]byte, error)
 	// Duplicates prints, instead of first lines, each further one of a group with the
 	// first and the rules that Why returns.
 	Duplicates bool
@@ -24,20 +33,68 @@ type Output struct {
 	ShowGroup bool
 }
 
+// A Form is a form of the output.
+type Form int
+
+// The forms. All but Text name the place of a URL, its canonical form and its key; but for Duplicates and Count, which have
+// JSON alone.
+const (
+	Text    Form = iota
+	JSON         // an object a line
+	CSV          // with a header
+	Parquet      // a file that is whole at the end
+)
+
 // printer gathers output.
 type printer struct {
-	opt  *Output
-	w    io.Writer
-	buf  bytes.Buffer
-	json *json.Encoder
+	opt   *Output
+	w     io.Writer
+	buf   bytes.Buffer
+	json  *json.Encoder
+	csv   *csv.Writer
+	table *parquet.GenericWriter[outRow] // writes to w itself, a row group at a time
+	form  []byte
+
+	failed error // of the table
+	closed bool  // the table is whole
 }
+
+// outRow is a row of a table.
+type outRow struct {
+	File      string `parquet:"file,dict"`
+	Row       int64  `parquet:"row"`
+	Offset    int64  `parquet:"offset"`
+	URL       string `parquet:"url"`
+	Canonical string `parquet:"canonical"`
+	Key       string `parquet:"key"`
+}
+
+// rowsOfGroup bounds the rows that a table holds in memory.
+const rowsOfGroup = 1 << 16
 
 // outBytes is how much output is written at once.
 const outBytes = 256 << 10
 
-func newPrinter(opt *Output, w io.Writer) printer { return printer{opt: opt, w: w} }
+func newPrinter(opt *Output, w io.Writer) printer {
+	p := printer{opt: opt, w: w}
+	if opt.Form == Parquet {
+		p.table = parquet.NewGenericWriter[outRow](w, parquet.Compression(&parquet.Zstd), parquet.MaxRowsPerRowGroup(rowsOfGroup))
+	}
+	return p
+}
 
 func (p *printer) full() bool { return p.buf.Len() >= outBytes }
+
+// row makes the row of a URL.
+func (p *printer) row(it *item) outRow {
+	r := outRow{File: it.file, Row: it.row, Offset: it.offset, URL: string(it.text)}
+	var err error
+	if p.form, err = p.opt.Canonical(p.form[:0], it.text); err == nil {
+		key := hashkey.SumShort(p.form)
+		r.Canonical, r.Key = string(p.form), hex.EncodeToString(key[:])
+	}
+	return r
+}
 
 // outLine is a line of JSON output.
 type outLine struct {
@@ -47,6 +104,12 @@ type outLine struct {
 	Rules   []string `json:"rules,omitempty"`
 	Group   string   `json:"group,omitempty"`
 	Invalid bool     `json:"invalid,omitempty"`
+
+	File      string `json:"file,omitempty"`
+	Row       int64  `json:"row,omitempty"`
+	Offset    int64  `json:"offset,omitempty"`
+	Canonical string `json:"canonical,omitempty"`
+	Key       string `json:"key,omitempty"`
 }
 
 func (p *printer) object(o outLine) {
@@ -60,25 +123,41 @@ func (p *printer) object(o outLine) {
 }
 
 // url prints a line, after its group if that is to be shown.
-func (p *printer) url(text []byte, group string) {
-	if p.opt.JSON {
-		p.object(outLine{URL: string(text), Group: group})
+func (p *printer) url(it *item) {
+	switch p.opt.Form {
+	case JSON:
+		r := p.row(it)
+		p.object(outLine{URL: r.URL, Group: it.shown, File: r.File, Row: r.Row, Offset: r.Offset, Canonical: r.Canonical, Key: r.Key})
+		return
+	case CSV:
+		if p.csv == nil {
+			p.csv = csv.NewWriter(&p.buf)
+			_ = p.csv.Write([]string{"file", "row", "offset", "url", "canonical", "key"})
+		}
+		r := p.row(it)
+		_ = p.csv.Write([]string{r.File, strconv.FormatInt(r.Row, 10), strconv.FormatInt(r.Offset, 10), r.URL, r.Canonical, r.Key})
+		p.csv.Flush() // into the buffer
+		return
+	case Parquet:
+		if _, err := p.table.Write([]outRow{p.row(it)}); err != nil && p.failed == nil {
+			p.failed = err
+		}
 		return
 	}
 	if p.opt.ShowGroup {
-		p.buf.WriteString(group)
+		p.buf.WriteString(it.shown)
 		p.buf.WriteByte('\t')
 	}
-	p.text(text)
+	p.text(it.text)
 }
 
 // invalid prints a line that is no URL.
-func (p *printer) invalid(text []byte) {
-	if p.opt.JSON {
-		p.object(outLine{URL: string(text), Invalid: true})
+func (p *printer) invalid(it *item) {
+	if p.opt.Form == JSON {
+		p.object(outLine{URL: string(it.text), Invalid: true, File: it.file, Row: it.row, Offset: it.offset})
 		return
 	}
-	p.text(text)
+	p.text(it.text)
 }
 
 func (p *printer) text(text []byte) {
@@ -87,7 +166,7 @@ func (p *printer) text(text []byte) {
 }
 
 func (p *printer) count(text []byte, n int64) {
-	if p.opt.JSON {
+	if p.opt.Form == JSON {
 		p.object(outLine{URL: string(text), Count: n})
 		return
 	}
@@ -101,7 +180,7 @@ func (p *printer) duplicate(text, first []byte, group string) {
 	if !bytes.Equal(text, first) {
 		rules = p.opt.Why(first, text)
 	}
-	if p.opt.JSON {
+	if p.opt.Form == JSON {
 		p.object(outLine{URL: string(text), First: string(first), Rules: rules, Group: group})
 		return
 	}
@@ -118,6 +197,9 @@ func (p *printer) duplicate(text, first []byte, group string) {
 
 // write writes the gathered output, and returns how many bytes were written.
 func (p *printer) write() (int, error) {
+	if p.failed != nil {
+		return 0, fmt.Errorf("cannot write output: %w", p.failed)
+	}
 	if p.buf.Len() == 0 {
 		return 0, nil
 	}

@@ -4,7 +4,10 @@ import (
 	"container/heap"
 	"errors"
 	"fmt"
+	"math"
+	"strconv"
 
+	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/cmd/internal/seen"
 )
 
@@ -28,8 +31,8 @@ type counted struct {
 	text, first, group []byte
 }
 
-// add keeps a line; group is printed with it if it is a duplicate.
-func (r *rest) add(s seen.Sum, text []byte, group string) (err error) {
+// add keeps a line; group is printed with it if it is a duplicate, and first is what it is chosen by.
+func (r *rest) add(s seen.Sum, text, first, group []byte) (err error) {
 	i := s.Hi >> 32 % restParts
 	if r.parts[i] == nil {
 		if r.parts[i], err = newSpool(r.dir); err != nil {
@@ -37,19 +40,30 @@ func (r *rest) add(s seen.Sum, text []byte, group string) (err error) {
 		}
 	}
 	r.lines++
-	_, err = r.parts[i].put(s, r.lines, 0, text, nil, []byte(group))
+	_, err = r.parts[i].put(s, r.lines, 0, text, first, group)
 	return err
 }
 
 // all calls f, in order, with each first URL, or, with duplicates, with each other one. Sums
 // take up to budget bytes.
-func (r *rest) all(duplicates bool, budget int64, f func(*counted) error) (err error) {
-	var q queue
-	defer func() {
-		for _, s := range q {
-			err = errors.Join(err, s.close())
+func (r *rest) all(duplicates bool, budget int64, f func(*counted) error) error {
+	return r.each(f, func(part, out *spool) error {
+		if duplicates {
+			return part.duplicates(out, budget)
 		}
-	}()
+		return part.firsts(out, budget)
+	})
+}
+
+// chosen calls f, in order, with the line of each sum that comes first or last.
+func (r *rest) chosen(last bool, budget int64, f func(*counted) error) error {
+	return r.each(f, func(part, out *spool) error { return part.choose(out, last, budget) })
+}
+
+// each counts the parts one after another, and calls f with what they have put out, in order.
+func (r *rest) each(f func(*counted) error, count func(part, out *spool) error) (err error) {
+	q := queue{less: func(a, b *counted) bool { return a.number < b.number }}
+	defer func() { err = errors.Join(err, q.close()) }()
 	for i, part := range r.parts {
 		if part == nil {
 			continue
@@ -58,32 +72,21 @@ func (r *rest) all(duplicates bool, budget int64, f func(*counted) error) (err e
 		if err != nil {
 			return err
 		}
-		q = append(q, out)
-		if duplicates {
-			err = part.duplicates(out, budget)
-		} else {
-			err = part.firsts(out, budget)
-		}
+		q.spools = append(q.spools, out)
+		err = count(part, out)
 		r.parts[i] = nil
-		if err = errors.Join(err, part.close(), out.rewind(), out.next()); err != nil {
+		if err = errors.Join(err, part.close()); err != nil {
 			return err
 		}
 	}
-	heap.Init(&q)
-	for len(q) > 0 && !q[0].ended {
-		if err := f(&q[0].at); err != nil {
-			return err
-		}
-		if err := q[0].next(); err != nil {
-			return err
-		}
-		heap.Fix(&q, 0)
-	}
-	return nil
+	return q.merge(f)
 }
 
 // close removes the files.
 func (r *rest) close() (err error) {
+	if r == nil {
+		return nil
+	}
 	for _, part := range r.parts {
 		err = errors.Join(err, part.close())
 	}
@@ -138,16 +141,108 @@ func (s *spool) duplicates(out *spool, budget int64) error {
 	return err
 }
 
-// queue is a heap: the line that came first is on top, and spools that ended are last.
-type queue []*spool
-
-func (q queue) Len() int { return len(q) }
-func (q queue) Less(i, j int) bool {
-	if q[i].ended || q[j].ended {
-		return q[j].ended && !q[i].ended
+// choose writes the line of each sum of s to out that comes first or last by its field first, with how many there are. A line
+// without the field comes neither first nor last. Of equal lines the first or last in s is chosen.
+func (s *spool) choose(out *spool, last bool, budget int64) error {
+	type best struct {
+		entry
+		by order
 	}
-	return q[i].at.number < q[j].at.number
+	entries := map[seen.Sum]best{}
+	err := s.lines(func(at int64) error {
+		by := orderOf(s.at.first)
+		e, ok := entries[s.sum]
+		if !ok && int64(len(entries))*2*ledgerEntry > budget && budget > 0 {
+			return fmt.Errorf("--memory is too small for more than %d distinct URLs", restParts*len(entries))
+		}
+		better := !ok || !by.none && (e.by.none || !last && by.less(e.by) || last && !by.less(e.by)) || last && by.none && e.by.none
+		if better {
+			e.at, e.by = at, by
+		}
+		e.n++
+		entries[s.sum] = e
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.lines(func(at int64) error {
+		e := entries[s.sum]
+		if e.at != at {
+			return nil
+		}
+		_, err := out.put(s.sum, s.at.number, e.n, s.at.text, nil, s.at.group)
+		return err
+	})
 }
-func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)   { *q = append(*q, x.(*spool)) }
-func (q *queue) Pop() any     { panic("nothing is taken away") }
+
+// An order is what a field is compared by: as a number or a time if it is one, and otherwise as text.
+type order struct {
+	none   bool
+	number float64
+	text   string
+}
+
+func orderOf(field []byte) order {
+	if len(field) == 0 {
+		return order{none: true}
+	}
+	text := string(field)
+	if n, err := strconv.ParseFloat(text, 64); err == nil && n == n {
+		return order{number: n}
+	}
+	if t := logs.ParseTime(text); !t.IsZero() {
+		return order{number: float64(t.UnixNano()) / 1e9}
+	}
+	return order{number: math.Inf(1), text: text}
+}
+
+func (o order) less(than order) bool {
+	return o.number < than.number || o.number == than.number && o.text < than.text
+}
+
+// queue is a heap of spools: the line that comes first is on top, and spools that ended are last.
+type queue struct {
+	spools []*spool
+	less   func(a, b *counted) bool
+}
+
+// merge calls f with all lines in order.
+func (q *queue) merge(f func(*counted) error) error {
+	for _, s := range q.spools {
+		if err := errors.Join(s.rewind(), s.next()); err != nil {
+			return err
+		}
+	}
+	heap.Init(q)
+	for len(q.spools) > 0 && !q.spools[0].ended {
+		if err := f(&q.spools[0].at); err != nil {
+			return err
+		}
+		if err := q.spools[0].next(); err != nil {
+			return err
+		}
+		heap.Fix(q, 0)
+	}
+	return nil
+}
+
+func (q *queue) close() (err error) {
+	for _, s := range q.spools {
+		err = errors.Join(err, s.close())
+	}
+	q.spools = nil
+	return err
+}
+
+func (q *queue) Len() int { return len(q.spools) }
+func (q *queue) Less(i, j int) bool {
+	a, b := q.spools[i], q.spools[j]
+	if a.ended || b.ended {
+		return b.ended && !a.ended
+	}
+	return q.less(&a.at, &b.at)
+}
+func (q *queue) Swap(i, j int) { q.spools[i], q.spools[j] = q.spools[j], q.spools[i] }
+func (q *queue) Push(x any)    { q.spools = append(q.spools, x.(*spool)) }
+func (q *queue) Pop() any      { panic("nothing is taken away") }

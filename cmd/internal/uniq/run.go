@@ -23,7 +23,14 @@ type Options struct {
 	Group func(dst, form []byte) []byte
 	// Keep is how many lines of a group are passed on. The default is 1.
 	Keep int
-	// KeepInvalid passes lines through that are no URL. The default is to drop them.
+	// Choose passes on one line of a group when the input has ended: the first or the last by the first of its Fields, and by
+	// their order where that is the same or there is none. The default is to pass the first line on when it is read.
+	Choose Choice
+	// Sort passes lines on when the input has ended, in the order of what it appends. The default is that of the input.
+	Sort func(dst, form []byte) []byte
+	// Filters take lines out, each what the earlier ones left.
+	Filters []Filter
+	// KeepInvalid passes lines through that are no URL, each once. The default is to drop them.
 	KeepInvalid bool
 	// Against are inputs whose groups are not printed; with Common only theirs are.
 	Against []logs.Input
@@ -43,6 +50,19 @@ type Options struct {
 	Output
 }
 
+// A Choice is which line of a group is passed on.
+type Choice int
+
+// The choices.
+const (
+	FirstRead Choice = iota
+	First
+	Last
+)
+
+// A Filter reports whether a line stays, by its text and what Identify made of it. It is called by several goroutines at once.
+type Filter func(raw, form []byte) bool
+
 // keyed reports whether lines are compared by the keys of stores and key files.
 func (o *Options) keyed() bool { return o.Memory != nil || len(o.AgainstKeys) > 0 }
 
@@ -51,14 +71,15 @@ func (o *Options) compares() bool { return len(o.Against)+len(o.AgainstKeys) > 0
 
 // Result counts what became of the input.
 type Result struct {
-	URLs       int64 // lines and records that may hold a URL
-	Printed    int64 // passed on, Kept not among them
-	Duplicates int64 // seen before in this run
-	Known      int64 // left out because of Against or Memory
-	Refused    int64 // no URL
-	Kept       int64 // of Refused, passed through
-	Unreadable int64 // lines and records of a log that its format does not explain
-	Spilled    bool  // the memory did not suffice: a temporary store was used
+	URLs       int64   // lines and records that may hold a URL
+	Printed    int64   // passed on, Kept not among them
+	Duplicates int64   // seen before in this run
+	Known      int64   // left out because of Against or Memory
+	Refused    int64   // no URL
+	Kept       int64   // of Refused, passed through
+	Filtered   []int64 // taken out by each of Options.Filters
+	Unreadable int64   // lines and records of a log that its format does not explain
+	Spilled    bool    // the memory did not suffice: a temporary store was used
 	Inputs     []InputCounts
 	// Errors are of inputs that could not be read to their end.
 	Errors []error
@@ -67,6 +88,7 @@ type Result struct {
 // InputCounts are the counts of one input.
 type InputCounts struct {
 	Name    string
+	Whole   bool // read to its end, and all of it passed on and recorded
 	Units   logs.Counts
 	URLs    int64
 	Refused int64 // of them, and units that could not be read
@@ -93,9 +115,12 @@ func Run(ctx context.Context, inputs []logs.Input, w io.Writer, opt Options) (Re
 	err := r.run(ctx, inputs)
 	if err != nil {
 		stop(errStop)
+		for i := range r.result.Inputs {
+			r.result.Inputs[i].Whole = false
+		}
 	}
 	r.result.Spilled = r.space.Spilled() || r.ledger != nil && r.ledger.rest.lines > 0
-	return r.result, errors.Join(err, r.ledger.close(), r.space.Close())
+	return r.result, errors.Join(err, r.ledger.close(), r.chosen.close(), r.sorter.close(), r.unrecorded.close(), r.space.Close())
 }
 
 type runner struct {
@@ -108,8 +133,13 @@ type runner struct {
 	against *seen.Set
 	groups  map[seen.Sum]int // printed, where more than one is
 	ledger  *ledger          // where first URLs are asked for
+	chosen  *rest            // where Options.Choose waits for the end
+	sorter  *sorter          // where Options.Sort does
 	pending []printed        // what Memory doesn't have yet
 	result  Result
+
+	// unrecorded has the keys of a table that is not whole yet: if it is never whole, its URLs were not printed.
+	unrecorded *spool
 
 	// Of one batch: its lines, and their sums, keys and answers.
 	lines []*line
@@ -129,6 +159,18 @@ func newRunner(opt *Options, w io.Writer) *runner {
 	if opt.Count || opt.Duplicates {
 		r.ledger = newLedger(&r.space)
 	}
+	if opt.Choose != FirstRead {
+		r.chosen = &rest{dir: opt.TempDir}
+	}
+	if opt.Sort != nil {
+		budget := opt.MemoryBytes / 4
+		if budget <= 0 || budget > mostSorted {
+			budget = mostSorted
+		}
+		r.space.Budget = max(r.space.Budget-budget, min(r.space.Budget, 1))
+		r.sorter = &sorter{dir: opt.TempDir, budget: budget}
+	}
+	r.result.Filtered = make([]int64, len(opt.Filters))
 	return r
 }
 
@@ -136,7 +178,8 @@ func (r *runner) run(ctx context.Context, inputs []logs.Input) error {
 	if err := r.readAgainst(ctx); err != nil {
 		return err
 	}
-	queue, errs := r.read(ctx, inputs)
+	whole := make([]bool, len(inputs))
+	queue, errs := r.read(ctx, inputs, func(i int, is bool) { whole[i] = is })
 	for b := range queue {
 		<-b.ready
 		err := r.take(ctx, b)
@@ -150,23 +193,26 @@ func (r *runner) run(ctx context.Context, inputs []logs.Input) error {
 			}
 		}
 	}
-	r.result.Errors = *errs // the queue's end makes them visible
-	if r.ledger != nil {
-		if err := r.settle(ctx); err != nil {
-			return errors.Join(err, r.flush(ctx))
-		}
+	for i := range whole {
+		r.result.Inputs[i].Whole = whole[i]
 	}
-	return r.flush(ctx)
+	r.result.Errors = *errs // the queue's end makes them visible
+	err := r.settle(ctx)
+	if err == nil {
+		err = r.end()
+	}
+	return errors.Join(err, r.flush(ctx))
 }
 
 // read starts the workers and the reader. The queue has the batches in order; each is
 // ready when its worker closed the channel.
-func (r *runner) read(ctx context.Context, inputs []logs.Input) (<-chan *batch, *[]error) {
+// whole is called with whether each input was read to its end; it may be nil.
+func (r *runner) read(ctx context.Context, inputs []logs.Input, whole func(input int, is bool)) (<-chan *batch, *[]error) {
 	queue := make(chan *batch, 4*r.opt.Workers)
 	tasks := make(chan *batch, r.opt.Workers)
 	for range r.opt.Workers {
 		w := &worker{opt: r.opt, hash: r.hash}
-		if r.ledger == nil { // which counts repeats
+		if r.ledger == nil && r.chosen == nil { // which look at repeats
 			w.recent = newRecent(r.texts)
 		}
 		go func() {
@@ -180,8 +226,9 @@ func (r *runner) read(ctx context.Context, inputs []logs.Input) (<-chan *batch, 
 		defer close(queue)
 		defer close(tasks)
 		for i, in := range inputs {
+			failed := false
 			for b, err := range in.Open() {
-				if err != nil {
+				if failed = err != nil; failed {
 					*errs = append(*errs, err)
 					break
 				}
@@ -195,6 +242,9 @@ func (r *runner) read(ctx context.Context, inputs []logs.Input) (<-chan *batch, 
 			}
 			if ctx.Err() != nil {
 				return
+			}
+			if whole != nil {
+				whole(i, !failed)
 			}
 		}
 	}()
@@ -211,7 +261,7 @@ func (r *runner) readAgainst(ctx context.Context) error {
 	if len(r.opt.Against) == 0 {
 		return nil
 	}
-	queue, errs := r.read(ctx, r.opt.Against)
+	queue, errs := r.read(ctx, r.opt.Against, nil)
 	for b := range queue {
 		<-b.ready
 		r.collect(b)

@@ -149,10 +149,10 @@ func (is *crawled) crawl(t *testing.T, w *synth.TrapWeb, n int, opt frontier.Opt
 			t.Fatal(err)
 		}
 		if len(leases) == 0 {
-			if next.IsZero() {
+			if next.Next.IsZero() {
 				break
 			}
-			time.Sleep(time.Until(next))
+			time.Sleep(time.Until(next.Next))
 			continue
 		}
 		is.fetch(w.Page(leases[0].URL, is.fetches), leases[0], f, t, add)

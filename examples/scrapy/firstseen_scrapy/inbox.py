@@ -39,6 +39,7 @@ class Inbox:
         self._delivered, self._failed = delivered, failed
         self._changed = threading.Condition()
         self._held: dict[str, dict[str, Any]] = {}  # by token
+        self._kept = 0  # of these, kept for another process
         self._buffered = 0
         self._poked = self._closing = False
         self._drained_at = -1
@@ -63,6 +64,14 @@ class Inbox:
             if self._wanted():
                 self._changed.notify_all()
 
+    def keep(self) -> int:
+        """Says that a lease left the buffer and is held until the end, for a process that can
+        read its request; returns how many there are. They don't keep the crawl open."""
+        with self._changed:
+            self._buffered -= 1
+            self._kept += 1
+            return self._kept
+
     def settled(self, lease: dict[str, Any]) -> None:
         """Ends the holding of a lease."""
         with self._changed:
@@ -71,7 +80,7 @@ class Inbox:
     def unsettled(self) -> int:
         """How many leases left the buffer and are not settled on disk."""
         with self._changed:
-            return len(self._held) - self._buffered
+            return len(self._held) - self._buffered - self._kept
 
     def drained(self) -> bool:
         """Whether the crawl held nothing when last asked, and nothing was sent since."""
@@ -146,7 +155,7 @@ class Inbox:
         return body
 
     def _holds_nothing(self) -> bool:
-        return self._call(lambda: self._client.stats(self._config.crawl))["held"] == 0
+        return self._call(lambda: self._client.stats(self._config.crawl))["held"] <= self._kept
 
     def _extend(self) -> None:
         self._extend_at = time.monotonic() + self._config.lease / 3

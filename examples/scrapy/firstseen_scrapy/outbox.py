@@ -35,7 +35,7 @@ class Offer:
     line: dict[str, Any]
     size: int
     queued: bool  # else only seen: the request itself can't leave this process
-    source: str = ""  # key of the lease that was redirected here
+    chain: tuple[str, ...] = ()  # keys of the redirects that led here
     verdict: dict[str, Any] | None = None
 
 
@@ -46,30 +46,32 @@ class Settlement:
     lease: dict[str, Any]
     outcome: str
     fetched: dict[str, Any] | None = None
+    changes: dict[str, Any] | None = None  # of the request, for its next attempt
     answer: str = ""
 
     def body(self) -> dict[str, Any]:
-        body = {k: self.lease[k] for k in ("crawl", "key", "token", "attempts")} | {"outcome": self.outcome}
+        body = {k: self.lease[k] for k in ("crawl", "key", "token", "attempts")} | {"outcome": self.outcome} | (self.changes or {})
         return body | {"fetched": self.fetched} if self.fetched else body
 
 
 class Outbox:
     """The thread and what waits for it.
 
-    Called on the thread: delivered with entries that were answered, sent after that,
-    failed with the error that ended it.
+    Called on the thread: before_settling before leases are settled, delivered with entries
+    that were answered, sent after that, failed with the error that ended it.
     """
 
     def __init__(
         self,
         client: Client,
+        before_settling: Callable[[], None],
         delivered: Callable[[list[Offer | Settlement]], None],
         sent: Callable[[], None],
         failed: Callable[[Exception], None],
         give_up: float,
     ):
         self._client, self._give_up = client, give_up
-        self._delivered, self._sent, self._failed = delivered, sent, failed
+        self._before_settling, self._delivered, self._sent, self._failed = before_settling, delivered, sent, failed
         self._changed = threading.Condition()
         self._waiting: deque[Offer | Settlement] = deque()
         self._sending = 0
@@ -111,7 +113,7 @@ class Outbox:
                     self._sending = 0
                     self.version += 1
                 self._sent()
-        except (Refused, Unavailable) as e:
+        except (Refused, Unavailable, OSError) as e:
             with self._changed:
                 self._dead = True
                 self._changed.notify_all()
@@ -145,6 +147,7 @@ class Outbox:
                         verdict["verdict"] = "new"  # perhaps the answer to a call that was lost
         over = [e for e in entries if isinstance(e, Settlement)]
         if over:
+            self._before_settling()
             answers, _ = self._persist(lambda: self._client.settle([s.body() for s in over]))
             for settlement, answer in zip(over, answers):
                 settlement.answer = answer

@@ -23,7 +23,7 @@ from typing import Any
 from scrapy import Request, Spider
 from scrapy.utils.request import request_from_dict
 
-JSON, PICKLE = "scrapy", "scrapy-pickle"
+JSON, PICKLE, SPIDER = "scrapy", "scrapy-pickle", "spider"
 
 _DEFAULTS: dict[str, Any] = {
     "callback": None, "errback": None, "method": "GET", "headers": {}, "body": b"", "cookies": {}, "meta": {},
@@ -35,6 +35,10 @@ class Unserializable(ValueError):
     """A request holds what can't be written down."""
 
 
+class Foreign(ValueError):
+    """A request is of another spider."""
+
+
 def dump(request: Request, spider: Spider, pickles: bool = False) -> dict[str, list[str]]:
     """The metadata that stands for a request. Raises Unserializable."""
     try:
@@ -42,12 +46,13 @@ def dump(request: Request, spider: Spider, pickles: bool = False) -> dict[str, l
         url = d.pop("url")
         assert url == request.url
         d = {k: v for k, v in d.items() if k not in _DEFAULTS or v != _DEFAULTS[k]}
+        of = {SPIDER: [spider.name]}
         if pickles:
-            return {PICKLE: [base64.b64encode(pickle.dumps(d, protocol=4)).decode()]}
+            return {PICKLE: [base64.b64encode(pickle.dumps(d, protocol=4)).decode()], **of}
         text = json.dumps(_plain(d), ensure_ascii=False, separators=(",", ":"))
         if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
             text = json.dumps(json.loads(text), separators=(",", ":"))
-        return {JSON: [text]}
+        return {JSON: [text], **of}
     except Exception as e:  # pickle raises anything
         raise Unserializable(f"cannot write {request}: {e}") from e
 
@@ -55,6 +60,8 @@ def dump(request: Request, spider: Spider, pickles: bool = False) -> dict[str, l
 def load(lease: dict[str, Any], spider: Spider, pickles: bool = False) -> Request:
     """The request of a lease. A URL that another program queued is a plain GET."""
     metadata = lease.get("metadata") or {}
+    if metadata.get(SPIDER, [spider.name]) != [spider.name]:
+        raise Foreign(f"it is of the spider {metadata[SPIDER]}")
     if JSON in metadata:
         d = _rich(json.loads(metadata[JSON][0]))
     elif PICKLE in metadata:

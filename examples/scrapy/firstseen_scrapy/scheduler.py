@@ -19,6 +19,7 @@ from . import declared
 from . import request as requests
 from .client import Client, Refused, Unavailable
 from .config import Config
+from .feeds import Feeds
 from .inbox import Inbox
 from .outbox import Offer, Outbox, Settlement
 from .private import connected
@@ -30,6 +31,9 @@ logger = logging.getLogger(__name__)
 
 _CLOSE_WITHIN = 30  # seconds
 _MAX_LINE = 60_000  # bytes of a written request; the daemon's bound is 65,536
+_MAX_UNREADABLE = 100  # requests that are kept for a process that can read them
+_OWNER = "http://spider.invalid/"  # recorded as seen in each crawl, once bare and once for its spider
+_CHAIN = "firstseen_chain"  # in meta: the keys of the redirects that led to a request
 
 
 class Scheduler(BaseScheduler):
@@ -47,7 +51,11 @@ class Scheduler(BaseScheduler):
         self._memory: list[tuple[int, int, Request]] = []
         self._order = itertools.count()
         self._fetching: dict[Request, dict[str, Any]] = {}  # with their leases
-        self._answered: dict[Request, dict[str, Any]] = {}  # with what the fetch gave
+        self._answered: dict[Request, tuple[bool, dict[str, Any]]] = {}  # whether it is a page, and what the fetch gave
+        self._retried: dict[Request, dict[str, Any]] = {}  # with what changes for the next attempt
+        self._redirected: set[Request] = set()
+        self._unreadable: list[dict[str, Any]] = []  # leases
+        self._feeds = Feeds(crawler)
         self._told_duplicate = self._told_memory = self._failing = False
 
     @classmethod
@@ -61,24 +69,32 @@ class Scheduler(BaseScheduler):
         c = self.config
         self.spider = spider
         self._in_loop = _loop_caller()
+        client = self._client()
         try:
-            stats = self._client().stats(c.crawl)
+            stats = client.stats(c.crawl)
+            self._claim(client, stats["seen"])
+        except NotConfigured:
+            self._end_daemon()
+            raise
         except (Refused, Unavailable) as e:
             self._end_daemon()
             raise NotConfigured(f"{e}; is `firstseen serve` running there (FIRSTSEEN_URL, FIRSTSEEN_TOKEN)?") from None
+        finally:
+            client.close()
         self._outbox = Outbox(
-            self._client(), self._hand(self._on_answers), lambda: self._inbox.poke(), self._hand(self._on_failure), c.give_up
-        )
+            self._client(), self._feeds.sync, self._hand(self._on_answers), lambda: self._inbox.poke(), self._hand(self._on_failure),
+            c.give_up,
+        )  # fmt: skip
         self._inbox = Inbox(self._client(), c, self._outbox, self._hand(self._on_leases), self._hand(self._on_failure))
         self.crawler.signals.connect(self._on_response, signals.response_received)
         self._outbox.start()
         self._inbox.start()
-        log = {"crawl": c.crawl, "held": stats["held"], "seen": stats["seen"]}
-        if stats["seen"] and not stats["held"]:
+        log = {"crawl": c.crawl, "held": stats["held"], "seen": max(stats["seen"] - 2, 0)}
+        if log["seen"] and not stats["held"]:
             logger.warning(
                 "Crawl %(crawl)r has seen %(seen)d URLs and nothing waits: it is finished, unless its start"
                 " requests are new. Another FIRSTSEEN_CRAWL begins from scratch", log, extra={"spider": spider})  # fmt: skip
-        elif stats["seen"]:
+        elif log["seen"]:
             logger.info("Resuming crawl %(crawl)r (%(held)d requests wait, %(seen)d seen)", log, extra={"spider": spider})
 
     def has_pending_requests(self) -> bool:
@@ -88,8 +104,18 @@ class Scheduler(BaseScheduler):
     def enqueue_request(self, request: Request) -> bool:
         """Takes every request: whether it is a duplicate is known a moment later, and
         the request_dropped signal and the statistics are then as Scrapy's own."""
+        parent, how = self._parent(request)
+        if how == "retry" and self._retry(parent, request):
+            return True
+        chain: list[str] = []
+        if how == "redirect":
+            self._redirected.add(parent)
+            chain = [*parent.meta.get(_CHAIN, []), self._fetching[parent]["key"]]
+        request.meta.pop(_CHAIN, None)
+        if chain:
+            request.meta[_CHAIN] = chain
         disc = requests.discriminator(request)
-        if request.dont_filter and not self._is_filtered_start(request):
+        if request.dont_filter and not self._is_filtered_start(request, how):
             disc = requests.unique(disc)
         # Scrapy has limits of its own: DEPTH_LIMIT, URLLENGTH_LIMIT.
         line: dict[str, Any] = {"url": request.url, "crawl": self.config.crawl, "skip_traps": True}
@@ -107,7 +133,7 @@ class Scheduler(BaseScheduler):
         line |= {"metadata": metadata, "priority": requests.level(request.priority), "depth": request.meta.get("depth", 0)}
         if queue := request.meta.get("firstseen_queue"):
             line["queue"] = queue
-        self._outbox.put(Offer(request, line, size + len(request.url), queued=True, source=self._source(request)))
+        self._outbox.put(Offer(request, line, size + len(request.url), queued=True, chain=tuple(chain)))
         return True
 
     def next_request(self) -> Request | None:
@@ -131,15 +157,31 @@ class Scheduler(BaseScheduler):
         self._drain()
         self._inbox.close(_CLOSE_WITHIN)
         self._drain()
-        for lease in [*self._fetching.values(), *(entry[2] for entry in self._buffer)]:
+        for lease in [*self._fetching.values(), *(entry[2] for entry in self._buffer), *self._unreadable]:
             self._outbox.put(Settlement(lease, "release"))
         if not self._outbox.close(_CLOSE_WITHIN):
             logger.error("firstseen did not take all answers; what was being fetched will be fetched again")
         self._failing = True  # too late to close for it
         self._drain()
+        self._say_why(reason)
         self._end_daemon()
         if self._memory:
             logger.warning("%d requests that can't leave this process were not fetched", len(self._memory))
+
+    def _say_why(self, reason: str) -> None:
+        """Logs whether the crawl is finished, or what is left."""
+        client = self._client()
+        try:
+            s = client.stats(self.config.crawl)
+        except (Refused, Unavailable):
+            return
+        finally:
+            client.close()
+        log = {"crawl": self.config.crawl, "done": s["completed"], "failed": s["dropped"], "held": s["held"], "reason": reason}
+        if s["held"]:
+            logger.info("Crawl %(crawl)r is not finished (%(reason)s): %(held)d requests wait; run it again to go on", log)
+        else:
+            logger.info("Crawl %(crawl)r is finished: %(done)d requests done, %(failed)d failed", log)
 
     def _end_daemon(self) -> None:
         if self._daemon is not None:
@@ -150,23 +192,63 @@ class Scheduler(BaseScheduler):
 
     # Requests on their way out.
 
-    def _is_filtered_start(self, request: Request) -> bool:
+    def _is_filtered_start(self, request: Request, how: str) -> bool:
         """Whether it is a start request, asked once for the whole crawl though Scrapy
         marks it dont_filter: a resumed run would begin by fetching them all again. A
         retry of one is no start; a request whose meta was copied from one is deeper."""
         meta = request.meta
-        return bool(
-            self.config.filter_start and meta.get("is_start_request") and not meta.get("depth") and not meta.get("retry_times")
-        )
+        first = not meta.get("retry_times") or how == "redirect"
+        return bool(self.config.filter_start and meta.get("is_start_request") and not meta.get("depth") and first)
 
-    def _source(self, request: Request) -> str:
-        """The key of the lease that was redirected to this request."""
-        urls = request.meta.get("redirect_urls") if request.meta.get("redirect_times") else None
-        if urls:
-            for fetching, lease in self._fetching.items():
-                if fetching.url == urls[-1]:
-                    return lease["key"]
-        return ""
+    def _parent(self, request: Request) -> tuple[Request | None, str]:
+        """The request in progress that this one takes further, and how: "redirect" or "retry"."""
+        redirects, retries = request.meta.get("redirect_times", 0), request.meta.get("retry_times", 0)
+        if not redirects and not retries:
+            return None, ""
+        for parent in self._fetching:
+            more_redirects = redirects - parent.meta.get("redirect_times", 0)
+            more_retries = retries - parent.meta.get("retry_times", 0)
+            if (more_redirects, more_retries) == (1, 0) and request.meta["redirect_urls"][-1] == parent.url:
+                return parent, "redirect"
+            if (more_redirects, more_retries) == (0, 1) and request.url == parent.url:
+                if requests.discriminator(request) == requests.discriminator(parent):
+                    return parent, "retry"
+        return None, ""
+
+    def _retry(self, parent: Request, request: Request) -> bool:
+        """Makes a retry the next attempt of the same entry of the queue; False if it can't be.
+        Scrapy sets dont_filter on it to pass its own filter, and a redirect would inherit that."""
+        asked, request.dont_filter = request.dont_filter, parent.dont_filter
+        changes = self._written(request)
+        if changes is None or parent in self._retried:
+            request.dont_filter = asked
+            return False
+        self._retried[parent] = changes | {"priority": requests.level(request.priority)}
+        return True
+
+    def _written(self, request: Request) -> dict[str, Any] | None:
+        """What replaces the stored request of a lease, None if it can't be written."""
+        try:
+            metadata = requests.dump(request, self.spider, self.config.pickles)
+        except requests.Unserializable:
+            return None
+        return {"metadata": metadata} if len(next(iter(metadata.values()))[0]) <= _MAX_LINE else None
+
+    def _claim(self, client: Client, seen: int) -> None:
+        """Makes the crawl this spider's, or refuses the crawl of another: neither could read
+        the other's requests."""
+        bare = {"url": _OWNER, "crawl": self.config.crawl}
+        own = bare | {"discriminator": f"spider {self.spider.name}"}
+        mine, anybody = client.seen([own | {"record": False}, bare])
+        if mine["verdict"] == "duplicate":
+            return
+        # A process that was killed before the second record left the first alone.
+        if anybody["verdict"] == "duplicate" and seen > 1:
+            raise NotConfigured(
+                f"crawl {self.config.crawl!r} is of another spider than {self.spider.name!r}: set another FIRSTSEEN_CRAWL."
+                " Spiders that are to skip what others have fetched share a crawl by DUPEFILTER_CLASS, see the README"
+            )
+        client.seen([own])
 
     def _tell_memory(self, e: Exception) -> None:
         self._count("scheduler/unserializable")
@@ -185,17 +267,40 @@ class Scheduler(BaseScheduler):
             return
         slot = _slot(self.crawler)
         finished = [r for r in self._fetching if r not in slot.inprogress]
+        if finished:
+            self._feeds.write_out()
         for request in finished:
-            # A request without an answer was redirected, retried as another, or failed.
-            outcome = "done" if request in self._answered else "drop"
-            fetched = self._answered.pop(request, None)
-            if request.method != "GET" or request.body:
-                fetched = None  # the URL alone does not say what was fetched
-            self._outbox.put(Settlement(self._fetching.pop(request), outcome, fetched))
+            self._outbox.put(self._settlement(request, self._fetching.pop(request)))
+
+    def _settlement(self, request: Request, lease: dict[str, Any]) -> Settlement:
+        is_page, fetched = self._answered.pop(request, (False, None))
+        if request.method != "GET" or request.body:
+            fetched = None  # the URL alone does not say what was fetched
+        if changes := self._retried.pop(request, None):
+            # How many attempts there are is for Scrapy to say, so this is none of the daemon's.
+            return Settlement(lease, "release", changes=changes)
+        if request in self._redirected:
+            self._redirected.discard(request)
+            return Settlement(lease, "done")
+        if is_page:
+            return Settlement(lease, "done", fetched)
+        if request.meta.get("retry_times"):  # whoever requeues it wants all attempts again
+            changes = self._written(request.replace(meta={**request.meta, "retry_times": 0}))
+        return Settlement(lease, "drop", fetched, changes)
 
     def _on_response(self, response: Any, request: Request) -> None:
         if request in self._fetching:
-            self._answered[request] = declared.fetched(response)
+            self._answered[request] = self._is_page(response, request), declared.fetched(response)
+
+    def _is_page(self, response: Any, request: Request) -> bool:
+        """Whether a response reaches the callback, by the rules of Scrapy's HttpErrorMiddleware."""
+        settings = self.crawler.settings
+        if 200 <= response.status < 300 or request.meta.get("handle_httpstatus_all"):
+            return True
+        if "handle_httpstatus_list" in request.meta:
+            return response.status in request.meta["handle_httpstatus_list"]
+        allowed = getattr(self.spider, "handle_httpstatus_list", settings.getlist("HTTPERROR_ALLOWED_CODES"))
+        return settings.getbool("HTTPERROR_ALLOW_ALL") or response.status in map(int, allowed)
 
     # What the threads bring, in the loop's thread.
 
@@ -223,19 +328,28 @@ class Scheduler(BaseScheduler):
         for lease in leases:
             try:
                 request = requests.load(lease, self.spider, self.config.pickles)
-            except Exception:  # of other code: a callback that is gone, a class that moved
-                logger.exception("cannot read the request of %s; dropped", lease["url"], extra={"spider": self.spider})
-                self._count("firstseen/unreadable")
-                self._inbox.taken()
-                self._outbox.put(Settlement(lease, "drop"))
+            except Exception as e:  # of other code: a callback that is gone, a class that moved
+                self._keep(lease, e)
                 continue
             heapq.heappush(self._buffer, (-request.priority, next(self._order), lease, request))
+
+    def _keep(self, lease: dict[str, Any], e: Exception) -> None:
+        """Holds the lease of a request that can't be read until the end, and then releases it:
+        the code that can read it may come back."""
+        logger.error("cannot read the request of %s, which waits for a run that can: %s", lease["url"], e, extra={"spider": self.spider})
+        self._count("firstseen/unreadable")
+        self._unreadable.append(lease)
+        if self._inbox.keep() == _MAX_UNREADABLE:
+            self._close_spider(f"{_MAX_UNREADABLE} requests cannot be read", "firstseen_unreadable")
 
     def _on_answers(self, entries: list[Offer | Settlement]) -> None:
         for entry in entries:
             if isinstance(entry, Settlement):
                 self._inbox.settled(entry.lease)
                 self._count(f"firstseen/settled/{entry.outcome if entry.answer == 'ok' else entry.answer}")
+                if entry.outcome == "release" and entry.changes and entry.answer == "ok":
+                    self._count("scheduler/enqueued/firstseen")
+                    self._count("scheduler/enqueued")
             else:
                 self._on_verdict(entry)
 
@@ -247,8 +361,8 @@ class Scheduler(BaseScheduler):
                 self._count("scheduler/enqueued")
             case "new":
                 self._remember(offer.request)
-            case "duplicate" if offer.source and verdict["key"] == offer.source:
-                # A page that redirects to itself, or to another spelling: no duplicate.
+            case "duplicate" if verdict["key"] in offer.chain:
+                # A page that redirects to itself, or back to itself by way of a page that sets a cookie.
                 line = offer.line | {"discriminator": requests.unique(offer.line.get("discriminator", ""))}
                 self._outbox.put(Offer(offer.request, line, offer.size, offer.queued))
             case "duplicate":
@@ -283,15 +397,18 @@ class Scheduler(BaseScheduler):
                          " (see DUPEFILTER_DEBUG to show all duplicates)", request, extra={"spider": self.spider})  # fmt: skip
 
     def _on_failure(self, e: Exception) -> None:
+        self._close_spider(str(e), "firstseen_unavailable")
+
+    def _close_spider(self, why: str, reason: str) -> None:
         if self._failing:
             return
         self._failing = True
-        logger.error("%s; closing the spider: run it again to go on", e, extra={"spider": self.spider})
+        logger.error("%s; closing the spider: run it again to go on", why, extra={"spider": self.spider})
         engine = self.crawler.engine
         if hasattr(engine, "close_spider_async"):
-            deferred_from_coro(engine.close_spider_async(reason="firstseen_unavailable"))
+            deferred_from_coro(engine.close_spider_async(reason=reason))
         else:
-            engine.close_spider(self.spider, "firstseen_unavailable")
+            engine.close_spider(self.spider, reason)
 
     def _client(self) -> Client:
         return Client(self.config.url, self.config.token, self.config.ca_file)

@@ -102,7 +102,7 @@ class WrittenTest(unittest.TestCase):
             self.assertEqual((got.to_dict(), type(got)), (r.to_dict(), FormRequest))
 
     def test_plain_requests_are_short(self) -> None:
-        self.assertEqual(requests.dump(Request("http://a.com/"), Spider("s")), {"scrapy": ["{}"]})
+        self.assertEqual(requests.dump(Request("http://a.com/"), Spider("s")), {"scrapy": ["{}"], "spider": ["s"]})
 
     def test_what_cannot_be_written(self) -> None:
         for r in (Request("http://a.com/", meta={"x": object()}), Request("http://a.com/", callback=lambda r: None)):

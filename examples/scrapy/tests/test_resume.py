@@ -35,7 +35,7 @@ class ResumeTest(CrawlCase):
         twice = before.keys() & after.keys()
         self.assertLessEqual(twice, unsettled)
         print(f"killed after {len(before)} of {PAGES} pages; fetched twice: {sorted(twice)}")
-        self.assertEqual((self.daemon.stats("tree")["held"], self.daemon.stats("tree")["seen"]), (0, PAGES))
+        self.assertEqual((self.daemon.stats("tree")["held"], self.daemon.stats("tree")["completed"]), (0, PAGES))
 
     def test_daemon_killed(self) -> None:
         """The spider waits for the daemon and continues; nothing is fetched twice."""

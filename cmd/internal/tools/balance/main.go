@@ -40,7 +40,7 @@ type scenario struct {
 	fleet fleet
 }
 
-// scenarios are those of redisstore/FORMAT.md and REDIS.md. Offers are ten for each URL kept, as measured in
+// scenarios are those of redisstore/FORMAT.md and docs/REDIS.md. Offers are ten for each URL kept, as measured in
 // large crawls (89.6 % of links found are repeats).
 func scenarios() ([]scenario, error) {
 	docs, err := readHosts(bytes.NewReader(docsHosts), "measured crawl (1,220 hosts), scaled to 100 M", 1e8)

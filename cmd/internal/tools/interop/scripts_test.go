@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -41,6 +42,17 @@ func TestScripts(t *testing.T) {
 			short(t, command[1], script.lines)
 			crawlTwice(t, script.again, command...)
 		})
+	}
+}
+
+// TestCrawleeFrontier runs the tests of the request manager on a daemon without delays.
+func TestCrawleeFrontier(t *testing.T) {
+	node, script := installed(t, "FIRSTSEEN_NODE"), installed(t, "FIRSTSEEN_CRAWLEE")
+	daemon, _, _ := serveFast(t)
+	cmd := exec.CommandContext(t.Context(), node, "--test", "--test-timeout=20000")
+	cmd.Dir, cmd.Env = filepath.Dir(script), append(os.Environ(), "FIRSTSEEN=http://"+daemon.HTTPAddr())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

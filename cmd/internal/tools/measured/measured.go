@@ -25,8 +25,12 @@ type Server struct {
 	Dir   string
 	Addrs []string // that it listens on
 
+	spec    Spec
+	args    []string
 	cmd     *exec.Cmd
-	release func() // frees the addresses
+	spent   time.Duration // by processes before
+	peak    int           // MB, of processes before
+	release func()        // frees the addresses
 }
 
 // Spec describes a server.
@@ -54,7 +58,7 @@ func Start(ctx context.Context, spec Spec) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Name: spec.Name, Dir: dir, release: func() {}}
+	s := &Server{Name: spec.Name, Dir: dir, spec: spec, release: func() {}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("cannot start %s: %w\n%s", spec.Name, err, s.Log()), s.Stop())
@@ -63,29 +67,43 @@ func Start(ctx context.Context, spec Spec) (_ *Server, err error) {
 	if s.Addrs, s.release, err = freeport.Take(ctx, spec.Ports); err != nil {
 		return s, err
 	}
-	args, err := spec.Command(dir, s.Addrs)
-	if err != nil {
+	if s.args, err = spec.Command(dir, s.Addrs); err != nil {
 		return s, err
 	}
-	if err := s.run(ctx, args, spec.CPUs); err != nil {
-		return s, err
+	return s, s.run(ctx)
+}
+
+// Again kills the server as a crash would, starts it again, and blocks until it answers.
+func (s *Server) Again(ctx context.Context) error {
+	s.spent, s.peak = s.CPU(), s.PeakMB()
+	if err := s.cmd.Process.Kill(); err != nil {
+		return fmt.Errorf("cannot kill %s: %w", s.Name, err)
+	}
+	_ = s.cmd.Wait() // its error is that it was killed
+	return s.run(ctx)
+}
+
+// run starts the server's process, and blocks until it answers.
+func (s *Server) run(ctx context.Context) error {
+	if err := s.start(ctx); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	return s, spec.Ready(ctx, s)
+	return s.spec.Ready(ctx, s)
 }
 
-func (s *Server) run(ctx context.Context, args []string, cpus CPUs) error {
-	log, err := os.Create(s.logFile())
+func (s *Server) start(ctx context.Context) error {
+	log, err := os.OpenFile(s.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd := exec.CommandContext(ctx, s.args[0], s.args[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = stopTimeout
-	if err := cpus.start(cmd); err != nil {
+	if err := s.spec.CPUs.start(cmd); err != nil {
 		return err
 	}
 	s.cmd = cmd
@@ -127,11 +145,11 @@ func (s *Server) CPU() time.Duration {
 	text := s.proc("stat")
 	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
 	if len(fields) < 13 {
-		return 0
+		return s.spent
 	}
 	user, _ := strconv.Atoi(fields[11])
 	system, _ := strconv.Atoi(fields[12])
-	return time.Duration(user+system) * 10 * time.Millisecond
+	return s.spent + time.Duration(user+system)*10*time.Millisecond
 }
 
 const (
@@ -157,14 +175,15 @@ func (s *Server) PeakMB() int {
 	for line := range strings.Lines(s.proc("status")) {
 		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
 			kb, _ := strconv.Atoi(strings.Fields(rest)[0])
-			return kb / 1024
+			return max(s.peak, kb/1024)
 		}
 	}
-	return 0
+	return s.peak
 }
 
 // ResetPeak makes PeakMB the largest from now on, on Linux.
 func (s *Server) ResetPeak() {
+	s.peak = 0
 	_ = os.WriteFile(s.procFile("clear_refs"), []byte("5"), 0) // else it is the peak since the start
 }
 
@@ -177,10 +196,13 @@ func (s *Server) procFile(name string) string {
 	return fmt.Sprintf("/proc/%d/%s", s.cmd.Process.Pid, name)
 }
 
-// DiskMB returns the size of what the server wrote.
-func (s *Server) DiskMB() int {
+// DiskMB returns the size of what the server wrote to its directory.
+func (s *Server) DiskMB() int { return DiskMB(s.Dir) }
+
+// DiskMB returns the size of the files below a directory.
+func DiskMB(dir string) int {
 	var sum int64
-	_ = filepath.WalkDir(s.Dir, func(_ string, d fs.DirEntry, err error) error { // files come and go
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error { // files come and go
 		if err == nil && !d.IsDir() {
 			if info, err := d.Info(); err == nil {
 				sum += info.Size()

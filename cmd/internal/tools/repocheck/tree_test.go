@@ -11,7 +11,7 @@ var topLevel = map[string]bool{
 	"go.mod": true, "go.sum": true, "frontier": true, "canon": true, "hashkey": true, "store": true,
 	"internal": true, "cmd": true, "examples": true, "README.md": true,
 	"LICENSE": true, "Makefile": true, "CHANGELOG.md": true, "CONTRIBUTING.md": true,
-	"BENCHMARKS.md": true, "COMPARISON.md": true,
+	"docs": true,
 }
 
 func TestTopLevelStaysShort(t *testing.T) {

@@ -15,11 +15,12 @@ import (
 // api asks the daemon by HTTP.
 type api struct {
 	base string
+	urls string // the path of offers
 	http http.Client
 }
 
 func newAPI(addr string) *api {
-	return &api{base: "http://" + addr, http: http.Client{Timeout: 30 * time.Second}}
+	return &api{base: "http://" + addr, urls: "/v1/urls", http: http.Client{Timeout: 30 * time.Second}}
 }
 
 // send posts a body and returns the answer; an answer that isn't 200 is an error.
@@ -69,7 +70,7 @@ func (a *api) offer(ctx context.Context, urls []offered) ([]verdict, error) {
 			return nil, err
 		}
 	}
-	answer, err := a.send(ctx, http.MethodPost, "/v1/urls", body.Bytes())
+	answer, err := a.send(ctx, http.MethodPost, a.urls, body.Bytes())
 	if err != nil {
 		return nil, err
 	}

@@ -38,8 +38,14 @@ func main() {
 	}
 }
 
-// run is the command: "feed" and "fetch" are the clients that it starts of itself.
+// run is the command: "feed", "fetch" and "dayfetch" are the clients that it starts of itself.
 func run(ctx context.Context, args []string) (bool, error) {
+	if len(args) > 0 && args[0] == "day" {
+		return runDay(ctx, args[1:])
+	}
+	if len(args) > 0 && args[0] == "dayfetch" {
+		return true, dayFetch(ctx, args[1:])
+	}
 	if len(args) > 0 && (args[0] == "feed" || args[0] == "fetch") {
 		return true, runClient(ctx, args[0], args[1:])
 	}

@@ -1,0 +1,374 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firstseen/firstseen/cmd/internal/archive"
+	"github.com/firstseen/firstseen/cmd/internal/logs"
+	"github.com/firstseen/firstseen/cmd/internal/server"
+	"github.com/firstseen/firstseen/frontier"
+	frontierclient "github.com/firstseen/firstseen/frontier/client"
+	"github.com/firstseen/firstseen/store"
+)
+
+// adding queues the URLs of files: as a crawler would, through the HTTP interface of a daemon or its handlers in this process.
+type adding struct {
+	place    place
+	profile  profileFlags
+	log      logFlags
+	filters  filterFlags
+	queue    string
+	priority int
+	depth    int
+	force    bool
+	skip     bool // traps
+
+	priorityField, depthField string
+	metaFields                []string
+	js                        bool
+	leave                     func(url string) (filter string) // nil for no filter
+
+	fields []string                            // of a record: what sitemaps have, and then those of the flags
+	at     struct{ priority, depth, meta int } // places in fields, -1 for none; of the metadata the first
+	found  []bool                              // fields that some record had
+
+	added, known atomic.Int64 // for the progress line
+}
+
+func newAddCmd(a *app) *cobra.Command {
+	f := &adding{}
+	cmd := &cobra.Command{
+		Use:   "add (--db DIR | --redis ADDR | --daemon ADDR) [FILE…]",
+		Short: "Queue the URLs of lists, tables, sitemaps, logs and archives to be fetched",
+		Long: `Queue the URLs of files to be fetched. FILE is a list of URLs, a table, JSON lines, a sitemap, or any log or
+archive that "firstseen uniq" reads, plain or compressed; without one, standard input is read. The store of
+--db is created if it does not exist.
+
+A URL that was seen in the crawl is a duplicate, and stays as it is; --force queues it again. So after an
+interruption the same command goes on, and queues nothing twice.
+
+Sitemaps say how important a page is: their priority of 0.0 to 1.0 becomes 0 to 7, and their lastmod is kept
+as metadata. No trap is looked for in what a site lists itself. Other formats have --priority-field,
+--depth-field and --meta-field, which name columns of a table or fields of JSON.
+
+For each file a line says what became of its URLs. The status is 1 if some were refused.`,
+		Example: `  firstseen add --db crawl.db --crawl news seeds.txt
+  firstseen add --daemon 127.0.0.1:7072 sitemap.xml.gz
+  firstseen add --db crawl.db --priority-field rank --meta-field title,section pages.csv
+  gau example.com | firstseen add --db crawl.db --depth 1`,
+		Args: cobra.ArbitraryArgs,
+	}
+	f.place.fresh = f.prepare
+	cmd.PreRunE = running(func(_ *cobra.Command, args []string) error { // before a store is made
+		if err := f.check(); err != nil {
+			return err
+		}
+		return someExist(args)
+	})
+	f.place.onCrawl(a, cmd, false, func(ctx context.Context, c *client, args []string) error {
+		if len(args) == 0 {
+			args = []string{"-"}
+		}
+		return f.run(ctx, a, c, args)
+	})
+	fs := cmd.Flags()
+	fs.Lookup("crawl").Usage = "crawl that the URLs are of; a new name begins a new crawl"
+	fs.Lookup("db").Usage = "directory of the store; created if it does not exist"
+	fs.StringVar(&f.queue, "queue", "", "queue for all URLs; default: that of their host")
+	fs.IntVar(&f.priority, "priority", 0, "priority of URLs whose file says none: 0 to 7, higher first")
+	fs.IntVar(&f.depth, "depth", 0, "number of links from a seed, of URLs whose file says none")
+	fs.StringVar(&f.priorityField, "priority-field", "", "column or field with the priority: 0 to 7, or 0.0 to 1.0 as sitemaps have it")
+	fs.StringVar(&f.depthField, "depth-field", "", "column or field with the number of links from a seed")
+	fs.StringSliceVar(&f.metaFields, "meta-field", nil, "columns or fields to keep as metadata, under their names; NAME=COLUMN gives one another name")
+	fs.BoolVar(&f.force, "force", false, "queue URLs again that were seen before")
+	fs.BoolVar(&f.skip, "skip-traps", false, "queue URLs that look like those of crawler traps; sitemaps have it anyway")
+	fs.BoolVar(&f.js, "json", false, "write one JSON object a file")
+	f.log.addFormat(fs)
+	f.filters.add(fs)
+	f.profile.add(fs)
+	typed(fs, "force")
+	return cmd
+}
+
+// prepare makes a store that has no keys yet one for the profile of the flags, and refuses another profile of one that has some.
+func (f *adding) prepare(s store.Store) error {
+	if s.Identity().Profile != "" && f.profile == (profileFlags{profile: "qiita"}) {
+		return nil // it says what its profile is
+	}
+	p, err := f.profile.open()
+	if err != nil {
+		return err
+	}
+	front, err := frontier.New(s, frontier.Options{Profile: p})
+	if err != nil {
+		return err
+	}
+	return front.Close()
+}
+
+func (f *adding) check() error {
+	if err := refuse("add URLs", mistake{f.priority < 0 || f.priority > store.MaxPriority, fmt.Sprintf("--priority %d", f.priority), fmt.Sprintf("0 to %d", store.MaxPriority)},
+		below("depth", f.depth, 0),
+		mistake{f.place.crawl == "*", `--crawl "*"`, "the name of one crawl"},
+		mistake{f.place.daemon.given() && f.profile != profileFlags{profile: "qiita"}, "--profile, --rules or --rule-file with --daemon", "it without them: the daemon's store has a profile"},
+	); err != nil {
+		return err
+	}
+	return f.log.check()
+}
+
+// someExist returns an error if there is none of the files.
+func someExist(names []string) error {
+	var errs []error
+	for _, name := range names {
+		_, err := os.Stat(name)
+		if err == nil || name == "-" {
+			return nil
+		}
+		errs = append(errs, fmt.Errorf("cannot open %s: %w", name, errors.Unwrap(err)))
+	}
+	return errors.Join(errs...)
+}
+
+// The fields of a sitemap come first.
+const (
+	sitemapPriority = iota
+	sitemapLastmod
+	sitemapFields
+)
+
+// chooseFields lists the fields to be read.
+func (f *adding) chooseFields() {
+	f.fields = []string{"priority", "lastmod"}
+	f.at.priority, f.at.depth = -1, -1
+	if f.priorityField != "" {
+		f.at.priority = len(f.fields)
+		f.fields = append(f.fields, f.priorityField)
+	}
+	if f.depthField != "" {
+		f.at.depth = len(f.fields)
+		f.fields = append(f.fields, f.depthField)
+	}
+	f.at.meta = len(f.fields)
+	for _, field := range f.metaFields {
+		if _, column, renamed := strings.Cut(field, "="); renamed {
+			field = column
+		}
+		f.fields = append(f.fields, field)
+	}
+	f.found = make([]bool, len(f.fields))
+}
+
+func (f *adding) run(ctx context.Context, a *app, c *client, names []string) error {
+	f.chooseFields()
+	var err error
+	if f.leave, err = f.filters.leave(); err != nil {
+		return err
+	}
+	to, err := c.frontier(ctx)
+	if err != nil {
+		return err
+	}
+	files := &fileSet{stdin: a.in}
+	files.measure(names)
+	shown := showProgress(a.err, func(passed time.Duration) string {
+		return fmt.Sprintf("%s new, %s duplicates, %s", grouped(f.added.Load()), grouped(f.known.Load()), files.inputLine(passed))
+	})
+	var all archive.Counts
+	var errs []error
+	for _, name := range names {
+		counts, err := f.file(ctx, a, files, name, to)
+		all.Add(counts)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if ctx.Err() != nil || errors.Is(err, errNotAdded) {
+			break
+		}
+	}
+	shown.stop()
+	for i, field := range f.fields[sitemapFields:] {
+		if !f.found[sitemapFields+i] && all.Records > 0 {
+			fmt.Fprintf(a.err, "firstseen: no URL has anything in the field %q\n", field)
+		}
+	}
+	if len(names) > 1 && !f.js {
+		errs = append(errs, f.tell(a, fmt.Sprintf("%d files", len(names)), &all, ""))
+	}
+	return worst(append(errs, to.Close())...)
+}
+
+// errNotAdded is an error of the store or daemon: it would come again with each file.
+var errNotAdded = errors.New("cannot add URLs")
+
+// file adds the URLs of a file.
+func (f *adding) file(ctx context.Context, a *app, files *fileSet, name string, to *frontierclient.Client) (*archive.Counts, error) {
+	in, err := files.open(ctx, name)
+	if err != nil {
+		return &archive.Counts{}, err
+	}
+	defer files.done(in)
+	opt := archive.Options{Log: f.log.options(), Crawl: f.place.crawl, Links: true, Fill: f.fill, Leave: f.leave}
+	opt.Log.Events, opt.Log.Fields = logs.All, f.fields
+	counts, err := archive.Read(ctx, in, func(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
+		results, err := to.AddBatch(ctx, urls)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errNotAdded, err)
+		}
+		for i := range results {
+			switch results[i].Status {
+			case frontier.StatusNew:
+				f.added.Add(1)
+			case frontier.StatusDuplicate:
+				f.known.Add(1)
+			}
+		}
+		return results, nil
+	}, opt)
+	told := f.tell(a, name, &counts, counts.Format)
+	tellUnits(a.err, name, &counts.Units)
+	for _, text := range counts.Examples {
+		fmt.Fprintf(a.err, "%s: %s\n", name, text)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return &counts, fmt.Errorf("interrupted in %s: what is counted is queued; the same command goes on, and queues nothing twice", name)
+	case err != nil:
+		return &counts, worst(refusal(a, fmt.Errorf("cannot add all of %s: %w", name, err)), told)
+	case told == nil && counts.Refused+counts.Unreadable > 0:
+		return &counts, errRefused
+	}
+	return &counts, told
+}
+
+// fill sets what a file and the flags say of a URL.
+func (f *adding) fill(u *frontier.Link, r *logs.Record, format logs.Format) (refusal string) {
+	u.Queue, u.Priority, u.Depth, u.Force, u.SkipTraps = f.queue, uint8(f.priority), f.depth, f.force, f.skip
+	meta := map[string][]string{}
+	value := func(i int) string {
+		if i < 0 || i >= len(r.Fields) {
+			return ""
+		}
+		f.found[i] = f.found[i] || r.Fields[i] != ""
+		return r.Fields[i]
+	}
+	if format == logs.Sitemap {
+		u.SkipTraps = true
+		if share, err := strconv.ParseFloat(value(sitemapPriority), 64); err == nil { // without one a page is as important as any other
+			u.Priority = ofShare(min(max(share, 0), 1))
+		}
+		if when := value(sitemapLastmod); when != "" {
+			meta["lastmod"] = []string{when}
+		}
+	}
+	if text := value(f.at.priority); text != "" {
+		var ok bool
+		if u.Priority, ok = parsePriority(text); !ok {
+			return "priority"
+		}
+	}
+	if text := value(f.at.depth); text != "" {
+		n, err := strconv.ParseUint(text, 10, 31)
+		if err != nil {
+			return "depth"
+		}
+		u.Depth = int(n)
+	}
+	for i, field := range f.metaFields {
+		name, _, _ := strings.Cut(field, "=")
+		if text := value(f.at.meta + i); text != "" {
+			meta[name] = append(meta[name], text)
+		}
+	}
+	if len(meta) > 0 {
+		u.Meta = server.AppendMetadata(nil, meta)
+	}
+	return ""
+}
+
+// parsePriority reads a priority as a store has it, or as sitemaps do, with a decimal point.
+func parsePriority(text string) (uint8, bool) {
+	if n, err := strconv.ParseUint(text, 10, 8); err == nil {
+		return uint8(n), n <= store.MaxPriority
+	}
+	share, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(share >= 0 && share <= 1) {
+		return 0, false
+	}
+	return ofShare(share), true
+}
+
+func ofShare(share float64) uint8 { return uint8(math.Round(share * store.MaxPriority)) }
+
+// addedFile is the answer for a file.
+type addedFile struct {
+	File       string           `json:"file"`
+	Format     string           `json:"format"`
+	Records    int64            `json:"records"`
+	New        int64            `json:"new"`
+	Duplicates int64            `json:"duplicates"`
+	Requeued   int64            `json:"requeued"`
+	Refused    int64            `json:"refused"`
+	RefusedFor map[string]int64 `json:"refused_for,omitempty"`
+	Unreadable int64            `json:"unreadable"`
+	Other      int64            `json:"left_out_other"`
+	Filtered   map[string]int64 `json:"left_out_by,omitempty"`
+	Units      logs.Counts      `json:"units"`
+}
+
+func (f *adding) tell(a *app, name string, c *archive.Counts, format string) error {
+	out := newOutput(a.out)
+	if f.js {
+		out.json(addedFile{name, c.Format, c.Records, c.New, c.Known, c.Requeued, c.Refused, c.Reasons, c.Unreadable, c.Other, c.Filtered, c.Units})
+		return flushed(out)
+	}
+	if format != "" {
+		name += ": " + format
+	}
+	parts := []string{grouped(c.New) + " new", grouped(c.Known) + " duplicates"}
+	for _, part := range []struct {
+		n    int64
+		what string
+	}{{c.Requeued, "queued again"}, {c.Refused, "refused"}, {c.Unreadable, "unreadable"}, {c.Other, "of other kinds"}} {
+		if part.n > 0 {
+			parts = append(parts, grouped(part.n)+" "+part.what)
+		}
+	}
+	for _, filter := range slices.Sorted(maps.Keys(c.Filtered)) {
+		parts = append(parts, grouped(c.Filtered[filter])+" left out by "+filter)
+	}
+	out.line(fmt.Sprintf("%s, %s records: %s", name, grouped(c.Records), strings.Join(parts, ", ")))
+	return flushed(out)
+}
+
+func flushed(out *output) error {
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("cannot write output: %w", err)
+	}
+	return nil
+}
+
+// frontier returns a client of crawlers at the same place. It sends again what a daemon that restarts did not answer.
+func (c *client) frontier(ctx context.Context) (*frontierclient.Client, error) {
+	if err := c.get(ctx, "/v1/stats", nil, &struct{}{}); err != nil { // whose errors say what to do
+		return nil, err
+	}
+	opt := frontierclient.Options{Addr: strings.TrimPrefix(strings.TrimPrefix(c.base, "http://"), "https://"), Token: c.token, Transport: c.http.Transport}
+	if transport, ok := c.http.Transport.(*http.Transport); ok && strings.HasPrefix(c.base, "https://") {
+		opt.TLS = transport.TLSClientConfig
+	}
+	return frontierclient.Open(ctx, opt)
+}

@@ -1,0 +1,75 @@
+package logs
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// TestFields reads further columns and fields with each URL, whatever the format: by name, by number, of nested objects, and
+// those that each record knows.
+func TestFields(t *testing.T) {
+	type row struct {
+		URL   string  `parquet:"url"`
+		Score int64   `parquet:"score"`
+		Title *string `parquet:"title,optional"`
+	}
+	title := "t"
+	var table bytes.Buffer
+	w := parquet.NewGenericWriter[row](&table)
+	if _, err := w.Write([]row{{"http://a.example/", 3, &title}, {"http://b.example/", -1, nil}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, text, fields, want string }{
+		{"table", "url,Score,title\nhttp://a.example/,3,\"x, y\"\nhttp://b.example/,,z\n", "title|score|none|2", "x, y|3||3 z|||"},
+		{"tabs without a header", "http://a.example/\t3\thi\nhttp://b.example/\t4\tho\n", "2|3", "3|hi 4|ho"},
+		{"quotes over lines", "url,title\nhttp://a.example/,\"x\ny\"\n", "title", "x\ny"},
+		{"Zeek", "#fields\tts\thost\turi\tmethod\n1.5\ta.example\t/x\tGET\n1.5\tb.example\t/y\tPOST\n", "method", "GET POST"},
+		{"JSON", `{"url":"http://a.example/","n":1.5,"s":"x","o":{"a":["b"]},"z":null,"t":true}` + "\n", "n|s|o.a|o|z|t", `1.5|x|["b"]|{"a":["b"]}||true`},
+		{"an array", `[{"url":"http://a.example/","n":1},` + "\n" + `{"url":"http://b.example/","n":2}]` + "\n", "n", "1 2"},
+		{"rows of arrays", `[["original","timestamp","digest"],` + "\n" + `["http://a.example/","20260101000000","AA"]]` + "\n", "timestamp|digest", "20260101000000|AA"},
+		{"sitemap", "<urlset><url><priority> 0.3 </priority><loc>http://a.example/</loc><lastmod>2026-01-01</lastmod></url><url><loc>http://b.example/</loc><loc>http://c.example/</loc><priority>1</priority></url></urlset>",
+			"lastmod|priority", "2026-01-01|0.3 | |1"},
+		{"a sitemap cut off", "<urlset><url><loc>http://a.example/</loc><lastmod>2026", "lastmod", "2026"},
+		{"CDXJ", `example,a)/ 20260101000000 {"url": "http://a.example/", "status": "200", "digest": "AA", "mime": "text/html", "length": "7"}` + "\n",
+			"timestamp|status|digest|mime|length", "2026-01-01T00:00:00Z|200|AA|text/html|7"},
+		{"list", "http://a.example/\nhttp://b.example/\n", "x", ""},
+		{"Parquet", table.String(), "score|title|none", "3|t| -1||"},
+	} {
+		var got []string
+		path := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := Open(t.Context(), path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for b, err := range Read(f, Options{Fields: strings.Split(c.fields, "|")}) {
+			if err != nil {
+				if c.name != "a sitemap cut off" {
+					t.Fatalf("%s: %v", c.name, err)
+				}
+				break
+			}
+			for r := range b.All() {
+				if r.Fields != nil {
+					got = append(got, strings.Join(r.Fields, "|"))
+				}
+			}
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: got %q; want %q", c.name, strings.Join(got, " "), c.want)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"flag"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/firstseen/firstseen/internal/async"
+)
+
+// dayLoops is how many loops of lease, fetch, offer and settle a fetcher has; each leases up to dayMax pages at a time.
+const (
+	dayLoops = 4
+	dayMax   = 100
+	dayLease = 30 * time.Second
+)
+
+// dayFetch crawls until it is killed. Its journal has each call with its microseconds and how much it asked for, and of
+// pages what it got and settled.
+func dayFetch(ctx context.Context, args []string) error {
+	var addr, name string
+	var seed uint64
+	var rate int
+	var w dayWeb
+	fs := flag.NewFlagSet("dayfetch", flag.ContinueOnError)
+	fs.StringVar(&addr, "addr", "", "of the daemon")
+	fs.StringVar(&name, "journal", "", "file to write to")
+	fs.Uint64Var(&seed, "seed", 0, "of what is drawn")
+	fs.IntVar(&rate, "rate", 0, "pages a second; default: as many as there are")
+	fs.IntVar(&w.known, "known", 0, "see day")
+	fs.IntVar(&w.queued, "queued", 0, "see day")
+	fs.IntVar(&w.hosts, "hosts", 1, "see day")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	j, err := openJournal(name)
+	if err != nil {
+		return err
+	}
+	var all sync.WaitGroup
+	for i := range dayLoops {
+		l := dayLoop{web: w, api: newAPI(addr), journal: j, r: rand.New(rand.NewPCG(seed, uint64(i)))}
+		l.api.urls += "?brief" // a fetcher has no use for the first variant
+		all.Go(func() {
+			for next := time.Now(); ctx.Err() == nil; {
+				n := l.turn(ctx)
+				if rate > 0 {
+					next = next.Add(time.Duration(n) * dayLoops * time.Second / time.Duration(rate))
+					_ = async.Sleep(ctx, time.Until(next))
+				}
+			}
+		})
+	}
+	all.Wait()
+	return nil
+}
+
+type dayLoop struct {
+	web     dayWeb
+	api     *api
+	journal *journal
+	r       *rand.Rand
+}
+
+// timed makes a call and notes how long it took. The daemon may be down: then the caller goes on after a moment.
+func (l *dayLoop) timed(ctx context.Context, note *lines, what string, n int, call func() error) error {
+	began := time.Now()
+	err := call()
+	if err != nil {
+		what = "failed-" + what
+		_ = async.Sleep(ctx, 20*time.Millisecond)
+	}
+	note.add(what, time.Since(began).Microseconds(), n)
+	return err
+}
+
+// turn leases, fetches, offers what was found, and settles. It returns how many pages it fetched.
+func (l *dayLoop) turn(ctx context.Context) int {
+	var note lines
+	defer func() { _ = l.journal.write(&note) }() // a journal that cannot be written shows in the report
+	var answer struct{ Leases []leased }
+	err := l.timed(ctx, &note, "lease", dayMax, func() error {
+		return l.api.ask(ctx, http.MethodPost, "/v1/lease", map[string]any{"max": dayMax, "max_per_queue": 1, "max_in_flight": 1,
+			"lease_seconds": dayLease.Seconds(), "delay_seconds": 1, "wait_seconds": 1, "stay": true}, &answer)
+	})
+	if err != nil || len(answer.Leases) == 0 {
+		return 0
+	}
+	for _, got := range answer.Leases {
+		note.add("got", dayPage(got.URL), got.Token, got.Queue, got.Expires.UnixNano())
+	}
+	var asked [][2]string
+	settle := make([]settlement, len(answer.Leases))
+	var found []int
+	for i, got := range answer.Leases {
+		settle[i] = settlement{Crawl: got.Crawl, Key: got.Key, Token: got.Token, Attempts: got.Attempts, Outcome: "done"}
+		switch n := l.r.IntN(100); {
+		case n < 3:
+			settle[i].Outcome, settle[i].At = "retry", time.Now().Add(10*time.Second)
+		case n < 5:
+			settle[i].Outcome = "drop"
+		case n < 8: // redirected to a page that is known or new
+			found = append(found, l.web.links(l.r, dayPage(got.URL), nil)[l.r.IntN(dayLinks)])
+		default:
+			found = l.web.links(l.r, dayPage(got.URL), found)
+		}
+		asked = append(asked, [2]string{got.Token, settle[i].Outcome})
+	}
+	for len(found) > 0 {
+		part := found[:min(100, len(found))]
+		found = found[len(part):]
+		if !l.offer(ctx, &note, part) {
+			return len(settle) // the leases run out, and what they found is offered then
+		}
+	}
+	var answers struct{ Answers []string }
+	err = l.timed(ctx, &note, "done", len(settle), func() error {
+		return l.api.ask(ctx, http.MethodPost, "/v1/done", map[string]any{"leases": settle}, &answers)
+	})
+	for i, a := range asked {
+		word := "settled"
+		if err != nil || i < len(answers.Answers) && answers.Answers[i] != "ok" {
+			word = "unsettled"
+		}
+		note.add(word, dayPage(answer.Leases[i].URL), a[0], a[1])
+	}
+	return len(settle)
+}
+
+// offer offers pages, and notes those that were told new.
+func (l *dayLoop) offer(ctx context.Context, note *lines, pages []int) bool {
+	urls := make([]offered, len(pages))
+	for i, page := range pages {
+		urls[i] = offered{URL: l.web.variant(l.r, page), ID: strconv.Itoa(page)}
+	}
+	var verdicts []verdict
+	err := l.timed(ctx, note, "offer", len(urls), func() (err error) {
+		verdicts, err = l.api.offer(ctx, urls)
+		return err
+	})
+	for _, v := range verdicts {
+		if v.Verdict == "new" {
+			note.add("new", v.ID)
+		}
+	}
+	return err == nil && len(verdicts) == len(urls)
+}

@@ -1,0 +1,192 @@
+package frontier
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/firstseen/firstseen/internal/fields"
+	"github.com/firstseen/firstseen/store"
+)
+
+// record is what a frontier keeps with a URL, in the store's Meta: its own fields, then the caller's
+// data. The zero record is kept as no bytes at all, and most URLs need no more than a depth.
+//
+//	flags | more flags | depth | hops | len(disc), disc | returned | failures, deferrals, releases
+//	| len(chain), keys | status | len(reason), reason | first | meta
+//
+// Flags are a byte each, numbers and lengths uvarints. Each field is there if its flag is set.
+type record struct {
+	depth int    // links from a seed
+	hops  int    // redirects that led here
+	disc  string // discriminator
+	// exempt is set of a URL that was offered with Link.SkipTraps.
+	exempt bool
+	// tries counts how the earlier leases of this round ended. What expired is not recorded, since
+	// nothing is written when a lease expires: those are the leases that are left.
+	tries
+	// chain are the keys of the pages that redirected here, the first one first.
+	chain []store.Key
+	// status is the HTTP status of the latest fetch that brought no page, 0 if it is not known.
+	status int
+	// reason is why the frontier gave the URL up.
+	reason Reason
+	// first is the store.Spelling of the URL that was offered first, once that was not found and the
+	// canonical form is fetched instead; 0 before.
+	first uint32
+	meta  []byte
+}
+
+// tries are counts of leases that were settled.
+type tries struct{ failures, deferrals, releases int }
+
+func (t tries) sum() int { return t.failures + t.deferrals + t.releases }
+
+// anew is the record at the begin of a new round.
+func (r record) anew() record {
+	return record{depth: r.depth, disc: r.disc, exempt: r.exempt, meta: r.meta}
+}
+
+// running is the number of leases, 0 or 1, that a URL in a state had beside those that tries counts
+// and those that expired: the one that runs, or that ended it.
+func (r *record) running(s store.State) int {
+	switch {
+	case s == store.Leased, s == store.Done:
+		return 1
+	case s == store.Dropped && (r.reason == "" || r.reason == ReasonExpired || r.reason == ReasonExcluded || r.reason == ReasonRedirects):
+		return 1
+	}
+	return 0
+}
+
+const (
+	hasDepth = 1 << iota
+	hasHops
+	hasDisc
+	hasMore     // flags; in stores of builds before the first release an alias
+	hasReturned // how often it was given back by a retry or release: written until format 3
+	isExempt    // a flag without a field
+	hasTries
+	hasChain
+
+	hasStatus = 1 << (iota - 8) // the first of more flags
+	hasReason
+	hasFirst
+	knownMore = hasStatus | hasReason | hasFirst
+)
+
+func (r record) encode() []byte {
+	if r.depth == 0 && r.hops == 0 && r.disc == "" && !r.exempt && r.tries == (tries{}) && len(r.chain) == 0 && r.status == 0 && r.reason == "" && r.first == 0 && len(r.meta) == 0 {
+		return nil // the most common, and encode is called for every URL that is offered
+	}
+	var flags, more byte
+	b := make([]byte, 2, 2+len(r.disc)+16*len(r.chain)+len(r.reason)+len(r.meta)+12)
+	if r.depth > 0 {
+		flags |= hasDepth
+		b = binary.AppendUvarint(b, uint64(r.depth))
+	}
+	if r.hops > 0 {
+		flags |= hasHops
+		b = binary.AppendUvarint(b, uint64(r.hops))
+	}
+	if r.disc != "" {
+		flags |= hasDisc
+		b = fields.AppendText(b, r.disc)
+	}
+	if r.exempt {
+		flags |= isExempt
+	}
+	if r.tries != (tries{}) {
+		flags |= hasTries
+		b = binary.AppendUvarint(b, uint64(r.failures))
+		b = binary.AppendUvarint(b, uint64(r.deferrals))
+		b = binary.AppendUvarint(b, uint64(r.releases))
+	}
+	if len(r.chain) > 0 {
+		flags |= hasChain
+		b = binary.AppendUvarint(b, uint64(len(r.chain)))
+		for i := range r.chain {
+			b = append(b, r.chain[i][:]...)
+		}
+	}
+	if r.status > 0 {
+		more |= hasStatus
+		b = binary.AppendUvarint(b, uint64(r.status))
+	}
+	if r.reason != "" {
+		more |= hasReason
+		b = fields.AppendText(b, string(r.reason))
+	}
+	if r.first != 0 {
+		more |= hasFirst
+		b = binary.AppendUvarint(b, uint64(r.first))
+	}
+	b = append(b, r.meta...)
+	if more != 0 {
+		b[0], b[1] = flags|hasMore, more
+		return b
+	}
+	b[1] = flags
+	return b[1:]
+}
+
+// replacing is encode for a Settlement, where nil would keep the stored record.
+func (r record) replacing() []byte {
+	if b := r.encode(); b != nil {
+		return b
+	}
+	return []byte{0}
+}
+
+func decodeRecord(b []byte) (r record, err error) {
+	if len(b) == 0 {
+		return r, nil
+	}
+	d := fields.Reader{B: b}
+	flags, more := d.Byte(), byte(0)
+	if flags&hasMore != 0 {
+		more = d.Byte()
+	}
+	if more&^knownMore != 0 {
+		return r, fmt.Errorf("cannot read the frontier's data of a URL; got flags %#x; want none beyond %#x: %w", more, knownMore, store.ErrCorrupt)
+	}
+	r.exempt = flags&isExempt != 0
+	if flags&hasDepth != 0 {
+		r.depth = d.Int()
+	}
+	if flags&hasHops != 0 {
+		r.hops = d.Int()
+	}
+	if flags&hasDisc != 0 {
+		r.disc = d.Text()
+	}
+	if flags&hasReturned != 0 {
+		r.releases = d.Int()
+	}
+	if flags&hasTries != 0 {
+		r.failures, r.deferrals, r.releases = d.Int(), d.Int(), d.Int()
+	}
+	if flags&hasChain != 0 {
+		n := d.Int()
+		keys := d.Take(min(n, len(d.B)) * len(store.Key{}))
+		for key := range slices.Chunk(keys, len(store.Key{})) {
+			r.chain = append(r.chain, store.Key(key))
+		}
+	}
+	if more&hasStatus != 0 {
+		r.status = d.Int()
+	}
+	if more&hasReason != 0 {
+		r.reason = Reason(d.Text())
+	}
+	if more&hasFirst != 0 {
+		r.first = uint32(d.Uvarint())
+	}
+	if d.Bad {
+		return record{}, fmt.Errorf("cannot read the frontier's data of a URL; got %d bytes; want more: %w", len(b), store.ErrCorrupt)
+	}
+	if len(d.B) > 0 {
+		r.meta = d.B
+	}
+	return r, nil
+}

@@ -1,0 +1,60 @@
+package frontier
+
+import (
+	"cmp"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// A page is fetched under the spelling that was offered first, and every other spelling is a duplicate.
+// Where that first spelling is the bad one, /page//14 with /page/14 beside it, all links to the good one
+// would be thrown away, and the page lost. So a spelling that is not found does not speak for its page:
+//
+//	1. the URL is queued once more, as its canonical form
+//	2. if that is not found either, the key is marked with the first spelling, and the next
+//	   offer of another spelling is queued (store.Item.Variant), once
+//
+// Nothing is kept for each spelling, and a page that is simply gone costs one fetch more.
+
+// isNotFound reports whether a lease ends because its server does not have the URL.
+func (s *Settlement) isNotFound() bool {
+	return s.Outcome == Drop && s.reason == "" && s.Fetched != nil && (s.Fetched.Status == http.StatusNotFound || s.Fetched.Status == http.StatusGone)
+}
+
+// respell gives the page of a URL that was not found another chance. A probe is none of its page's
+// spellings: it tests a rule.
+func (f *Frontier) respell(c *crawl, s *Settlement, out *store.Settlement) {
+	l := s.Lease
+	if !l.whole || strings.HasPrefix(l.Discriminator, probePrefix) {
+		return
+	}
+	r := l.record()
+	if form := f.fetchableForm(c, l.URL); form != l.URL && form != "" && r.first == 0 {
+		r = r.anew()
+		r.first = store.Spelling(l.URL)
+		if s.Meta != nil {
+			r.meta = s.Meta
+		}
+		out.Outcome, out.Failed, out.NewRound, out.URL, out.Due, out.Meta = store.Requeue, false, true, form, time.Time{}, r.replacing()
+		return
+	}
+	if !isExact(f.profileOf(c)) {
+		out.Mark = cmp.Or(r.first, store.Spelling(l.URL))
+	}
+}
+
+// fetchableForm is the canonical form of a URL if it can be fetched, and is its own canonical form; else "".
+func (f *Frontier) fetchableForm(c *crawl, url string) string {
+	id := f.identifier(c)
+	if !id.profile.Fetchable() || id.canonicalize(url) != nil {
+		return ""
+	}
+	form := string(id.scratch)
+	if id.canonicalize(form) != nil || string(id.scratch) != form {
+		return "" // its key would be another
+	}
+	return form
+}
