@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"net/http"
@@ -79,6 +80,7 @@ func (s *httpAPI) settleBody(w http.ResponseWriter, r *http.Request) (out wire.A
 	settlements := make([]frontier.Settlement, len(body.Leases))
 	var err error
 	for i := range body.Leases {
+		body.Leases[i].Crawl = cmp.Or(body.Leases[i].Crawl, body.Crawl)
 		if settlements[i], err = settlementOf(&body.Leases[i]); err == nil && len(settlements[i].Meta) > s.cfg.MaxMetadata {
 			err = fault.As(store.ErrInvalid, "cannot settle; got meta of %d bytes for lease %d; want at most %d", len(settlements[i].Meta), i, s.cfg.MaxMetadata)
 		}

@@ -44,7 +44,7 @@ func OpenLocal(ctx context.Context, st store.Store, readOnly bool, log *slog.Log
 		}
 		s.f = guard{own: l.front, reader: l.front}
 	}
-	if _, err := s.readPause(ctx); err != nil {
+	if err := s.readPause(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot read whether queues are paused: %w", err), l.Close())
 	}
 	mux := http.NewServeMux()
@@ -91,7 +91,9 @@ func (r storeReader) Stats(ctx context.Context, crawl string) (store.Stats, erro
 func (r storeReader) Crawls(ctx context.Context) (names []string, err error) {
 	list, err := frontier.StoredCrawls(ctx, r.store)
 	for _, c := range list {
-		names = append(names, c.Name)
+		if !c.Hidden() {
+			names = append(names, c.Name)
+		}
 	}
 	return names, err
 }
@@ -101,7 +103,7 @@ func (r storeReader) Queue(ctx context.Context, crawl, queue string) (store.Queu
 	if err != nil {
 		return store.QueueInfo{}, err
 	}
-	q, err := r.store.QueueInfo(ctx, stored, queue)
+	q, err := frontier.QueueOf(ctx, r.store, stored, queue)
 	q.Crawl = crawl
 	return q, err
 }
