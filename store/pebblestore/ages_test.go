@@ -2,6 +2,7 @@ package pebblestore
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,10 +21,11 @@ func TestAgesCountFromTheLastFetch(t *testing.T) {
 		flush    int64
 	}{{own: 16 * day}, {own: 16 * day, keep: true, flush: 20}, {all: 16 * day, flush: 20}, {}} {
 		t.Run(fmt.Sprintf("%+v", way), func(t *testing.T) {
-			now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+			began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+			var past atomic.Int64 // since then; flushes in the background read the clock
+			now := func() time.Time { return began.Add(time.Duration(past.Load())) }
 			mem := vfs.NewCrashableMem()
-			opt := Options{FS: mem, KeepURLs: way.keep, Clock: func() time.Time { return now }}
-			began := now
+			opt := Options{FS: mem, KeepURLs: way.keep, Clock: now}
 			opt.flushKeys = way.flush
 			if way.own+way.all == 0 {
 				opt.generation = 2 * day
@@ -41,8 +43,8 @@ func TestAgesCountFromTheLastFetch(t *testing.T) {
 			}
 			addQueued(t, s, "a", 0, 100)
 			later := func(d time.Duration) {
-				now = now.Add(d)
-				see(t, s, "", []store.Key{testKey(1000 + int(now.Sub(began)/day))}) // a generation of its time
+				past.Add(int64(d))
+				see(t, s, "", []store.Key{testKey(1000 + int(now().Sub(began)/day))}) // a generation of its time
 			}
 			later(3 * day)
 			var list []store.Settlement
@@ -50,14 +52,14 @@ func TestAgesCountFromTheLastFetch(t *testing.T) {
 			for i, l := range leases {
 				st := store.Settlement{Key: l.Key, Token: l.Token, Late: true, Fetched: i < 40}
 				if i < 10 {
-					st.Outcome, st.NewRound, st.Due = store.Requeue, true, now.Add(3*day)
+					st.Outcome, st.NewRound, st.Due = store.Requeue, true, now().Add(3*day)
 				}
 				list = append(list, st)
 			}
 			later(7 * day)
 			settleAll(t, s, list) // 40 pages, 10 of them again later, and 20 sources of redirects
 			wantSound(t, s)
-			now = now.Add(3 * day)
+			past.Add(int64(3 * day))
 			for _, l := range takeSome(t, s, 50)[40:] { // again, perhaps in the generation that they are in by now
 				settleAll(t, s, []store.Settlement{{Key: l.Key, Token: l.Token, Fetched: true}, {Key: l.Key, Create: true, Queue: "a", Fetched: true}})
 			}
@@ -71,7 +73,7 @@ func TestAgesCountFromTheLastFetch(t *testing.T) {
 			wantSound(t, s)
 			later(7 * day)
 			for range 4 {
-				if _, err := s.Forget(t.Context(), store.Selection{Before: now.Add(-16 * day)}); err != nil {
+				if _, err := s.Forget(t.Context(), store.Selection{Before: now().Add(-16 * day)}); err != nil {
 					t.Fatal(err)
 				}
 			}

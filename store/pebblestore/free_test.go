@@ -99,6 +99,29 @@ func TestMarksAreBounded(t *testing.T) {
 	}
 }
 
+// TestOvertakenRowsGo checks that the row of an overtaken lease goes with the first step after its end, also if only a reader met the end,
+// and its queue from memory with it.
+func TestOvertakenRowsGo(t *testing.T) {
+	now := time.Date(2026, 11, 27, 0, 0, 0, 0, time.UTC)
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), Clock: func() time.Time { return now }})
+	defer s.Close()
+	addQueued(t, s, "a", 0, 1)
+	first := takeFor(t, s, 1, time.Second)[0]
+	now = now.Add(time.Minute)
+	takeFor(t, s, 1, time.Hour)
+	settleAll(t, s, []store.Settlement{{Key: first.Key, Token: first.Token, Late: true, Fetched: true}})
+	if n, loaded := rowsOf(t, s, tableLease), s.sched.loaded; n != 1 || loaded != 1 {
+		t.Errorf("got %d rows of leases and %d queues in memory; want those of the overtaken lease", n, loaded)
+	}
+	now = now.Add(time.Hour)
+	wantStats(t, s, store.Stats{Seen: 1, Completed: 1, Fetched: 1, Queues: 1})
+	see(t, s, "", []store.Key{testKey(7)})
+	if n, loaded := rowsOf(t, s, tableLease), s.sched.loaded; n != 0 || loaded != 0 {
+		t.Errorf("got %d rows of leases and %d queues in memory after its end; want none", n, loaded)
+	}
+	wantSound(t, s)
+}
+
 // takeFor leases up to n URLs of one queue for a time.
 func takeFor(t *testing.T, s *Store, n int, lease time.Duration) []store.Lease {
 	t.Helper()

@@ -106,6 +106,7 @@ var roundCases = []testCase{
 	}},
 	{"an overtaken lease goes with its key", func(f *fixture) {
 		for n, end := range []func(key store.Key){
+			func(store.Key) { f.step(time.Hour) },
 			func(store.Key) { it := item(0, "b"); it.Force = true; f.add(it) },
 			func(k store.Key) { f.forget(1, store.Selection{Keys: []store.Key{k}}) },
 			func(store.Key) { _, err := f.s.Forget(f.ctx, store.Selection{Queue: "a"}); f.check(err) },
