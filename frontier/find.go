@@ -244,7 +244,7 @@ func (c *changes) add(e *Entry) {
 	s, r := store.Settlement{Key: e.Key, Outcome: store.Requeue}, e.kept
 	switch c.do {
 	case ActionDrop:
-		s.Outcome, r.reason = store.Drop, ReasonOperator
+		s.Outcome, s.OnlyQueued, r.reason = store.Drop, true, ReasonOperator
 	case ActionFree:
 		r.releases++
 	case ActionRequeue:

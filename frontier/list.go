@@ -93,24 +93,18 @@ func (f *Frontier) Stats(ctx context.Context, crawl string) (store.Stats, error)
 	return withCrawl(ctx, f, crawl, func(stored string) (store.Stats, error) { return f.store.Stats(ctx, stored) })
 }
 
-// Queue returns the state of a queue, or store.ErrNotFound. With queue "" it returns the settings of the
-// crawl, or with crawl "*" those of the store: see [QueueOf].
+// Settings returns what is set for a crawl, or with "*" for the store.
+func (f *Frontier) Settings(ctx context.Context, crawl string) (store.CrawlSettings, error) {
+	return withCrawl(ctx, f, crawl, func(stored string) (store.CrawlSettings, error) { return f.store.CrawlSettings(ctx, stored) })
+}
+
+// Queue returns the state of a queue, or store.ErrNotFound.
 func (f *Frontier) Queue(ctx context.Context, crawl, queue string) (store.QueueInfo, error) {
 	return withCrawl(ctx, f, crawl, func(stored string) (store.QueueInfo, error) {
-		q, err := QueueOf(ctx, f.store, stored, queue)
+		q, err := f.store.QueueInfo(ctx, stored, queue)
 		q.Crawl = shown(q.Crawl)
 		return q, err
 	})
-}
-
-// QueueOf returns the state of a queue of a store. With queue "" it returns the settings of the crawl, or with crawl "*"
-// those of the store, of which Limit is that of a whole crawl.
-func QueueOf(ctx context.Context, s store.Store, crawl, queue string) (store.QueueInfo, error) {
-	if queue != "" {
-		return s.QueueInfo(ctx, crawl, queue)
-	}
-	set, err := s.CrawlSettings(ctx, crawl)
-	return store.QueueInfo{Crawl: crawl, QueueSettings: set.QueueSettings}, err
 }
 
 // Crawls lists the crawls in order of name, but for hidden ones ([StoredCrawl.Hidden]).

@@ -185,7 +185,7 @@ results. A queue or crawl that is not there is an error, unless --create sets it
 	fs.BoolVar(&paused, "paused", false, "hand out nothing until --paused=false")
 	fs.StringVar(&delay, "delay", "", "time from one hand-out of a queue to the next; 0 for none; default takes the setting back, and that of the crawl, of --all or of serve --delay holds")
 	fs.StringVar(&blocked, "blocked-until", "", "hand out nothing before this day or time; one that is over unblocks")
-	fs.Int64Var(&limit, "limit", 0, "hand out nothing once this number of pages are fetched or being fetched; 0 for no limit")
+	fs.Int64Var(&limit, "limit", 0, "hand out nothing once this number of pages are fetched or being fetched, of a queue or over all queues of a crawl; 0 for no limit")
 	fs.IntVar(&inFlight, "in-flight", 0, "most leases of a queue at a time; 0 for the default of the daemon")
 	fs.IntVar(&weight, "weight", 0, "share in the rotation, 1 to 255: a queue of weight 4 is served four times as often as one of weight 1; 0 for the default")
 	typed(fs, "paused", "delay", "blocked-until", "limit", "in-flight", "weight")

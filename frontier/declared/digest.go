@@ -75,6 +75,7 @@ func address(z *html.Tokenizer) (src []byte) {
 		name, value, more = z.TagAttr()
 		switch string(name) {
 		case "src", "data":
+			value, _, _ = bytes.Cut(value, []byte("#")) // some sites put a random secret there
 			src = bytes.Clone(value)
 		case "width", "height":
 			if size := string(bytes.TrimSpace(value)); size == "0" || size == "1" || size == "2" {

@@ -23,6 +23,7 @@ func TestDigest(t *testing.T) {
 		"white space":          same(" more ", "\n\t more \r\n"),
 		"pixel":                same("</body>", `<img src="/count?1764215" width="2" height=1></body>`),
 		"template":             same("</body>", `<template><p>unseen <script>1</script></template></body>`),
+		"fragment":             same("a.png", "a.png#secret=8wq"),
 		"script within script": same("</body>", `<script>document.write("<style>")</script></body>`),
 	} {
 		if of(body) != of(page) {

@@ -12,6 +12,7 @@ import (
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/crawlnames"
+	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
 // What a store was made with: its format, the number of its shards, the secret by which queues are spread, and the identity of its
@@ -92,7 +93,7 @@ var markFormat = fmt.Sprintf(".%d", formatVersion)
 // reform takes a store of format 8 over: each shard gets the new mark, at which daemons of an older build are refused. Leases stay.
 func (s *Store) reform(ctx context.Context, old string) error {
 	s.opt.Logger.Info("a store of format 8 is taken over: daemons of older builds are refused from here on", "prefix", s.opt.Prefix)
-	b := s.batch(scriptReform, "", append(appendShort(nil, old), s.layout.mark...)).everywhere()
+	b := s.batch(scriptReform, sched.AnyCrawl, append(appendShort(nil, old), s.layout.mark...)).everywhere()
 	b.add(storeShard, 0)
 	if err := b.run(ctx); err != nil {
 		return err

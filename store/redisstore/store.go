@@ -13,6 +13,19 @@
 // duplicate is on [Options.Replicas] replicas before any caller gets the answer. If that is not possible,
 // the call fails with [store.ErrUnavailable].
 //
+// # What is weaker than in a store of one machine
+//
+//   - The limit of a crawl: a take tells each shard what the others had fetched and leased a moment ago. Daemons that take at the same
+//     time can exceed the limit by what each leases meanwhile. The limit of a queue is exact.
+//   - The order of queues is that of each shard.
+//   - [store.Taken.Next] and State are of the shards that answered. A queue that a call of another daemon is about to fill counts as it is. If a shard gives no answer,
+//     the state is Delayed, for a second.
+//   - A mark is made before its URL is dropped, and taken away after it is queued again: a daemon that dies in between leaves one too many, and
+//     the page may be fetched once more for it. Each shard keeps its part of 100,000 marks.
+//   - A take that reached no replica is given back. If it had a lease that had run out, its earlier token is accepted for
+//     a success only.
+//   - Keys are forgotten by the day on which they were recorded. A retention is kept with the crawl's settings, and changes nothing here.
+//
 // # Where to look
 //
 // All state is in Redis, and only the scripts in lua/ change it. A script is atomic in its shard, and touches a bounded number of
@@ -24,7 +37,8 @@
 //	nodes.go    servers, log-in, settings      settle.go  Settle, Configure
 //	call.go     script calls: send, retry      forget.go  Forget
 //	meta.go     what the store was made with   read.go    look-ups, lists, counts
-//	outbox.go   steps over two shards
+//	outbox.go   steps over two shards          state.go   empty takes, limits of crawls
+//	marks.go    keys whose first spelling failed
 //
 // Only call.go sends scripts; meta.go also reads plain keys. Only outbox.go sends the messages of steps.
 package redisstore
@@ -271,7 +285,7 @@ func (s *Store) register(ctx context.Context, node string, alive time.Duration) 
 	if err != nil {
 		return nil, err
 	}
-	if known := r.uint(2); known > meanings {
+	if known := r.uint(2); known > meanings && alive > 0 {
 		return nil, fault.As(store.ErrFormat, "cannot register node %q: a daemon of a later build has taken over the store; start this one with that build", node)
 	}
 	for err == nil && r.more() {

@@ -86,6 +86,7 @@ type taking struct {
 	limited map[string]*limited // crawls with a limit, as shards told of them
 
 	survey   bool  // a crawl has a limit, and not all shards were asked what they have of it
+	surveys  int   // how often that was so
 	answered bool  // some shard did
 	failed   error // why the first of the others did not
 }
@@ -116,6 +117,9 @@ const (
 	unasked = 2 // a crawl has a limit: ask the other shards first
 )
 
+// mostSurveys bounds how often a take asks what other shards have: limits may be set meanwhile, or be of more crawls than one call names.
+const mostSurveys = 4
+
 // hold is what holds back a queue; see lua/settings.lua.
 type hold byte
 
@@ -135,8 +139,10 @@ func (t *taking) run(ctx context.Context) error {
 	for err == nil && len(ready) > 0 && !t.filled() && (len(t.leases) == 0 || time.Since(began) < t.s.opt.waitTimeout) {
 		asked := t.deal(ready)
 		if err = t.lease(ctx, asked); t.survey && err == nil {
-			t.survey = false
-			_, err = t.askAll(ctx, false)
+			t.survey, t.surveys = false, t.surveys+1
+			if _, err = t.askAll(ctx, false); err != nil && len(t.leases) > 0 {
+				return nil // these run
+			}
 		}
 		if t.req.Queue == "" {
 			t.s.turn.Store(uint64(asked[len(asked)-1]) + 1)
@@ -276,9 +282,9 @@ func (t *taking) lease(ctx context.Context, asked []int) error {
 		}
 		got := len(t.leases) - had
 		if sh.next == unasked {
-			t.survey, sh.next = true, stopped
+			t.survey, sh.next = t.surveys < mostSurveys, stopped
 		}
-		sh.spent = sh.next != stopped && (got < sh.urls || sh.urls == 0) || t.req.Queue != "" && got > 0 && sh.unfinished == 0
+		sh.spent = t.surveys == mostSurveys || sh.next != stopped && (got < sh.urls || sh.urls == 0) || t.req.Queue != "" && got > 0 && sh.unfinished == 0
 	}
 	return nil
 }

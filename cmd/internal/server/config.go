@@ -167,8 +167,8 @@ type QueueDefaults struct {
 	Delay       time.Duration // 0 for none
 	Paused      bool          // all queues are
 
-	Crawl, Store store.QueueSettings // those set for the crawl of a queue, and for all queues; they come first
-	CrawlFetched int64               // pages of the crawl, if it has a limit
+	Crawl, Store store.CrawlSettings // those set for the crawl of a queue, and for all queues; they come first
+	Fetched      int64               // pages of the crawl, where it has a limit
 }
 
 // maxHeader bounds the headers of a call in bytes.

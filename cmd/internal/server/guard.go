@@ -218,6 +218,14 @@ func (g *guard) Lookup(ctx context.Context, u frontier.Link) (frontier.Entry, er
 	return g.own.Lookup(ctx, u)
 }
 
+// Settings returns what is set for a crawl, or with "*" for the store.
+func (g *guard) Settings(ctx context.Context, crawl string) (store.CrawlSettings, error) {
+	if err := g.check(ctx, crawl); err != nil {
+		return store.CrawlSettings{}, err
+	}
+	return g.reader.Settings(ctx, crawl)
+}
+
 func (g *guard) Queue(ctx context.Context, crawl, queue string) (store.QueueInfo, error) {
 	if err := g.check(ctx, crawl); err != nil {
 		return store.QueueInfo{}, err
@@ -302,6 +310,7 @@ func (g *guard) Profile(crawl string) *canon.Profile { return g.own.Profile(craw
 type reader interface {
 	Stats(ctx context.Context, crawl string) (store.Stats, error)
 	Crawls(ctx context.Context) ([]string, error)
+	Settings(ctx context.Context, crawl string) (store.CrawlSettings, error)
 	Queue(ctx context.Context, crawl, queue string) (store.QueueInfo, error)
 	Queues(ctx context.Context, crawl, after string) iter.Seq2[store.QueueInfo, error]
 	Entries(ctx context.Context, crawl, queue string) iter.Seq2[frontier.Entry, error]

@@ -98,12 +98,20 @@ func (r storeReader) Crawls(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
+func (r storeReader) Settings(ctx context.Context, crawl string) (store.CrawlSettings, error) {
+	stored, err := r.stored(ctx, crawl)
+	if err != nil {
+		return store.CrawlSettings{}, err
+	}
+	return r.store.CrawlSettings(ctx, stored)
+}
+
 func (r storeReader) Queue(ctx context.Context, crawl, queue string) (store.QueueInfo, error) {
 	stored, err := r.stored(ctx, crawl)
 	if err != nil {
 		return store.QueueInfo{}, err
 	}
-	q, err := frontier.QueueOf(ctx, r.store, stored, queue)
+	q, err := r.store.QueueInfo(ctx, stored, queue)
 	q.Crawl = crawl
 	return q, err
 }

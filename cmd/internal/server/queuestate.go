@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -51,7 +52,7 @@ const allQueues = "all queues"
 
 // scopesOf lists where settings of a queue may come from, the nearest first.
 func scopesOf(q *store.QueueInfo, d *QueueDefaults) []scope {
-	return []scope{{"the queue", &q.QueueSettings}, {"the crawl", &d.Crawl}, {allQueues, &d.Store},
+	return []scope{{"the queue", &q.QueueSettings}, {"the crawl", &d.Crawl.QueueSettings}, {allQueues, &d.Store.QueueSettings},
 		{"the default", &store.QueueSettings{MaxInFlight: d.MaxInFlight, Delay: d.Delay}}}
 }
 
@@ -80,16 +81,16 @@ func queueStateOf(q *store.QueueInfo, d QueueDefaults, now time.Time) queueState
 			blocked = s
 		}
 	}
-	limit, limitFrom := nearest(scopes[1:], func(s *store.QueueSettings) int64 { return s.Limit }) // of the whole crawl
+	limit, crawlLimit := cmp.Or(q.Limit, d.Crawl.QueueLimit, d.Store.QueueLimit), cmp.Or(d.Crawl.Limit, d.Store.Limit)
 	bound, boundFrom := nearest(scopes, func(s *store.QueueSettings) int { return s.MaxInFlight })
 	switch {
 	case blocked.set != nil:
 		until := blocked.set.BlockedUntil
 		return queueState{stateBlocked, blocked.is() + " blocked until " + timeText(until), until}
-	case q.Limit > 0 && q.Fetched >= q.Limit:
-		return queueState{Name: stateLimited, Reason: fmt.Sprintf("%d pages fetched, of a limit of %d by the queue", q.Fetched, q.Limit)}
-	case limit > 0 && d.CrawlFetched >= limit:
-		return queueState{Name: stateLimited, Reason: fmt.Sprintf("%d pages of the crawl fetched, of a limit of %d by %s", d.CrawlFetched, limit, limitFrom)}
+	case limit > 0 && q.Fetched >= limit:
+		return queueState{Name: stateLimited, Reason: fmt.Sprintf("%d pages fetched, of a limit of %d", q.Fetched, limit)}
+	case crawlLimit > 0 && d.Fetched >= crawlLimit:
+		return queueState{Name: stateLimited, Reason: fmt.Sprintf("%d pages of the crawl fetched, of a limit of %d", d.Fetched, crawlLimit)}
 	case q.Held == 0:
 		return queueState{Name: stateEmpty}
 	case q.Held == q.InFlight:
@@ -116,17 +117,19 @@ func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 // queueDefaults are what holds for queues of a crawl without settings of their own now.
 func (s *service) queueDefaults(ctx context.Context, crawl string) (QueueDefaults, error) {
 	d := s.cfg.Queues
-	all, err := s.f.reader.Queue(ctx, "*", "")
-	if err != nil {
+	var err error
+	if d.Store, err = s.f.reader.Settings(ctx, "*"); err != nil {
 		return d, err
 	}
-	of, err := s.f.reader.Queue(ctx, crawl, "")
-	d.Store, d.Crawl = all.QueueSettings, of.QueueSettings
-	d.Paused = all.Paused || s.pausedHere.now()
-	if err == nil && (d.Store.Limit > 0 || d.Crawl.Limit > 0) {
-		var stats store.Stats
-		stats, err = s.f.reader.Stats(ctx, crawl)
-		d.CrawlFetched = stats.Fetched
+	if d.Crawl, err = s.f.reader.Settings(ctx, crawl); err != nil {
+		return d, err
 	}
-	return d, err
+	if cmp.Or(d.Crawl.Limit, d.Store.Limit) > 0 {
+		st, err := s.f.reader.Stats(ctx, crawl)
+		if d.Fetched = st.Fetched; err != nil {
+			return d, err
+		}
+	}
+	d.Paused = d.Store.Paused || s.pausedHere.now()
+	return d, nil
 }

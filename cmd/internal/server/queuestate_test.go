@@ -41,8 +41,6 @@ func TestQueueStateOf(t *testing.T) {
 		{"a block that is over", with(func(q *store.QueueInfo) { q.BlockedUntil = ago }), one, stateReady, "", time.Time{}},
 		{"its limit", with(func(q *store.QueueInfo) { q.Limit, q.Fetched = 5, 5 }), one, stateLimited, "limit of 5", time.Time{}},
 		{"below its limit", with(func(q *store.QueueInfo) { q.Limit, q.Fetched = 5, 4 }), one, stateReady, "", time.Time{}},
-		{"the limit of its crawl", held, QueueDefaults{Crawl: store.QueueSettings{Limit: 9}, CrawlFetched: 9}, stateLimited, "limit of 9 by the crawl", time.Time{}},
-		{"below that of its crawl", held, QueueDefaults{Store: store.QueueSettings{Limit: 5}, Crawl: store.QueueSettings{Limit: 9}, CrawlFetched: 8}, stateReady, "", time.Time{}},
 		{"paused and blocked", with(func(q *store.QueueInfo) { q.Paused, q.BlockedUntil = true, soon }), one, statePaused, "the queue is paused", time.Time{}},
 		{"all paused", held, QueueDefaults{Paused: true}, statePaused, "all queues", time.Time{}},
 		{"empty and blocked", store.QueueInfo{QueueSettings: store.QueueSettings{BlockedUntil: soon}}, one, stateBlocked, "until", soon},

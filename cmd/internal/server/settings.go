@@ -129,6 +129,10 @@ func (s *service) mustExist(ctx context.Context, crawl, queue string) error {
 
 // settingsOf returns what is set on a queue, a crawl or the store.
 func (s *service) settingsOf(ctx context.Context, crawl, queue string) (store.QueueSettings, error) {
+	if queue == "" {
+		set, err := s.f.Settings(ctx, crawl)
+		return set.QueueSettings, err
+	}
 	q, err := s.f.Queue(ctx, crawl, queue)
 	if errors.Is(err, store.ErrNotFound) {
 		return store.QueueSettings{}, nil
@@ -300,9 +304,9 @@ func (l *localPause) now() bool {
 
 // readPause asks the store whether it is paused: another daemon may have changed that.
 func (s *service) readPause(ctx context.Context) error {
-	q, err := s.f.reader.Queue(ctx, "*", "")
+	set, err := s.f.reader.Settings(ctx, "*")
 	if err == nil {
-		s.paused.Store(q.Paused)
+		s.paused.Store(set.Paused)
 	}
 	return err
 }

@@ -15,7 +15,7 @@ func TestJudge(t *testing.T) {
 	}
 	rec := &recording{linked: map[string][]link{}, answers: map[string]*answer{
 		"http://x.lab/":      page(`<a href="/list">l</a><a href="/about">a</a><a href="/a?v=2">v</a><link href="/style.css">`),
-		"http://x.lab/list":  page(`<base href="/sub/"><a href="../go#top">g</a><a href='../a'>a</a>`),
+		"http://x.lab/list":  page(`<a href="/">up, to a page that no page before linked to</a><base href="/sub/"><a href="../go#top">g</a><a href='../a'>a</a>`),
 		"http://x.lab/go":    {Status: http.StatusFound, Header: http.Header{"Location": {"b"}}},
 		"http://x.lab/b":     page(`<a href="/gone">g</a>`),
 		"http://x.lab/a":     page(``),
@@ -24,27 +24,28 @@ func TestJudge(t *testing.T) {
 		"http://x.lab/gone":  {Status: http.StatusNotFound},
 	}}
 	objects := &truth{shown: map[string]string{"http://x.lab/a": "a", "http://x.lab/a?v=2": "a", "http://x.lab/b": "b"}}
+	rec.answers["http://x.lab/robots.txt"] = rec.answers["http://x.lab/gone"]
+	log := []string{"http://x.lab/robots.txt", "http://x.lab/", "http://x.lab/list", "http://x.lab/about", "http://x.lab/a?v=2", "http://x.lab/go", "http://x.lab/a", "http://x.lab/b", "http://x.lab/gone"}
 	for u := range rec.answers {
 		objects.shown[u] += "" // the others show none
 	}
-	log := []string{"http://x.lab/", "http://x.lab/list", "http://x.lab/about", "http://x.lab/a?v=2", "http://x.lab/go", "http://x.lab/a", "http://x.lab/b", "http://x.lab/gone"}
 	r := judge("test", rec, objects, log, 100)
 	got := map[string]string{}
 	for i, u := range log {
 		got[u] = kindNames[r.kinds[i]]
 	}
 	want := map[string]string{
-		"http://x.lab/": "led", "http://x.lab/list": "led", "http://x.lab/about": "barren", "http://x.lab/a?v=2": "new", "http://x.lab/go": "redirect",
+		"http://x.lab/robots.txt": "error", "http://x.lab/": "led", "http://x.lab/list": "led", "http://x.lab/about": "barren", "http://x.lab/a?v=2": "new", "http://x.lab/go": "redirect",
 		"http://x.lab/a": "again", "http://x.lab/b": "new", "http://x.lab/gone": "error",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if n := r.until(2, 0.5); n != 4 {
-		t.Errorf("got half of the objects after %d fetches; want 4", n)
+	if n := r.until(2, 0.5); n != 5 {
+		t.Errorf("got half of the objects after %d fetches; want 5", n)
 	}
-	if n := r.until(2, 0.99); n != 7 {
-		t.Errorf("got all objects after %d fetches; want 7", n)
+	if n := r.until(2, 0.99); n != 8 {
+		t.Errorf("got all objects after %d fetches; want 8", n)
 	}
 	if n := r.until(3, 0.99); n != 0 {
 		t.Errorf("got an object that is not there after %d fetches", n)

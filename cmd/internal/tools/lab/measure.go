@@ -79,13 +79,16 @@ func judge(crawler string, rec *recording, t *truth, log []string, limit int) *r
 			}
 		}
 	}
-	for _, i := range r.objects {
-		for by, ok := from[keys.of(log[i])]; ok && by >= 0; by, ok = from[keys.of(log[by])] {
-			if r.kinds[by] == barren {
-				r.kinds[by] = led
-			} else if r.kinds[by] == led {
+	for _, at := range r.objects {
+		for {
+			by, ok := from[keys.of(log[at])]
+			if !ok || by < 0 || by >= at || r.kinds[by] == led { // a page may be linked only after it was fetched: it was asked for unlinked
 				break
 			}
+			if r.kinds[by] == barren {
+				r.kinds[by] = led
+			}
+			at = by
 		}
 	}
 	return r
