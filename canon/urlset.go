@@ -12,7 +12,7 @@ import (
 // A URLSet is a set of URLs, described by hosts and patterns: what belongs to a list or crawl, or what is left out of it. It
 // is immutable and safe for concurrent use.
 //
-// Rule files (RULEFILES.md) have the same hosts and patterns, since both describe parts of sites; the patterns are those of
+// Rule files ([WithRuleFile]) have the same hosts and patterns, since both describe parts of sites; the patterns are those of
 // robots.txt (RFC 9309 2.2.3).
 type URLSet struct{ in, out urlRules }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/firstseen/firstseen/store"
 )
@@ -22,6 +23,7 @@ import (
 //	reserveQueries  a place in the table of query strings, if the URL has a query (trap.go)
 //	addItems        one atomic and durable step of the store, which alone decides what is new
 //	add             release the places of URLs that were not new; count refusals
+//	raise           a step for duplicates that are to change the URL that is queued (Link.Raise, Force)
 //	addProbes       the same steps again for duplicates that are fetched as a test of the rules
 
 // Add offers one URL of the crawl of [Options.Crawl]. It is AddBatch for one.
@@ -45,6 +47,9 @@ func (f *Frontier) Add(ctx context.Context, url string) (Result, error) {
 func (f *Frontier) AddBatch(ctx context.Context, urls []Link) ([]Result, error) {
 	return f.offer(ctx, urls, true, func(ctx context.Context, w *workspace) error {
 		if err := f.add(ctx, w); err != nil {
+			return err
+		}
+		if err := f.raise(ctx, w); err != nil {
 			return err
 		}
 		return f.addProbes(ctx, w)
@@ -110,6 +115,7 @@ func (f *Frontier) offer(ctx context.Context, urls []Link, claim bool, do func(c
 	}
 	err = eachPart(ctx, parts, func(ctx context.Context, p part) error {
 		w := f.workspace(p.crawl, p.n)
+		w.asks = !claim
 		f.prepare(w, urls, results, &p)
 		if err := do(ctx, w); err != nil {
 			return err // and the store may still read w
@@ -136,7 +142,7 @@ func (f *Frontier) add(ctx context.Context, w *workspace) error {
 	}
 	for i := range w.offers {
 		if o := &w.offers[i]; o.result.Status == StatusRefused {
-			f.refused.add(w.crawl.name, o.result.Reason, o.url.URL)
+			f.noteRefused(w.crawl.name, o.result, o.url.URL)
 		}
 	}
 	return nil
@@ -185,6 +191,86 @@ func (f *Frontier) addItems(ctx context.Context, w *workspace) error {
 	return nil
 }
 
+// raise has the URLs that are queued already take over what their duplicates ask for. It is no part of
+// the step that added the others, and need not be: a URL that is taken in between is not queued any more, and
+// stays as it is.
+func (f *Frontier) raise(ctx context.Context, w *workspace) error {
+	var raises []store.Settlement
+	raised := make(map[*Result]int) // the place of each in raises
+	places := make(map[store.Key]int)
+	for i := range w.offers {
+		o := &w.offers[i]
+		if !o.url.Raise && !o.url.Force || o.result.Status != StatusDuplicate || o.result.Requeued {
+			continue
+		}
+		e, known, err := f.known(ctx, w.crawl, o)
+		if err != nil {
+			return err
+		}
+		if !known || e.State != store.Queued {
+			continue
+		}
+		s := store.Settlement{Key: e.Key, Outcome: store.Requeue, OnlyQueued: true, Due: e.Due, Priority: &e.Priority, Meta: e.Meta}
+		place, again := places[e.Key]
+		if again {
+			s = raises[place]
+		}
+		if changed, err := f.raiseOne(&s, o); err != nil {
+			return err
+		} else if !changed {
+			continue
+		}
+		if !again {
+			place = len(raises)
+			raises, places[e.Key] = append(raises, s), place
+		}
+		raises[place], raised[o.result] = s, place
+	}
+	if len(raises) == 0 {
+		return nil
+	}
+	statuses, err := f.store.Settle(ctx, w.crawl.stored, raises)
+	if err != nil {
+		return fmt.Errorf("cannot raise %d queued URLs of crawl %q: %w", len(raises), w.crawl.name, err)
+	}
+	for r, place := range raised {
+		r.Raised = statuses[place] == store.Settled
+	}
+	f.rooms.wake(w.crawl.name)
+	return nil
+}
+
+// raiseOne puts what an offer asks for into a settlement of a queued URL, and reports whether that changes anything.
+func (f *Frontier) raiseOne(s *store.Settlement, o *offer) (changed bool, err error) {
+	if o.url.Force && s.Due.After(later(o.item.Due, f.clock())) {
+		s.Due, changed = o.item.Due, true
+	}
+	if !o.url.Raise {
+		return changed, nil
+	}
+	if o.item.Priority > *s.Priority {
+		s.Priority, changed = &o.item.Priority, true
+	}
+	if f.opt.MaxDepth > 0 {
+		r, err := decodeRecord(s.Meta)
+		if err != nil {
+			return false, fmt.Errorf("cannot raise %q: %w", o.url.URL, err)
+		}
+		if o.url.Depth < r.depth {
+			r.depth = o.url.Depth
+			s.Meta, changed = r.replacing(), true
+		}
+	}
+	return changed, nil
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
 // known looks up an offer.
 func (f *Frontier) known(ctx context.Context, c *crawl, o *offer) (e store.Entry, known bool, err error) {
 	e, err = f.store.Lookup(ctx, c.stored, o.item.Key)
@@ -214,6 +300,7 @@ type workspace struct {
 	crawl  *crawl
 	offers []offer
 	items  []store.Item
+	asks   bool // nothing is recorded: Options.Lower, which may count what it is asked, is not
 }
 
 // maxPooledBatch is the largest batch whose workspace is kept.
@@ -253,7 +340,7 @@ func (f *Frontier) prepare(w *workspace, urls []Link, results []Result, p *part)
 		for i := from; i < to; i++ {
 			o, at := &w.offers[i], p.place(i)
 			o.url, o.result, o.wantFirst = &urls[at], &results[at], !urls[at].SkipFirst
-			f.prepareOne(&id, o)
+			f.prepareOne(&id, o, w.asks)
 		}
 	}
 	workers := min(runtime.GOMAXPROCS(0), p.n/chunkSize)
@@ -273,12 +360,12 @@ func (f *Frontier) prepare(w *workspace, urls []Link, results []Result, p *part)
 	wg.Wait()
 }
 
-func (f *Frontier) prepareOne(id *identifier, o *offer) {
+func (f *Frontier) prepareOne(id *identifier, o *offer, asks bool) {
 	u, r := o.url, o.result
 	if !id.identify(u, r) {
 		return
 	}
-	if reason := f.refusal(r.Canonical, u); reason != "" {
+	if reason := f.refusal(id.crawl, r.Canonical, u); reason != "" {
 		r.refuse(reason)
 		return
 	}
@@ -286,7 +373,7 @@ func (f *Frontier) prepareOne(id *identifier, o *offer) {
 	if !u.SkipTraps {
 		o.path = f.queries.pathOf(id.crawl, r.Canonical)
 	}
-	if f.opt.Lower != nil {
+	if f.opt.Lower != nil && !asks {
 		o.item.Priority = max(o.item.Priority, 1)
 		if !u.SkipTraps && f.opt.Lower(r.Canonical, false) {
 			o.item.Priority = 0
@@ -295,7 +382,7 @@ func (f *Frontier) prepareOne(id *identifier, o *offer) {
 }
 
 // refusal returns the reason to refuse a URL by its form and depth, or "".
-func (f *Frontier) refusal(canonical string, u *Link) Reason {
+func (f *Frontier) refusal(c *crawl, canonical string, u *Link) Reason {
 	if f.opt.MaxDepth > 0 && u.Depth > f.opt.MaxDepth {
 		return ReasonDepth
 	}
@@ -304,14 +391,19 @@ func (f *Frontier) refusal(canonical string, u *Link) Reason {
 			return reason
 		}
 	}
-	if f.excluded(canonical) {
+	if _, excluded := f.excludedBy(c.name, canonical); excluded {
 		return ReasonExcluded
 	}
 	return ""
 }
 
-func (f *Frontier) excluded(canonical string) bool {
-	return f.opt.Exclude != nil && f.opt.Exclude(canonical)
+// noteRefused counts a refused URL, an excluded one by its rule.
+func (f *Frontier) noteRefused(crawl string, r *Result, url string) {
+	k := refusalKey{crawl: crawl, reason: r.Reason}
+	if r.Reason == ReasonExcluded {
+		k.rule, _ = f.excludedBy(crawl, r.Canonical)
+	}
+	f.refused.count(k, url)
 }
 
 func (r *Result) refuse(reason Reason) { r.Status, r.Reason = StatusRefused, reason }

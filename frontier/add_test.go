@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 	"unsafe"
 
 	"github.com/firstseen/firstseen/canon"
@@ -258,4 +260,41 @@ func TestSeeRecordsWithoutQueueing(t *testing.T) {
 	if r := addOne(t, f, u); !r.Requeued {
 		t.Errorf("got %+v; want it queued by force", r)
 	}
+}
+
+// TestRaise: offers of a queued URL that ask for it raise its priority, lower its depth and make it due; no other offer
+// does, nor one of a URL in another state, and the counts of its round stay.
+func TestRaise(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := openKeep(t, true, Options{Delay: -1, MaxDepth: 9})
+		page, later := "http://a.example/", time.Now().Add(time.Hour)
+		check := func(what string, o Link, raised bool, priority uint8, depth int, due time.Time) {
+			t.Helper()
+			o.URL = page
+			r := addAll(t, f, o)[0]
+			e, err := f.Lookup(bg, Link{URL: page})
+			must(t, err)
+			if r.Status != StatusDuplicate || r.Raised != raised || e.Priority != priority || e.Depth != depth || !e.Due.Equal(due) || string(e.Meta) != "m" || e.Failures != 1 {
+				t.Errorf("%s: got %+v, %+v; want raised %t, priority %d, depth %d, due %v", what, r, e, raised, priority, depth, due)
+			}
+		}
+		addAll(t, f, Link{URL: page, Depth: 5, Priority: 1, Meta: []byte("m")})
+		_, err := f.Retry(bg, leaseOne(t, f), later)
+		must(t, err)
+		check("no Raise", Link{Priority: 7}, false, 1, 5, later)
+		check("lower", Link{Raise: true, Priority: 0, Depth: 6}, false, 1, 5, later)
+		check("priority", Link{Raise: true, Priority: 3, Depth: 5}, true, 3, 5, later)
+		check("depth", Link{Raise: true, Depth: 2}, true, 3, 2, later)
+		check("force for later", Link{Force: true, Due: later.Add(time.Hour), Depth: 0}, false, 3, 2, later)
+		check("force", Link{Force: true}, true, 3, 2, time.Now())
+		if r := addAll(t, f, Link{URL: page, Raise: true, Priority: 5}, Link{URL: page, Raise: true, Priority: 4}, Link{URL: page, Force: true}); !r[0].Raised {
+			t.Errorf("got %+v; want it raised once more", r)
+		}
+		if l := leaseOne(t, f); l.Priority != 5 || l.Depth != 0 || l.Failures != 1 || l.Attempts != 2 {
+			t.Errorf("got %+v; want it with the highest priority, in the same round", l)
+		}
+		if r := addAll(t, f, Link{URL: page, Force: true, Raise: true, Priority: 7})[0]; r.Raised || r.Requeued {
+			t.Errorf("got %+v; want nothing done to a leased URL", r)
+		}
+	})
 }

@@ -443,7 +443,13 @@ func noCrawl(name string, list []StoredCrawl) error {
 
 // Hidden reports whether the name begins with a dot: a program uses the crawl internally, and
 // it holds no URLs of users.
-func (c StoredCrawl) Hidden() bool { return strings.HasPrefix(c.Name, ".") }
+func (c StoredCrawl) Hidden() bool { return isHidden(c.Name) }
+
+// OwnCrawl is the hidden crawl in which frontiers and daemons keep settings of their own. It holds no
+// URLs.
+const OwnCrawl = ".serve"
+
+func isHidden(crawl string) bool { return strings.HasPrefix(crawl, ".") }
 
 // NewCrawl returns a crawl that the store s does not have yet, with keys of the given identity. A
 // name that is a StoredCrawl's Stored already contains the profile.

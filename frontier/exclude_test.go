@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -60,8 +61,8 @@ func TestExcludedLater(t *testing.T) {
 				must(t, f.Done(bg, l))
 			}
 			synctest.Wait()
-			if e, err := f.Lookup(bg, in("http://a.example/secret/2")); err != nil || e.State != store.Dropped {
-				t.Errorf("got %+v, %v; want it dropped although it was not taken", e, err)
+			if e, err := f.Lookup(bg, in("http://a.example/secret/2")); !errors.Is(err, store.ErrNotFound) {
+				t.Errorf("got %+v, %v; want it forgotten although it was not taken", e, err)
 			}
 			leaseNone(t, f)
 			synctest.Wait()
@@ -76,12 +77,12 @@ func TestExcludedLater(t *testing.T) {
 			if want := []string{"http://a.example/secret/1", "http://a.example/secret/2", "http://a.example/secret/leased", "http://b.example/secret/1"}; !slices.Equal(urls, want) {
 				t.Errorf("got %q dropped; want %q, each once", urls, want)
 			}
-			if e, err := f.Lookup(bg, in("http://a.example/secret/1")); err != nil || e.State != store.Dropped {
-				t.Errorf("got %+v, %v; want it dropped", e, err)
+			if e, err := f.Lookup(bg, in("http://a.example/secret/1")); !errors.Is(err, store.ErrNotFound) {
+				t.Errorf("got %+v, %v; want it forgotten", e, err)
 			}
 			st, err := f.Stats(bg, crawl)
-			if err != nil || st.Dropped != 4 || st.Held != 1 {
-				t.Errorf("got %+v, %v; want 4 dropped, 1 held", st, err)
+			if err != nil || st.Dropped != 0 || st.Held != 1 {
+				t.Errorf("got %+v, %v; want none dropped, 1 held", st, err)
 			}
 			var counts []string
 			for r := range f.Refusals() {
@@ -136,8 +137,8 @@ func TestExcludedStarveNobody(t *testing.T) {
 		}
 		synctest.Wait()
 		st, err := f.Stats(bg, "")
-		if err != nil || st.Dropped != 10_000 {
-			t.Errorf("got %+v, %v; want all of them dropped", st, err)
+		if err != nil || st.Held != 0 || st.Seen != 2 {
+			t.Errorf("got %+v, %v; want all of them forgotten", st, err)
 		}
 	})
 }
@@ -198,7 +199,76 @@ func TestExcludedByTheProfileOfItsCrawl(t *testing.T) {
 		t.Errorf("got %s of crawl %s; want that of the other crawl excluded", l.URL, l.Crawl)
 	}
 	leaseNone(t, all)
-	if st, err := all.Stats(bg, "news"); err != nil || st.Dropped != 1 {
-		t.Errorf("got %+v, %v; want it dropped", st, err)
+	if st, err := all.Stats(bg, "news"); err != nil || st.Seen != 0 {
+		t.Errorf("got %+v, %v; want it forgotten", st, err)
 	}
+}
+
+// TestRulesExclude adds and takes back rules while URLs are queued, of one crawl and of all: they hold where they are to,
+// in the frontiers that come later too, are counted with examples, and what was forgotten comes again.
+func TestRulesExclude(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memstore.New(memstore.Options{})
+		f := openOn(t, s, Options{Crawl: "*", Delay: -1, Logger: onDrop(func(dropped) {})})
+		offer := func(f *Frontier, want ...any) { // URL, crawl, status, …
+			t.Helper()
+			for i := 0; i < len(want); i += 3 {
+				u := Link{URL: want[i].(string), Crawl: want[i+1].(string)}
+				if r := addAll(t, f, u)[0]; r.Status != want[i+2].(Status) || r.Status == StatusRefused && r.Reason != ReasonExcluded {
+					t.Errorf("%s of %s: got %v %s; want %v", u.URL, u.Crawl, r.Status, r.Reason, want[i+2])
+				}
+			}
+		}
+		offer(f, "http://a.example/x/1", "news", StatusNew, "http://a.example/x/1", "shop", StatusNew, "http://a.example/ok", "news", StatusNew, "http://b.example/p.pdf", "shop", StatusNew)
+		added, err := f.Exclude(bg, "news", "a.example/x/", "a.example/x/", " a.example/y ")
+		if must(t, err); added != 2 {
+			t.Errorf("got %d added; want 2", added)
+		}
+		synctest.Wait()
+		if _, err := f.Lookup(bg, Link{URL: "http://a.example/x/1", Crawl: "news"}); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("got %v; want the queued one forgotten at once", err)
+		}
+		offer(f, "https://A.example/x/2", "news", StatusRefused, "http://a.example/x/1", "shop", StatusDuplicate)
+		_, err = f.Exclude(bg, "*", "*/*.pdf$")
+		must(t, err)
+		synctest.Wait()
+		offer(f, "http://c.example/q.pdf", "news", StatusRefused, "http://b.example/p.pdf", "shop", StatusRefused)
+		must(t, f.Close())
+
+		f = openOn(t, s, Options{Crawl: "*", Delay: -1, Logger: onDrop(func(dropped) {})})
+		offer(f, "http://a.example/x/1", "news", StatusRefused, "http://b.example/p.pdf", "shop", StatusRefused, "http://a.example/y", "news", StatusRefused)
+		var listed []string
+		for _, x := range f.Exclusions("news") {
+			listed = append(listed, fmt.Sprintf("%s %s %d %d %v", x.Crawl, x.Rule, x.Refused, x.Forgotten, x.Examples))
+		}
+		if want := []string{"* */*.pdf$ 0 0 []", "news a.example/x/ 1 0 [http://a.example/x/1]", "news a.example/y 1 0 [http://a.example/y]"}; !slices.Equal(listed, want) {
+			t.Errorf("got %q; want %q", listed, want)
+		}
+		if names, err := f.Crawls(bg); err != nil || !slices.Equal(names, []string{"news", "shop"}) {
+			t.Errorf("got crawls %q, %v; want none for the rules", names, err)
+		}
+		if _, err := f.Include(bg, "news", "a.example/x/", "a.example/z"); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("got %v; want an error for a rule that is not there", err)
+		}
+		offer(f, "http://a.example/x/1", "news", StatusRefused)
+		if n, err := f.Include(bg, "news", "a.example/x/"); err != nil || n != 1 {
+			t.Errorf("got %d, %v; want 1 taken back", n, err)
+		}
+		offer(f, "http://a.example/x/1", "news", StatusNew, "http://a.example/y", "news", StatusRefused)
+		for _, bad := range []string{"", "# a comment", "a.example\nb.example", "a b", strings.Repeat("a", 300), "a\x00b"} {
+			if n, err := f.Exclude(bg, "news", "ok.example", bad); n != 0 || !errors.Is(err, store.ErrInvalid) {
+				t.Errorf("%.20q: got %d, %v; want it refused", bad, n, err)
+			}
+		}
+		if _, err := f.Exclude(bg, "only", "!a.example/open/"); err != nil {
+			t.Error(err)
+		}
+		offer(f, "http://a.example/1", "only", StatusNew)
+		if rule, ok := f.ExcludedBy("news", "http://ok.example/"); ok {
+			t.Errorf("got %q; want nothing added with a bad rule", rule)
+		}
+		if _, err := f.Exclude(bg, "shop", "hashed:sha1=1f9ea9d4b8db9de2d3fdf2ff3fbd6e7a2a2bdcb6"); err != nil {
+			t.Errorf("got %v; want a hashed URI taken", err)
+		}
+	})
 }

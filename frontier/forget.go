@@ -26,7 +26,7 @@ type Selection struct {
 }
 
 // Forget makes URLs new again and returns how many keys were removed. Leases on them end. The
-// counts of the query trap begin again.
+// counts of the query trap begin again, and those of refused URLs where a whole crawl is forgotten.
 func (f *Frontier) Forget(ctx context.Context, sel Selection) (int64, error) {
 	if err := f.enter(); err != nil {
 		return 0, err
@@ -54,6 +54,9 @@ func (f *Frontier) Forget(ctx context.Context, sel Selection) (int64, error) {
 	n, err := f.store.Forget(ctx, store.Selection{Crawl: stored, Keys: keys, Queue: sel.Queue, Before: sel.Before})
 	if err != nil {
 		return n, err // which names what can't be forgotten
+	}
+	if keys == nil && sel.Queue == "" && sel.Before.IsZero() {
+		f.refused.forget(sel.Crawl, c.name)
 	}
 	f.queries.reset()
 	f.rooms.wake(f.named(sel.Crawl))

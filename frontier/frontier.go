@@ -41,8 +41,11 @@ type Frontier struct {
 	crawls  crawls     // the profiles of crawls
 	queries *queryTrap // counts of query strings; nil when off
 	refused refusals   // counts of URLs that were refused, or dropped by the frontier
-	purges  purges     // queues from which excluded URLs are being dropped
+	purges  purges     // queues from which excluded URLs are being forgotten
 	rooms   rooms      // callers that wait for leases
+	failing failing    // queues whose fetches fail in a row
+
+	exclusions exclusions // rules that operators set
 
 	spaces sync.Pool // of *workspace, each of one step at a time
 
@@ -118,6 +121,12 @@ func (f *Frontier) start(ctx context.Context) error {
 	}
 	if _, err := f.crawlOrAll(ctx, f.opt.Crawl); err != nil {
 		return err
+	}
+	if err := f.loadExclusions(ctx); err != nil {
+		return err
+	}
+	if f.poll > 0 {
+		f.working.Go(f.followExclusions)
 	}
 	if f.opt.SeenFor > 0 {
 		return f.beginSweeps(ctx)

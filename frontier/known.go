@@ -92,11 +92,13 @@ func (f *Frontier) putPart(ctx context.Context, p *part, known []Known, results 
 	for k := range p.n {
 		this := put{known: &known[p.place(k)], result: &results[p.place(k)]}
 		u, r := &this.known.Link, this.result
-		if id.identify(u, r) && f.excluded(r.Canonical) {
-			r.refuse(ReasonExcluded)
+		if id.identify(u, r) {
+			if _, excluded := f.excludedBy(p.crawl.name, r.Canonical); excluded {
+				r.refuse(ReasonExcluded)
+			}
 		}
 		if r.Status == StatusRefused {
-			f.refused.add(p.crawl.name, r.Reason, u.URL)
+			f.noteRefused(p.crawl.name, r, u.URL)
 			continue
 		}
 		this.Settlement = settlementOf(id.item(u, r), this.known.Next, this.known.Outcome)

@@ -46,6 +46,8 @@ type Lease struct {
 	// holder did not make it again from the wire. What the fields above have of it counts there.
 	kept  record
 	whole bool
+	// respelled is that of the store's entry.
+	respelled bool
 	// Token names the lease in the store. If a lease travels by wire, Crawl, Key
 	// and Token alone are enough to settle it.
 	Token uint64
@@ -206,6 +208,7 @@ func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpi
 			leases = append(leases, l)
 		}
 	}
+	f.failing.leased(leases)
 	return leases, unwanted, Idle{taken.State, taken.Next, taken.Holding}, nil
 }
 
@@ -238,6 +241,7 @@ func leaseWith(l *store.Lease, r record, now time.Time) *Lease {
 		Started:       now,
 		kept:          r,
 		whole:         true,
+		respelled:     l.Respelled,
 		Token:         l.Token,
 	}
 }
@@ -257,34 +261,50 @@ func (f *Frontier) unwanted(id *identifier, l *Lease, maxExpired int) *Settlemen
 		return &Settlement{Lease: l, Outcome: Drop, reason: ReasonExpired}
 	}
 	mayLower := f.opt.Lower != nil && !l.kept.exempt && l.Priority > 0 && l.Attempts == 1
-	if id.crawl == nil || f.opt.Exclude == nil && !mayLower || id.canonicalize(l.URL) != nil {
+	if id.crawl == nil || !f.mayExclude() && !mayLower || id.canonicalize(l.URL) != nil {
 		return nil // nothing to ask, or the rules, which may have changed, refuse it
 	}
-	switch form := string(id.scratch); {
-	case f.excluded(form):
-		return &Settlement{Lease: l, Outcome: Drop, reason: ReasonExcluded}
+	form := string(id.scratch)
+	rule, excluded := f.excludedBy(id.crawl.name, form)
+	switch {
+	case excluded:
+		return &Settlement{Lease: l, Outcome: Drop, reason: ReasonExcluded, rule: rule}
 	case mayLower && f.opt.Lower(form, true):
 		return &Settlement{Lease: l, Outcome: Release, Priority: new(uint8), lowered: true}
 	}
 	return nil
 }
 
-// returnTaken drops or puts back URLs that were taken and are not to be handed out. It returns
+// returnTaken drops, forgets or puts back URLs that were taken and are not to be handed out. It returns
 // when to ask again: where they filled the answer, other URLs may be due. If it fails, the leases
 // expire, and URLs to drop are dropped when they are taken again.
 func (f *Frontier) returnTaken(ctx context.Context, unwanted []Settlement, next time.Time) (time.Time, error) {
 	if len(unwanted) == 0 {
 		return next, nil
 	}
-	for i := range unwanted {
-		l := unwanted[i].Lease
+	excluded := make(map[string][]excludedURL)
+	kept := unwanted[:0]
+	for _, s := range unwanted {
+		l := s.Lease
 		l.Started = time.Time{} // there was no fetch
-		if unwanted[i].reason == ReasonExcluded {
+		if s.reason == ReasonExcluded {
 			f.purges.add(f, l.Crawl, l.Queue)
+			excluded[l.Crawl] = append(excluded[l.Crawl], excludedURL{l.Key, l.URL, s.rule})
+			continue
 		}
+		kept = append(kept, s)
 	}
+	var errs []error
+	for name, urls := range excluded {
+		c, err := f.crawl(ctx, name, false)
+		if err == nil {
+			err = f.dropExcluded(ctx, c, urls)
+		}
+		errs = append(errs, err)
+	}
+	unwanted = kept
 	answers, err := f.settle(ctx, unwanted)
-	if err != nil {
+	if err = errors.Join(append(errs, err)...); err != nil {
 		if next.IsZero() {
 			next = time.Now().Add(time.Second) // a store that fails now may continue to fail
 		}
@@ -293,12 +313,12 @@ func (f *Frontier) returnTaken(ctx context.Context, unwanted []Settlement, next 
 	dropped := make(map[refusalKey][]string)
 	for i, a := range answers {
 		if s := &unwanted[i]; a != Stale && !s.lowered {
-			k := refusalKey{s.Lease.Crawl, s.reason, true}
+			k := refusalKey{crawl: s.Lease.Crawl, reason: s.reason, dropped: true}
 			dropped[k] = append(dropped[k], s.Lease.URL)
 		}
 	}
 	for k, urls := range dropped {
-		f.noteDropped(k, urls)
+		f.noteGone(k, urls)
 	}
 	if next.IsZero() {
 		next = time.Now()
@@ -309,17 +329,25 @@ func (f *Frontier) returnTaken(ctx context.Context, unwanted []Settlement, next 
 // loggedExamples is how many URLs of those dropped in one step are logged.
 const loggedExamples = 10
 
-// noteDropped counts and logs URLs that the frontier dropped by itself: no caller is answered about
+// noteGone counts and logs URLs that the frontier dropped, or forgot as excluded, by itself: no caller is answered about
 // them.
-func (f *Frontier) noteDropped(k refusalKey, urls []string) {
+func (f *Frontier) noteGone(k refusalKey, urls []string) {
 	for _, url := range urls {
 		f.refused.count(k, url)
 	}
-	f.opt.Logger.Warn("URLs were dropped instead of leased", "reason", k.reason, "crawl", k.crawl, "urls", len(urls), "examples", slices.Clone(urls[:min(len(urls), loggedExamples)]))
+	what := "URLs were dropped instead of leased"
+	if k.reason == ReasonExcluded {
+		what = "queued URLs were forgotten because they are excluded"
+	}
+	attrs := []any{"reason", k.reason, "crawl", k.crawl, "urls", len(urls), "examples", slices.Clone(urls[:min(len(urls), loggedExamples)])}
+	if k.rule != "" {
+		attrs = append(attrs, "rule", k.rule)
+	}
+	f.opt.Logger.Warn(what, attrs...)
 }
 
-// purges are the queues in which an excluded URL was taken. One goroutine drops the other excluded URLs
-// of these queues. Taking them one by one, as they come up, was tried first: each costs the queue its
+// purges are the queues in which an excluded URL was taken, and the crawls ("" as their queue) that got a rule. One
+// goroutine forgets the other excluded URLs of them. Taking them one by one, as they come up, was tried first: each costs the queue its
 // delay, and the URLs behind them wait. The zero value is empty.
 type purges struct {
 	mu      sync.Mutex
@@ -333,7 +361,7 @@ type queueName struct{ crawl, queue string }
 const (
 	// maxPurges bounds the queues that wait. One that found no room is met again.
 	maxPurges = 1024
-	// purgeAtOnce is how many excluded URLs are dropped in one step.
+	// purgeAtOnce is how many excluded URLs are forgotten in one step.
 	purgeAtOnce = 1000
 )
 
@@ -375,7 +403,7 @@ func (p *purges) next(f *Frontier) (q queueName, ok bool) {
 
 func (f *Frontier) isClosing() bool { return async.Closed(f.closing) }
 
-// purge drops the queued URLs of a queue that are excluded. Those that it fails to drop are dropped
+// purge forgets the queued URLs of a queue that are excluded. Those that it fails to forget are forgotten
 // when they are taken.
 func (f *Frontier) purge(q queueName) {
 	ctx := context.Background()
@@ -384,43 +412,23 @@ func (f *Frontier) purge(q queueName) {
 		return
 	}
 	id := f.identifier(c)
-	var keys []store.Settlement
-	var urls []string
+	var found []excludedURL
 	for e, err := range f.store.Entries(ctx, c.stored, q.queue) {
 		if err != nil || f.isClosing() {
 			break
 		}
-		if e.State == store.Queued && id.canonicalize(e.URL) == nil && f.excluded(string(id.scratch)) {
-			keys, urls = append(keys, store.Settlement{Key: e.Key, Outcome: store.Drop}), append(urls, e.URL)
+		if e.State != store.Queued || id.canonicalize(e.URL) != nil {
+			continue
 		}
-		if len(keys) == purgeAtOnce {
-			if f.dropQueued(ctx, c, keys, urls) != nil {
+		if rule, ok := f.excludedBy(c.name, string(id.scratch)); ok {
+			found = append(found, excludedURL{e.Key, e.URL, rule})
+		}
+		if len(found) == purgeAtOnce {
+			if f.dropExcluded(ctx, c, found) != nil {
 				return
 			}
-			keys, urls = keys[:0], urls[:0]
+			found = found[:0]
 		}
 	}
-	_ = f.dropQueued(ctx, c, keys, urls)
-}
-
-// dropQueued drops excluded URLs that are not leased.
-func (f *Frontier) dropQueued(ctx context.Context, c *crawl, drops []store.Settlement, urls []string) error {
-	if len(drops) == 0 {
-		return nil
-	}
-	statuses, err := f.store.Settle(ctx, c.stored, drops)
-	if err != nil {
-		return err
-	}
-	f.rooms.wake(c.name)
-	dropped := urls[:0]
-	for i, status := range statuses {
-		if status == store.Settled { // else it was taken, and dropped, in the meantime
-			dropped = append(dropped, urls[i])
-		}
-	}
-	if len(dropped) > 0 {
-		f.noteDropped(refusalKey{c.name, ReasonExcluded, true}, dropped)
-	}
-	return nil
+	_ = f.dropExcluded(ctx, c, found)
 }

@@ -32,9 +32,13 @@ type Link struct {
 	// several things to fetch: a method, a digest of a body, a language. The
 	// default is none.
 	Discriminator string
-	// Force queues the URL although it was seen; if it is queued or leased
-	// already, nothing happens. The default is false.
+	// Force queues the URL although it was seen. One that is queued for later is due now, or when this
+	// one is; for one that is leased nothing happens. The default is false.
 	Force bool
+	// Raise gives a URL that is queued already the higher of the two priorities and, with
+	// [Options.MaxDepth], the smaller of the two depths, which a duplicate does not change otherwise.
+	// It costs a look-up for each duplicate. The default is false.
+	Raise bool
 	// SkipTraps exempts the URL from [Options.Traps] and Lower. Use it for URLs from a person or a
 	// sitemap. The default is false.
 	SkipTraps bool
@@ -105,7 +109,7 @@ const (
 	ReasonTooLong   Reason = "too-long"           // longer than Traps.URLLength or the profile takes
 	ReasonCrawl     Reason = "crawl"              // no name for a crawl
 	ReasonQueue     Reason = "queue"              // no queue key, or one too long
-	ReasonExcluded  Reason = "excluded"           // Options.Exclude said so
+	ReasonExcluded  Reason = "excluded"           // by a rule (Frontier.Exclude) or Options.Exclude
 	ReasonDepth     Reason = "depth"              // further from a seed than Options.MaxDepth
 	ReasonPathDepth Reason = "path-depth"         // Traps.PathDepth
 	ReasonRepeats   Reason = "repeated-segments"  // Traps.Repeats
@@ -113,6 +117,7 @@ const (
 	ReasonFull      Reason = "full"               // Options.MaxPerQueue or MaxHeld
 	ReasonDamaged   Reason = "damaged"            // the record of whether it was seen is damaged: restore a backup
 	ReasonRedirects Reason = "too-many-redirects" // more than 10 in a row
+	ReasonOperator  Reason = "operator"           // Frontier.Change: dropped, not refused
 	ReasonExpired   Reason = "expired-leases"     // Options.MaxExpired: dropped, not refused
 	ReasonAttempts  Reason = "attempts"           // Options.Attempts: dropped, not refused, as are the next two
 	ReasonDeferred  Reason = "deferred"           // Options.MaxDeferred
@@ -125,6 +130,8 @@ type Result struct {
 	// Requeued is set if a URL, seen before, was queued again: by Force, as the target of
 	// [Known.Redirect], or as another spelling of a page that was not found.
 	Requeued bool
+	// Raised is set if a queued URL took over the priority, depth or due time of this offer, by Raise or Force.
+	Raised bool
 	// Resent is set if the URL was sent before and the answer got lost, so that
 	// a Duplicate may be this caller's own. Only package client sets it.
 	Resent bool

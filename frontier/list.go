@@ -23,6 +23,9 @@ type Entry struct {
 	Failures, Deferrals, Releases, Expiries int
 	// Status is the HTTP status of the latest fetch in this round that brought no page, 0 if it is not known.
 	Status int
+	// AsCanonical is set of a page that is fetched as its canonical form, since the spelling that was offered
+	// first was not found. [store.Entry.Respelled] is the chance after that.
+	AsCanonical bool
 	// Reason is why a URL can't have a key, in the entry that Lookup returns with such an error, or
 	// why the frontier gave a dropped URL up.
 	Reason Reason
@@ -79,7 +82,7 @@ func refusalError(url string, r *Result) error {
 func entryOf(e store.Entry) (Entry, error) {
 	r, err := decodeRecord(e.Meta)
 	e.Meta, e.Crawl = r.meta, shown(e.Crawl)
-	return Entry{Entry: e, Depth: r.depth, Redirects: r.hops, Discriminator: r.disc, Status: r.status, Reason: r.reason, kept: r,
+	return Entry{Entry: e, Depth: r.depth, Redirects: r.hops, Discriminator: r.disc, Status: r.status, AsCanonical: r.first != 0, Reason: r.reason, kept: r,
 		Failures: r.failures, Deferrals: r.deferrals, Releases: r.releases, Expiries: max(e.Attempts-r.running(e.State)-r.sum(), 0)}, err
 }
 
@@ -88,6 +91,11 @@ func entryOf(e store.Entry) (Entry, error) {
 // that redirected to another page. Duplicates are not counted: count the Results.
 func (f *Frontier) Stats(ctx context.Context, crawl string) (store.Stats, error) {
 	return withCrawl(ctx, f, crawl, func(stored string) (store.Stats, error) { return f.store.Stats(ctx, stored) })
+}
+
+// Settings returns what is set for a crawl, or with "*" for the store.
+func (f *Frontier) Settings(ctx context.Context, crawl string) (store.CrawlSettings, error) {
+	return withCrawl(ctx, f, crawl, func(stored string) (store.CrawlSettings, error) { return f.store.CrawlSettings(ctx, stored) })
 }
 
 // Queue returns the state of a queue, or store.ErrNotFound.
@@ -99,7 +107,7 @@ func (f *Frontier) Queue(ctx context.Context, crawl, queue string) (store.QueueI
 	})
 }
 
-// Crawls lists the crawls in order of name.
+// Crawls lists the crawls in order of name, but for hidden ones ([StoredCrawl.Hidden]).
 func (f *Frontier) Crawls(ctx context.Context) ([]string, error) {
 	return withCrawl(ctx, f, "*", func(string) ([]string, error) {
 		names, err := f.store.Crawls(ctx)
@@ -107,14 +115,26 @@ func (f *Frontier) Crawls(ctx context.Context) ([]string, error) {
 			names[i] = shown(names[i])
 		}
 		slices.Sort(names)
-		return slices.Compact(names), err
+		return slices.DeleteFunc(slices.Compact(names), isHidden), err
 	})
 }
 
-// Queues lists the queues of a crawl ("*" for all) in order of crawl and name,
+// Queues lists the queues of a crawl ("*" for all that are not hidden) in order of crawl and name,
 // beginning after the one named after ("" for the first).
 func (f *Frontier) Queues(ctx context.Context, crawl, after string) iter.Seq2[store.QueueInfo, error] {
-	of := func(stored string) iter.Seq2[store.QueueInfo, error] { return f.store.Queues(ctx, stored, after) }
+	of := func(stored string) iter.Seq2[store.QueueInfo, error] {
+		if queues := f.store.Queues(ctx, stored, after); stored != "*" {
+			return queues
+		} else {
+			return func(yield func(store.QueueInfo, error) bool) {
+				for q, err := range queues {
+					if !isHidden(q.Crawl) && !yield(q, err) {
+						return
+					}
+				}
+			}
+		}
+	}
 	return list(ctx, f, crawl, of, func(q store.QueueInfo) (store.QueueInfo, error) {
 		q.Crawl = shown(q.Crawl)
 		return q, nil

@@ -135,6 +135,23 @@ type offered struct {
 	first    string
 }
 
+// raise has a queued URL take over what a duplicate of it asks for, and reports whether that is anything.
+func (u *modelURL) raise(o Link, now time.Time) (changed bool) {
+	if u.state != mQueued {
+		return false
+	}
+	if o.Force && u.due.After(now) && u.due.After(o.Due) {
+		if u.due = o.Due; o.Due.IsZero() {
+			u.due = now
+		}
+		changed = true
+	}
+	if o.Raise && o.Priority > u.priority {
+		u.priority, changed = o.Priority, true
+	}
+	return changed
+}
+
 func (m *model) add(crawl, page, host, spelling string, o Link, now time.Time) offered {
 	u := m.find(crawl, page)
 	q := m.queue(crawl, host)

@@ -181,8 +181,8 @@ var mutants = []struct {
 			return taken, err
 		}}
 	}, []string{invOnce, invVerdict}},
-	{"lets leases run out early", taking(func(r *store.TakeRequest) { r.Lease /= 2 }), []string{invOnce, invLost}}, // it shows in the counts first
-	{"lets leases run out late", taking(func(r *store.TakeRequest) { r.Lease *= 3 }), []string{invIdle, invOrder}},
+	{"lets leases run out early", taking(func(r *store.TakeRequest) { r.Lease /= 2 }), []string{invOnce, invLost}},          // it shows in the counts first
+	{"lets leases run out late", taking(func(r *store.TakeRequest) { r.Lease *= 3 }), []string{invIdle, invOrder, invLost}}, // also by the count in flight
 	{"knows no delay", taking(func(r *store.TakeRequest) { r.Delay = 0 }), []string{invPolite}},
 	{"knows no bound in flight", taking(func(r *store.TakeRequest) { r.MaxInFlight = 0 }), []string{invPolite}},
 	{"takes twice from a queue", taking(func(r *store.TakeRequest) { r.MaxPerQueue = 2 }), []string{invPolite}},

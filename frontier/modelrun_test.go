@@ -80,7 +80,7 @@ func modelOptions(seed uint64) (Options, modelPolicy) {
 	case seed%4 == 0:
 		p.adaptive, p.maxAdaptive = 2, 4*time.Second
 	}
-	return Options{Crawl: "*", Delay: cmp.Or(p.delay, -1), MaxInFlight: p.maxInFlight, Lease: p.lease, MaxPerQueue: int64(p.maxPerQueue),
+	return Options{Crawl: "*", FailingAfter: -1, Delay: cmp.Or(p.delay, -1), MaxInFlight: p.maxInFlight, Lease: p.lease, MaxPerQueue: int64(p.maxPerQueue),
 		RetryAfter: p.retryAfter, Attempts: p.attempts, MaxDeferred: p.maxDeferred, Adaptive: p.adaptive, MaxExpired: p.maxExpired, tuning: p.tuning}, p
 }
 
@@ -154,7 +154,7 @@ func (r *modelRun) add() error {
 	var want []offered
 	for range 1 + r.rnd.IntN(5) {
 		crawl, page, host, spelling := r.page()
-		u := Link{URL: spelling, Crawl: crawl, Priority: uint8(r.rnd.IntN(3)), Force: r.rnd.IntN(6) == 0}
+		u := Link{URL: spelling, Crawl: crawl, Priority: uint8(r.rnd.IntN(3)), Force: r.rnd.IntN(6) == 0, Raise: r.rnd.IntN(4) == 0}
 		if r.rnd.IntN(3) == 0 {
 			u.Due = r.someTime()
 		}
@@ -166,6 +166,14 @@ func (r *modelRun) add() error {
 	for _, u := range urls {
 		page, host := modelPage(u.URL)
 		want = append(want, r.m.add(u.Crawl, page, host, u.URL, u, time.Now()))
+	}
+	raised := map[*modelURL]bool{} // after all of the batch were added
+	for i, u := range urls {
+		page, _ := modelPage(u.URL)
+		if is := r.m.find(u.Crawl, page); is != nil && want[i].status == StatusDuplicate && !want[i].requeued && is.raise(u, time.Now()) && !raised[is] {
+			raised[is], is.overtaken = true, nil // a settlement without a token ends it
+			r.m.enqueue(is, is.due, time.Now())
+		}
 	}
 	r.note("add %+v", urls)
 	results, err := r.f.AddBatch(bg, urls)

@@ -67,6 +67,13 @@ type Options struct {
 	// LeaseRequest.MaxExpired overrides it. The default is 10.
 	MaxExpired int
 
+	// FailingAfter is after how many failed fetches in a row (a Retry, a 5xx), each of another URL than the one before, a queue waits as a whole: a minute, and twice as
+	// long after each further failure, up to MaxFailingWait. One success ends that. While most queues fail at once, which is
+	// the fetcher's network, none is blamed. Negative is never. The default is 5.
+	FailingAfter int
+	// MaxFailingWait is the longest such wait. The default is an hour.
+	MaxFailingWait time.Duration
+
 	// MaxPerQueue caps the URLs one queue may hold; more are refused as
 	// [ReasonFull]. The default is no cap.
 	MaxPerQueue int64
@@ -80,8 +87,8 @@ type Options struct {
 	Traps Traps
 	// Exclude reports whether a URL must not be fetched, by its canonical form: it is on another host, or
 	// on a list (hasheduri.List.Excluded). A URL that it excludes is refused when it is added, put or the
-	// target of a redirect, and dropped before it is handed out, both as [ReasonExcluded]. So its answers
-	// may change while URLs are queued. It must be safe for concurrent use. The frontier does not read
+	// target of a redirect, and forgotten before it is handed out, both as [ReasonExcluded]. So its answers
+	// may change while URLs are queued; rules that operators change are [Frontier.Exclude]. It must be safe for concurrent use. The frontier does not read
 	// robots.txt: exclude here what robots.txt disallows. The default is to exclude nothing.
 	Exclude func(canonical string) bool
 	// Lower reports whether to fetch a URL after the others of its queue, by its canonical form. It
@@ -112,8 +119,8 @@ type Options struct {
 	// OnWait is called by loops over [Frontier.Leases] that find nothing to lease, whenever what they wait for is
 	// another than before: a paused crawl, a time. It must be quick. The default is none.
 	OnWait func(Idle)
-	// Logger receives what no call can return: URLs that the frontier dropped by itself, as
-	// [ReasonExpired] or [ReasonExcluded], and why a sweep of SeenFor did not forget anything. The
+	// Logger receives what no call can return: URLs that the frontier dropped by itself as
+	// [ReasonExpired], or forgot as [ReasonExcluded], and why a sweep of SeenFor did not forget anything. The
 	// default is slog.Default.
 	Logger *slog.Logger
 
@@ -151,6 +158,8 @@ func (o Options) withDefaults() Options {
 	o.maxBackOff = cmp.Or(o.maxBackOff, time.Hour)
 	o.Attempts = cmp.Or(o.Attempts, 5)
 	o.MaxDeferred = cmp.Or(o.MaxDeferred, 100)
+	o.FailingAfter = cmp.Or(o.FailingAfter, 5)
+	o.MaxFailingWait = cmp.Or(o.MaxFailingWait, time.Hour)
 	o.Traps = o.Traps.withDefaults()
 	return o
 }

@@ -3,6 +3,7 @@ package frontier
 import (
 	"cmp"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -20,7 +21,8 @@ const (
 type Refusal struct {
 	Crawl    string // "" for invalid names, and for all further crawls and reasons after the first 1,024 counts
 	Reason   Reason
-	Dropped  bool // they had been accepted, and were dropped later
+	Rule     string // by which they are excluded, of ReasonExcluded: see Exclusion
+	Dropped  bool   // they had been accepted, and were dropped later; of ReasonExcluded, forgotten
 	Count    int64
 	Examples []string // at most 10, oldest first, each cut to 256 bytes
 }
@@ -29,6 +31,7 @@ type refusalKey struct {
 	crawl   string
 	reason  Reason
 	dropped bool
+	rule    string
 }
 
 // refusals counts refusals. Memory is bounded: a crawl is named by any client that offers a
@@ -39,7 +42,7 @@ type refusals struct {
 }
 
 func (r *refusals) add(crawl string, reason Reason, url string) {
-	r.count(refusalKey{crawl, reason, false}, url)
+	r.count(refusalKey{crawl: crawl, reason: reason}, url)
 }
 
 func (r *refusals) count(k refusalKey, url string) {
@@ -56,7 +59,7 @@ func (r *refusals) count(k refusalKey, url string) {
 // of returns the count to add to.
 func (r *refusals) of(k refusalKey) *Refusal {
 	if r.m[k] == nil && len(r.m) >= maxRefusals {
-		k.crawl = ""
+		k.crawl, k.rule = "", ""
 	}
 	c := r.m[k]
 	if c == nil {
@@ -64,10 +67,17 @@ func (r *refusals) of(k refusalKey) *Refusal {
 			r.m = make(map[refusalKey]*Refusal)
 		}
 		k.crawl = strings.Clone(k.crawl)
-		c = &Refusal{Crawl: k.crawl, Reason: k.reason, Dropped: k.dropped}
+		c = &Refusal{Crawl: k.crawl, Reason: k.reason, Rule: k.rule, Dropped: k.dropped}
 		r.m[k] = c
 	}
 	return c
+}
+
+// forget drops the counts of a crawl, or of all.
+func (r *refusals) forget(selected, crawl string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(r.m, func(k refusalKey, _ *Refusal) bool { return selected == "*" || k.crawl == crawl })
 }
 
 // list copies the counts, in order of crawl and reason, those of dropped URLs last.
@@ -81,9 +91,20 @@ func (r *refusals) list() []Refusal {
 		all = append(all, one)
 	}
 	slices.SortFunc(all, func(a, b Refusal) int {
-		return cmp.Or(cmp.Compare(a.Crawl, b.Crawl), cmp.Compare(a.Reason, b.Reason), rank(a)-rank(b))
+		return cmp.Or(cmp.Compare(a.Crawl, b.Crawl), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Rule, b.Rule), rank(a)-rank(b))
 	})
 	return all
+}
+
+// byRule copies the counts of excluded URLs.
+func (r *refusals) byRule() map[string][]Refusal {
+	rules := make(map[string][]Refusal)
+	for _, c := range r.list() {
+		if c.Reason == ReasonExcluded {
+			rules[c.Rule] = append(rules[c.Rule], c)
+		}
+	}
+	return rules
 }
 
 // rank orders the two counts of a crawl and reason.

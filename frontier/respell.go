@@ -28,8 +28,8 @@ func (s *Settlement) isNotFound() bool {
 // spellings: it tests a rule.
 func (f *Frontier) respell(c *crawl, s *Settlement, out *store.Settlement) {
 	l := s.Lease
-	if !l.whole || strings.HasPrefix(l.Discriminator, probePrefix) {
-		return
+	if !l.whole || l.respelled || strings.HasPrefix(l.Discriminator, probePrefix) {
+		return // the last of its chances, for a respelled one
 	}
 	r := l.record()
 	if form := f.fetchableForm(c, l.URL); form != l.URL && form != "" && r.first == 0 {

@@ -49,6 +49,7 @@ type Settlement struct {
 
 	// Of a lease that the frontier does not hand out: see Frontier.unwanted.
 	reason  Reason // why it is dropped
+	rule    string // of ReasonExcluded
 	lowered bool   // it is put back, and the lease doesn't count
 }
 
@@ -202,7 +203,7 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 		} else if status != store.Settled {
 			answers[p.place(k)] = Stale
 		} else if s.reason == "" && gaveUp[k] != "" { // others are logged, too: see returnTaken
-			f.refused.count(refusalKey{p.crawl.name, gaveUp[k], true}, s.Lease.URL)
+			f.refused.count(refusalKey{crawl: p.crawl.name, reason: gaveUp[k], dropped: true}, s.Lease.URL)
 		}
 		f.reportFetched(s.Fetched, s.Lease.URL, now)
 	}
@@ -331,6 +332,12 @@ func (f *Frontier) queueChange(s *Settlement, now time.Time) *store.QueueChange 
 		wait := time.Duration(f.opt.Adaptive * float64(max(now.Sub(s.Lease.Started), 0)))
 		at := now.Add(min(wait, f.opt.maxAdaptive))
 		c.NotBefore = &at
+	}
+	switch until, ended := f.failing.note(&f.opt, f.named(s.Lease.Crawl), s, now); {
+	case ended && c.NotBefore == nil && c.BlockedUntil == nil:
+		c.NotBefore, c.Later = &now, false
+	case !until.IsZero() && (c.NotBefore == nil || until.After(*c.NotBefore)):
+		c.NotBefore = &until
 	}
 	if c == (store.QueueChange{Later: true}) {
 		return nil

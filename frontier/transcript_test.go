@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,10 +23,12 @@ import (
 //	open       a frontier: delay, in-flight, lease, attempts, max-deferred, max-released, max-expired, max-per-queue,
 //	           max-held, max-fetched, max-depth, max-redirects, queries, adaptive, seen-for, queue-by=(domain)
 //	restart    closes it and opens it on the same store
-//	add        lines of URL depth=, priority=, due=, disc=, queue=, force
-//	lease      n=, queue=
+//	add        lines of URL depth=, priority=, due=, disc=, queue=, force, raise
+//	lease      n=, queue=, keep (the lease before it, for first)
 //	done, drop, release, retry at=, defer at=, recrawl at=, retry-after at=, extend, redirect to=
-//	           each line a URL that was leased
+//	           each line a URL that was leased; with first, under the lease that was kept
+//	notfound   drop for status 404
+//	loop       Leases, which are done, until it ends
 //	wait       until so much time has passed
 //	configure  queue=, delay=, weight=, in-flight=, limit=, paused=, block=
 //	forget     lines of URLs
@@ -33,7 +36,7 @@ import (
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
 		synctest.Test(t, func(t *testing.T) {
-			s := &script{t: t, fs: vfs.NewMem(), leases: map[string]*Lease{}}
+			s := &script{t: t, fs: vfs.NewMem(), leases: map[string]*Lease{}, first: map[string]*Lease{}}
 			datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string { return s.run(d) })
 			s.close()
 		})
@@ -48,6 +51,7 @@ type script struct {
 	opt    Options
 	f      *Frontier
 	leases map[string]*Lease // the latest of each URL
+	first  map[string]*Lease // those before a lease that was to keep them
 }
 
 func (s *script) close() {
@@ -90,6 +94,8 @@ func (s *script) run(d *datadriven.TestData) string {
 	case "forget":
 		n, err := s.f.Forget(bg, Selection{URLs: lines(d)})
 		return said(err) + fmt.Sprintf("%d forgotten\n", n)
+	case "loop":
+		return s.loop()
 	case "stats":
 		st, err := s.f.Stats(bg, "")
 		must(s.t, err)
@@ -206,6 +212,8 @@ func (s *script) add(d *datadriven.TestData) string {
 			fmt.Fprintf(&out, "refused: %s\n", r.Reason)
 		case r.Requeued:
 			fmt.Fprintf(&out, "queued again\n")
+		case r.Raised:
+			fmt.Fprintf(&out, "raised\n")
 		case r.First != "":
 			fmt.Fprintf(&out, "duplicate of %s\n", r.First)
 		default:
@@ -230,6 +238,8 @@ func (s *script) attribute(u *Link, word string) {
 		u.Queue = v
 	case "force":
 		u.Force = true
+	case "raise":
+		u.Raise = true
 	default:
 		s.t.Fatalf("no attribute %q of a URL", word)
 	}
@@ -249,6 +259,9 @@ func (s *script) lease(d *datadriven.TestData) string {
 	must(s.t, err)
 	var out strings.Builder
 	for _, l := range leases {
+		if slices.ContainsFunc(d.CmdArgs, func(a datadriven.CmdArg) bool { return a.Key == "keep" }) {
+			s.first[l.URL] = s.leases[l.URL]
+		}
 		s.leases[l.URL] = l
 		fmt.Fprint(&out, l.URL)
 		if l.Attempts > 1 {
@@ -264,6 +277,19 @@ func (s *script) lease(d *datadriven.TestData) string {
 		fmt.Fprintf(&out, "no more for %v%s\n", time.Until(idle.Next), because(idle))
 	}
 	return out.String()
+}
+
+// loop fetches what there is until the loop ends.
+func (s *script) loop() string {
+	var out strings.Builder
+	for l, err := range s.f.Leases(bg) {
+		if err != nil {
+			return out.String() + err.Error() + "\n"
+		}
+		fmt.Fprintln(&out, l.URL)
+		must(s.t, s.f.Done(bg, l))
+	}
+	return out.String() + "finished\n"
 }
 
 // because writes why there are no leases.
@@ -299,6 +325,9 @@ func (s *script) settle(d *datadriven.TestData) string {
 	var out strings.Builder
 	for _, u := range lines(d) {
 		l := s.leases[u.URL]
+		if _, late := args["first"]; late {
+			l = s.first[u.URL]
+		}
 		if l == nil {
 			s.t.Fatalf("%s: %s was never leased", d.Pos, u.URL)
 		}
@@ -313,6 +342,9 @@ func (s *script) settleOne(d *datadriven.TestData, l *Lease, at time.Time, args 
 		return said(s.f.Done(bg, l))
 	case "drop":
 		return said(s.f.Drop(bg, l))
+	case "notfound":
+		answer, err := s.f.settleOne(bg, Settlement{Lease: l, Outcome: Drop, Fetched: &Fetched{Status: 404}})
+		return strings.TrimPrefix(said(err), "ok\n") + answer.String() + "\n"
 	case "release":
 		return said(s.f.Release(bg, l))
 	case "extend":

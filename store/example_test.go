@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/hashkey"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/memstore"
 )
 
-// A filter needs only See: the caller that gets "new" may fetch, and no other.
-// The function takes any backend.
+// A filter needs only Prepare, which says how its keys are made, and See: the caller that gets "new" may
+// fetch, and no other. The function takes any backend.
 func Example() {
 	fresh := func(s store.Store, canonical ...string) ([]bool, error) {
 		keys := make([]store.Key, len(canonical))
@@ -24,6 +25,9 @@ func Example() {
 
 	s := memstore.New(memstore.Options{}) // or pebblestore.Open, or redisstore.Open
 	defer s.Close()
+	if err := s.Prepare(context.Background(), store.Terms{Identity: store.IdentityOf(canon.Qiita())}); err != nil {
+		log.Fatal(err)
+	}
 	for _, batch := range [][]string{
 		{"http://example.org/", "http://example.org/a", "http://example.org/"},
 		{"http://example.org/a", "http://example.org/b"},

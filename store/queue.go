@@ -86,7 +86,8 @@ type Selection struct {
 	// queue: it stays seen. The queue keeps its settings and its last take; its
 	// counts become 0.
 	Queue string
-	// Before forgets keys first recorded before this time and not held now.
+	// Before forgets keys first recorded before this time and not held now; in a crawl with a
+	// retention ([CrawlSettings.Retention], or [Terms.Retention]), those neither recorded nor fetched since.
 	// A backend may keep keys longer: pebblestore by up to 30 days, as its package comment says.
 	Before time.Time
 	// Age is Before, counted back from the time of the step: for automatic sweeps. A store may

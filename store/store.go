@@ -129,7 +129,8 @@ type Store interface {
 	// See records keys without queueing anything, and sets fresh[i] to whether
 	// keys[i] was new; of keys equal within the batch the first is new. The
 	// slices have equal length. All of the batch is durable when it returns. The error is
-	// [DamagedKeys] if that holds for some keys alone.
+	// [DamagedKeys] if that holds for some keys alone. Call Prepare before the first See: no program accepts
+	// a store with keys that does not say how they were made.
 	See(ctx context.Context, crawl string, keys []Key, fresh []bool, opt SeeOptions) error
 
 	// Add records and queues items, and returns a verdict for each, in order.

@@ -94,6 +94,9 @@ func namedBy(t *testing.T, cmd *cobra.Command, flag *pflag.Flag) (values []strin
 func TestBounds(t *testing.T) {
 	for _, c := range []struct{ flag, want string }{
 		{"--index-memory=-2", "cannot serve; got --index-memory -2; want 0 or more, or -1 for no index"},
+		{"--min-free=8X", `got "8X"; want bytes, as 512M or 2G`},
+		{"--cache=100K", `got "100K"; want whole MiB, as 512M or 2G`},
+		{"--cache=8M", "got --cache 8; want 16 or more"},
 		{"--min-free=-2", "got --min-free -2; want 0 or more, or -1 for no such bound"},
 		{"--cache=15", "got --cache 15; want 16 or more"},
 		{"--max-held=-1", "got --max-held -1; want 0 or more"},

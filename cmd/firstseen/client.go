@@ -16,6 +16,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -89,7 +90,7 @@ func (p *place) openStore(ctx context.Context, a *app, readOnly bool) (s store.S
 	case p.fresh != nil:
 		mode = pebblestore.OpenOrCreate
 	}
-	if s, err = pebblestore.Open(p.db, pebblestore.Options{Mode: mode, Logger: a.log}); errors.Is(err, store.ErrLocked) {
+	if s, err = pebblestore.Open(p.db, pebblestore.Options{Mode: mode, KeepURLs: true, Logger: a.log}); errors.Is(err, store.ErrLocked) {
 		err = fmt.Errorf("%w; if its daemon runs, use --daemon with the address of its HTTP interface", err)
 	}
 	return s, err
@@ -303,42 +304,57 @@ func quotedAll(names []string) []string {
 	return all
 }
 
-// inProcess is the transport to handlers in this process. The answers of commands are small, and are read when they are
-// whole.
+// inProcess is the transport to handlers in this process. An answer is read while it is written: a list may be as long as
+// a crawl.
 type inProcess struct{ http.Handler }
 
 // RoundTrip implements http.RoundTripper.
-func (t inProcess) RoundTrip(req *http.Request) (resp *http.Response, err error) {
-	a := &answerBuffer{header: http.Header{}}
-	defer func() {
-		if recover() != nil { // the log has a panic; a handler breaks its answer off by one, too
-			resp, err = nil, io.ErrUnexpectedEOF
-		}
+func (t inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
+	r, w := io.Pipe()
+	a := &answerPipe{w: w, header: http.Header{}, begun: make(chan struct{})}
+	go func() {
+		defer func() {
+			if recover() != nil { // the log has a panic; a handler breaks its answer off by one, too
+				_ = w.CloseWithError(io.ErrUnexpectedEOF)
+			}
+			a.begin(0)
+			_ = w.Close()
+		}()
+		t.ServeHTTP(a, req)
 	}()
-	t.ServeHTTP(a, req)
+	<-a.begun
 	if a.status == 0 { // as to a client that is gone
 		return nil, cmp.Or(context.Cause(req.Context()), io.ErrUnexpectedEOF)
 	}
-	return &http.Response{StatusCode: a.status, Header: a.header, Body: io.NopCloser(&a.Buffer), ContentLength: int64(a.Len()), Request: req}, nil
+	return &http.Response{StatusCode: a.status, Header: a.header, Body: r, ContentLength: -1, Request: req}, nil
 }
 
-// answerBuffer is what a handler writes to.
-type answerBuffer struct {
-	bytes.Buffer
+// answerPipe is what a handler writes to. Only its goroutine does, and others read status once the answer has begun.
+type answerPipe struct {
+	w      *io.PipeWriter
 	header http.Header
-	status int // 0 before the answer begins
+	once   sync.Once
+	begun  chan struct{} // closed when status is set, or will not be
+	status int
+}
+
+func (a *answerPipe) begin(status int) {
+	a.once.Do(func() {
+		a.status = status
+		close(a.begun)
+	})
 }
 
 // Header implements http.ResponseWriter.
-func (a *answerBuffer) Header() http.Header { return a.header }
+func (a *answerPipe) Header() http.Header { return a.header }
 
 // WriteHeader implements http.ResponseWriter.
-func (a *answerBuffer) WriteHeader(status int) { a.status = cmp.Or(a.status, status) }
+func (a *answerPipe) WriteHeader(status int) { a.begin(status) }
 
 // Write implements http.ResponseWriter.
-func (a *answerBuffer) Write(b []byte) (int, error) {
-	a.WriteHeader(http.StatusOK)
-	return a.Buffer.Write(b)
+func (a *answerPipe) Write(b []byte) (int, error) {
+	a.begin(http.StatusOK)
+	return a.w.Write(b)
 }
 
 // probeTime is how long a daemon may take to answer.

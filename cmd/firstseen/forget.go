@@ -18,6 +18,7 @@ type forgetFlags struct {
 	queue, before string
 	urls          []string
 	all, held     bool
+	found         selection // --state, --reason, --match and --after, with --queue and --before
 }
 
 func newForgetCmd(a *app) *cobra.Command {
@@ -28,7 +29,8 @@ func newForgetCmd(a *app) *cobra.Command {
 		Long: `Forget some URLs of a crawl, or the whole crawl: a forgotten URL counts as new when it is found again.
 --before leaves queued and leased URLs as they are. With --held it forgets them too, and their leases end;
 --queue then names one queue, of which only URLs whose text is kept can be found: queued and leased ones,
-and completed ones if the store keeps URLs. Daemons on a store in Redis can continue.`,
+and completed ones if the store keeps URLs. --state, --reason, --match and --after select URLs as those of "firstseen find".
+Daemons on a store in Redis can continue.`,
 		Example: `  firstseen forget --db crawl.db --url https://example.com/a
   firstseen forget --db crawl.db --before 2026-01-31
   firstseen forget --daemon 127.0.0.1:7072 --before 2026-01-31 --held --queue example.org
@@ -40,7 +42,13 @@ and completed ones if the store keeps URLs. Daemons on a store in Redis can cont
 	cmd.Flags().BoolVar(&f.all, "all", false, "the whole crawl, with its queues and settings")
 	cmd.Flags().BoolVar(&f.held, "held", false, "with --before: queued and leased URLs too")
 	typed(cmd.Flags(), "held")
-	cmd.MarkFlagsOneRequired("url", "queue", "before", "all")
+	f.found.addCriteria(cmd)
+	cmd.MarkFlagsOneRequired("url", "queue", "before", "all", "state", "reason", "match", "after")
+	for _, flag := range []string{"url", "all", "held"} {
+		for _, criterion := range []string{"state", "reason", "match", "after"} {
+			cmd.MarkFlagsMutuallyExclusive(flag, criterion)
+		}
+	}
 	return cmd
 }
 
@@ -54,6 +62,10 @@ func newPurgeCmd(a *app) *cobra.Command {
 // complete makes cmd a command that forgets.
 func (f *forgetFlags) complete(a *app, cmd *cobra.Command) {
 	f.place.onCrawl(a, cmd, false, func(ctx context.Context, c *client, _ []string) error {
+		if s := &f.found; s.states != nil || s.reasons != nil || s.match != nil || s.after != "" {
+			s.place, s.queue, s.before = f.place, f.queue, f.before
+			return s.change(ctx, a, c, "forget", "forgotten")
+		}
 		requests, err := f.requests()
 		if err != nil {
 			return misuse{err}

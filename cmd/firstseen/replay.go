@@ -30,7 +30,7 @@ type replayFlags struct {
 	also       alsoSeen
 	json, keys bool
 	hosts      int
-	memory     int64
+	memory     mebibytes
 	log        logFlags
 	byRule     bool
 	filters    bool
@@ -77,7 +77,8 @@ Ctrl-C stops reading and prints the results until then.`,
 	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
 	cmd.Flags().BoolVar(&f.keys, "keys-sha256", false, "print the SHA-256 of the crawl's keys, 16 bytes each, sorted and joined")
 	cmd.Flags().IntVar(&f.hosts, "hosts", 10, "how many hosts to list, those with most duplicates first")
-	cmd.Flags().Int64Var(&f.memory, "exact-memory", 512, "MiB of memory to find exact duplicates; beyond it hashes go to temporary files")
+	f.memory = 512
+	cmd.Flags().Var(&f.memory, "exact-memory", "memory to find exact duplicates, in MiB or as 1G; beyond it hashes go to temporary files")
 	return cmd
 }
 
@@ -116,7 +117,7 @@ func (f *replayFlags) run(ctx context.Context, a *app, names []string) (err erro
 
 // check reads the flags that a mistake can be in, and makes the profile.
 func (f *replayFlags) check() (*canon.Profile, error) {
-	if err := refuse("replay", below("hosts", f.hosts, 0), below("exact-memory", f.memory, 1)); err != nil {
+	if err := refuse("replay", below("hosts", f.hosts, 0), below("exact-memory", int64(f.memory), 1)); err != nil {
 		return nil, err
 	}
 	p, err := f.profile.open()
@@ -144,7 +145,7 @@ func (f *replayFlags) replay(ctx context.Context, a *app, names []string, p *can
 	})
 	defer shown.stop()
 	return replay.Run(ctx, files.inputs(ctx, names), replay.Options{
-		Profile: p, Store: s, Crawl: f.crawl, ExactBudget: f.memory << 20, ByRule: f.byRule, Declared: f.declared, Counters: counters,
+		Profile: p, Store: s, Crawl: f.crawl, ExactBudget: f.memory.bytes(), ByRule: f.byRule, Declared: f.declared, Counters: counters,
 	})
 }
 

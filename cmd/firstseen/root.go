@@ -74,7 +74,7 @@ or replace something, nor --db of the commands that measure (replay, audit, lear
 		{"lists", "URLs and lists of them:", []*cobra.Command{newUniqCmd(a), newDiffCmd(a), newCanonCmd(a), newExplainCmd(a)}},
 		{"logs", "Logs of a crawl:", []*cobra.Command{newReplayCmd(a), newAuditCmd(a), newLearnCmd(a)}},
 		{"daemon", "A daemon for fetchers:", []*cobra.Command{newServeCmd(a), newHealthCmd(a)}},
-		{"crawl", "A crawl, in a store or through its daemon:", []*cobra.Command{newAddCmd(a), newStatsCmd(a), newListCmd(a), newSetCmd(a), newForgetCmd(a), newExportCmd(a),
+		{"crawl", "A crawl, in a store or through its daemon:", []*cobra.Command{newAddCmd(a), newStatsCmd(a), newListCmd(a), newWhyCmd(a), newFindCmd(a), newRequeueCmd(a), newFreeCmd(a), newDropCmd(a), newForgetCmd(a), newExcludeCmd(a), newSetCmd(a), newExportCmd(a),
 			newPauseCmd(a, true), newPauseCmd(a, false), newDelayCmd(a), newLimitCmd(a), newPurgeCmd(a)}},
 		{"store", "A store:", []*cobra.Command{newImportCmd(a), newCopyCmd(a), newBackupCmd(a), newRestoreCmd(a), newVerifyCmd(a), newMigrateCmd(a)}},
 		{"keys", "Keys:", []*cobra.Command{newHashCmd(a), newSXURLCmd(a)}},
@@ -338,7 +338,7 @@ type special[N any] struct {
 
 // bounded adds a flag of a number: value is its default, least its least value, and special values may be less. The help and
 // the check are made of the same values, so that what the help names is not refused.
-func bounded[N int | int64 | time.Duration](b *bounds, fs *pflag.FlagSet, at *N, name string, value, least N, usage string, specials ...special[N]) {
+func bounded[N int | int64 | time.Duration | byteCount | mebibytes](b *bounds, fs *pflag.FlagSet, at *N, name string, value, least N, usage string, specials ...special[N]) {
 	want := fmt.Sprint(least, " or more")
 	if least == 0 {
 		want = "0 or more" // also of a duration
@@ -356,6 +356,12 @@ func bounded[N int | int64 | time.Duration](b *bounds, fs *pflag.FlagSet, at *N,
 		fs.Int64Var(at, name, int64(value), usage)
 	case *time.Duration:
 		fs.DurationVar(at, name, time.Duration(value), usage)
+	case *byteCount:
+		*at = byteCount(value)
+		fs.Var(at, name, usage)
+	case *mebibytes:
+		*at = mebibytes(value)
+		fs.Var(at, name, usage)
 	}
 	*b = append(*b, func() mistake {
 		named := slices.ContainsFunc(specials, func(s special[N]) bool { return s.value == *at })
@@ -468,7 +474,7 @@ func variableOf(flag string) string {
 // warn about: its tests, benchmarks and clients read them.
 var foreignVariables = []string{
 	"FIRSTSEEN_TEST_", "FIRSTSEEN_BENCH_", "FIRSTSEEN_KILL_", "FIRSTSEEN_SOAK_", "FIRSTSEEN_TORTURE", "FIRSTSEEN_SHARED", "FIRSTSEEN_VECTORS",
-	"FIRSTSEEN_ORACLES", "FIRSTSEEN_JAVA_STUBS", "FIRSTSEEN_PYTHON", "FIRSTSEEN_CRAWLEE", "FIRSTSEEN_SCRAPY", "FIRSTSEEN_COLLY", "FIRSTSEEN_FUZZING",
+	"FIRSTSEEN_ORACLES", "FIRSTSEEN_JAVA_STUBS", "FIRSTSEEN_PYTHON", "FIRSTSEEN_CRAWLEE", "FIRSTSEEN_SCRAPY", "FIRSTSEEN_COLLY", "FIRSTSEEN_SPARK", "FIRSTSEEN_FUZZING",
 	"FIRSTSEEN_IN_SNIPPET", "FIRSTSEEN_UNICODE_PYTHON", "FIRSTSEEN_URL", "FIRSTSEEN_TOKEN", "FIRSTSEEN_BIN", "FIRSTSEEN_CA_FILE",
 	"FIRSTSEEN_REDIS_PASSWORD", "FIRSTSEEN_LEASE", "FIRSTSEEN_PREFETCH", "FIRSTSEEN_GIVE_UP", "FIRSTSEEN_SERIALIZER",
 }

@@ -55,16 +55,20 @@ type serveFlags struct {
 	maxPerQueue   int64
 	maxHeld       int64
 	seenFor       time.Duration
-	cache         int64
-	buffers       int64
+	cache         mebibytes
+	buffers       mebibytes
+	minFree       byteCount
 	captures      int
 	probe         float64
-	indexMiB      int64
+	indexMiB      mebibytes
 	attempts      int
 	maxDeferred   int
 	maxReleased   int
 	retryAfter    time.Duration
-	maxDepth      int
+
+	failingAfter   int
+	maxFailingWait time.Duration
+	maxDepth       int
 }
 
 func newServeCmd(a *app) *cobra.Command {
@@ -121,7 +125,7 @@ func (f *serveFlags) run(ctx context.Context, a *app) error {
 	if err := f.trusted.checkStore(f.redis.given()); err != nil {
 		return err
 	}
-	f.server.Logger, f.server.Level = a.log, &a.level
+	f.server.Logger, f.server.Level, f.server.MinFree = a.log, &a.level, int64(f.minFree)
 	f.server.MaxExpiredOverGRPC = f.maxExpired.grpc
 	f.place()
 	_, errCrawls := f.chosenProfiles()
@@ -272,9 +276,9 @@ func (f *serveFlags) storeOptions() pebblestore.Options {
 	return pebblestore.Options{
 		KeepURLs:   f.keepURLs,
 		AlsoSeen:   f.also,
-		IndexBytes: f.indexMiB << 20,
+		IndexBytes: f.indexMiB.bytes(),
 		Clock:      storeClock(),
-		CacheBytes: f.cache << 20, BufferBytes: f.buffers << 20,
+		CacheBytes: f.cache.bytes(), BufferBytes: f.buffers.bytes(),
 	}
 }
 

@@ -38,11 +38,11 @@ func (f *serveFlags) addStore(fs *pflag.FlagSet) {
 	fs.StringVar(&f.backupDir, "backup-dir", "", "directory for backups of the store, which clients ask for; created if it does not exist")
 	f.also.add(fs)
 	fs.BoolVar(&f.keepURLs, "keep-urls", true, "keep the text of completed and dropped URLs, for clients that list or count them")
-	bounded(&f.bounds, fs, &f.cache, "cache", 64, 16, "MiB of memory for the store's cache of rows")
-	bounded(&f.bounds, fs, &f.buffers, "write-buffers", 64, 4, "MiB of memory for the store's write buffers; with more, rows that come and go are never written to tables, and a start after a kill takes longer")
-	bounded(&f.bounds, fs, &f.indexMiB, "index-memory", 0, 0, "MiB that the index of the keys may take, 10 bytes a key; beyond it run files answer",
-		special[int64]{0, "for no bound"}, special[int64]{-1, "for no index"})
-	bounded(&f.bounds, fs, &f.server.MinFree, "min-free", 1<<30, 0, "bytes to keep free on the disk: with less, writes are refused", special[int64]{-1, "for no such bound"})
+	bounded(&f.bounds, fs, &f.cache, "cache", 64, 16, "memory for the store's cache of rows, in MiB or as 1G")
+	bounded(&f.bounds, fs, &f.buffers, "write-buffers", 64, 4, "memory for the store's write buffers, in MiB or as 1G; with more, rows that come and go are never written to tables, and a start after a kill takes longer")
+	bounded(&f.bounds, fs, &f.indexMiB, "index-memory", 0, 0, "memory that the index of the keys may take, in MiB or as 1G, 10 bytes a key; beyond it run files answer",
+		special[mebibytes]{0, "for no bound"}, special[mebibytes]{-1, "for no index"})
+	bounded(&f.bounds, fs, &f.minFree, "min-free", 1<<30, 0, "bytes to keep free on the disk, as 200M: with less, writes are refused", special[byteCount]{-1, "for no such bound"})
 }
 
 func (f *serveFlags) addPolicy(fs *pflag.FlagSet) {
@@ -55,6 +55,8 @@ func (f *serveFlags) addPolicy(fs *pflag.FlagSet) {
 	bounded(&f.bounds, fs, &f.maxDeferred, "max-deferred", 100, 0, "deferrals (the host said 429 or 503) after which a URL is dropped", special[int]{0, "for no bound"})
 	bounded(&f.bounds, fs, &f.maxReleased, "max-released", 0, 0, "releases, by clients that did not fetch a URL, after which it is dropped", special[int]{0, "for no bound"})
 	bounded(&f.bounds, fs, &f.retryAfter, "retry-after", 30*time.Second, 0, "wait after the first failure of a URL; twice that after the second, and so on up to an hour")
+	bounded(&f.bounds, fs, &f.failingAfter, "failing-after", 5, 1, "failed fetches in a row after which a queue waits as a whole, a minute, then twice as long after each", special[int]{-1, "for never"})
+	bounded(&f.bounds, fs, &f.maxFailingWait, "max-failing-wait", time.Hour, time.Second, "longest wait of a queue whose fetches fail")
 	f.addLimitsOfURLs(fs)
 	bounded(&f.bounds, fs, &f.captures, "captures", 250_000, 0, "fetches to keep for judging the rules, of those reported with a digest", special[int]{0, "for none"})
 	fs.Float64Var(&f.probe, "probe", 0, "share of duplicate variants that are fetched anyway, each once, to test the rules in use")
@@ -206,7 +208,7 @@ var queueFuncs = map[string]frontier.QueueFunc{"host": frontier.ByHost, "domain"
 func (f *serveFlags) policy() frontier.Options {
 	return frontier.Options{
 		Lease: 30 * time.Second, QueueBy: queueFuncs[f.queueBy],
-		Delay: noneIfZero(f.delay), MaxInFlight: noneIfZero(f.maxInFlight), Adaptive: f.adaptive, Attempts: f.attempts, MaxDeferred: noneIfZero(f.maxDeferred), MaxReleased: f.maxReleased, RetryAfter: f.retryAfter,
+		Delay: noneIfZero(f.delay), MaxInFlight: noneIfZero(f.maxInFlight), Adaptive: f.adaptive, Attempts: f.attempts, FailingAfter: f.failingAfter, MaxFailingWait: f.maxFailingWait, MaxDeferred: noneIfZero(f.maxDeferred), MaxReleased: f.maxReleased, RetryAfter: f.retryAfter,
 		MaxPerQueue: f.maxPerQueue, MaxHeld: f.maxHeld, MaxDepth: f.maxDepth,
 		MaxExpired: noneIfZero(f.maxExpired.http),
 		Traps:      frontier.Traps{Off: f.trapModes.links == "off"}, Probe: f.probe, SeenFor: f.seenFor,

@@ -62,6 +62,9 @@ func writeStats(out *output, st *wire.Stats) {
 		row(st.DiskBytes, "bytes on disk, of the whole store")
 		row(st.Index.Bytes, "bytes of index in memory, "+st.Index.Mode)
 	}
+	if set := setTexts(&st.Settings); set != "" {
+		out.line("\nset for " + cmp.Or(map[string]string{"*": "all queues"}[st.Crawl], "crawl "+visible(st.Crawl)) + ": " + set)
+	}
 	out.line(fmt.Sprintf("\nprofile %s, version %d, Unicode %s\ncrawls %s", st.Profile, st.Version, st.Unicode, nameList(st.Crawls)))
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,11 +11,12 @@ import (
 	"github.com/firstseen/firstseen/internal/wire"
 )
 
-// steering changes how URLs are handed out: of a queue, or of all.
+// Steering changes how URLs are handed out, for one of three scopes: a queue, the queues of a crawl, or all queues. A
+// scope is always named: --queue, --crawl or --all. What a command changed is printed, with what held before.
+
+// steering is a command that steers.
 type steering struct {
 	place place
-	queue string
-	all   bool
 	set   wire.QueueSettings
 }
 
@@ -24,29 +26,108 @@ func (s *steering) complete(a *app, cmd *cobra.Command, settings func(cmd *cobra
 		if err := settings(cmd, args); err != nil {
 			return err
 		}
-		if s.all {
-			return c.post(ctx, "/v1/pause", wire.Pause{Paused: s.set.Paused}, &wire.Pause{})
-		}
-		if s.place.crawl == "*" {
-			return misusef(`--crawl "*" names all crawls; a queue is of one crawl: name it`)
-		}
-		crawls, err := c.crawls(ctx, s.place.crawl)
-		if err != nil {
+		if err := s.scope(cmd.Flags().Changed("crawl")); err != nil {
 			return err
 		}
-		s.set.Crawl, s.set.Queue = crawls[0], s.queue
-		return c.post(ctx, "/v1/queue", s.set, &struct{}{})
+		var is wire.Configured
+		if err := c.post(ctx, "/v1/queue", s.set, &is); err != nil {
+			return err
+		}
+		out := newOutput(a.out)
+		out.line(configuredText(&is))
+		return endOutput(out, 0)
 	})
-	cmd.Flags().StringVar(&s.queue, "queue", "", "the queue that is changed; it need not hold anything yet")
+	cmd.Flags().StringVar(&s.set.Queue, "queue", "", "settings of this queue, in the crawl of --crawl")
+	cmd.Flags().BoolVar(&s.set.All, "all", false, "settings of all queues of all crawls")
+	cmd.Flags().BoolVar(&s.set.Create, "create", false, "the queue or the crawl may be one that is not there yet")
+	typed(cmd.Flags(), "create")
+	cmd.MarkFlagsMutuallyExclusive("queue", "all")
 	return cmd
+}
+
+// scope checks that one is named. A crawl without a queue must be named as such: the default crawl is meant only for a queue.
+func (s *steering) scope(crawlGiven bool) error {
+	switch {
+	case s.place.crawl == "*":
+		return misusef(`--crawl "*": settings are of one crawl; for all queues of all crawls give --all alone`)
+	case s.set.All && crawlGiven:
+		return misusef("--all is about all crawls: leave out --crawl, or leave out --all to change that crawl alone")
+	case !s.set.All && s.set.Queue == "" && !crawlGiven:
+		return misusef("cannot change settings: nothing is named; give --queue NAME, --crawl NAME for all queues of a crawl, or --all for the whole store")
+	case !s.set.All:
+		s.set.Crawl = s.place.crawl
+	}
+	return nil
+}
+
+// configuredText is a line about what was changed.
+func configuredText(is *wire.Configured) string {
+	name := "all queues"
+	switch is.Scope {
+	case "queue":
+		name = fmt.Sprintf("queue %s of crawl %s", visible(is.Queue), visible(is.Crawl))
+	case "crawl":
+		name = "crawl " + visible(is.Crawl)
+	}
+	var changes []string
+	was, now := settingTexts(&is.Was), settingTexts(&is.Is)
+	for i := range now {
+		if was[i] != now[i] {
+			changes = append(changes, fmt.Sprintf("%s (was %s)", now[i], was[i]))
+		}
+	}
+	if changes == nil {
+		changes = []string{"nothing changed: " + strings.Join(now, ", ")}
+	}
+	return name + ": " + strings.Join(changes, ", ")
+}
+
+// settingTexts says what is set, a text for each setting, always in the same order.
+func settingTexts(s *wire.Settings) []string {
+	paused, delay, blocked := "not paused", "default delay", "not blocked"
+	if s.Paused {
+		paused = "paused"
+	}
+	if s.DelaySeconds != nil {
+		if delay = "no delay"; *s.DelaySeconds > 0 {
+			delay = "delay " + time.Duration(*s.DelaySeconds*float64(time.Second)).String()
+		}
+	}
+	if !s.BlockedUntil.IsZero() {
+		blocked = "blocked until " + s.BlockedUntil.UTC().Format(time.RFC3339)
+	}
+	number := func(what, none string, n int64) string {
+		if n == 0 {
+			return none
+		}
+		return what + " " + grouped(n)
+	}
+	return []string{paused, delay, blocked, number("limit", "no limit", s.Limit), number("in-flight", "default in-flight", int64(s.MaxInFlight)),
+		number("weight", "default weight", int64(s.Weight))}
+}
+
+// setTexts says what is set, and is empty if nothing is.
+func setTexts(s *wire.Settings) string {
+	var set []string
+	none := settingTexts(&wire.Settings{})
+	for i, text := range settingTexts(s) {
+		if text != none[i] {
+			set = append(set, text)
+		}
+	}
+	return strings.Join(set, ", ")
 }
 
 func (s *steering) setPaused(paused bool) { s.set.Paused = &paused }
 
 func (s *steering) setDelay(flag, text string) error {
+	if text == "default" {
+		s.set.DefaultDelay = true
+		return nil
+	}
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		return misusef("%s: %q is no time; want a duration such as 500ms, 2s or 1m30s", flag, text)
+		return misusef("%s: %q is no time; want a duration such as 500ms, 2s or 1m30s, or default", flag, text)
 	}
 	seconds := d.Seconds()
 	s.set.DelaySeconds = &seconds
@@ -59,23 +140,23 @@ func newSetCmd(a *app) *cobra.Command {
 	var delay, blocked string
 	var paused bool
 	var limit int64
-	var inFlight int
+	var inFlight, weight int
 	cmd := &cobra.Command{
-		Use:   "set (--db DIR | --redis ADDR | --daemon ADDR) (--queue NAME | --all) --paused | --delay TIME | …",
-		Short: "Pause, delay, block or limit a queue, or pause all",
-		Long: `Change how URLs of a queue are handed out, durably. What is not given stays as it is. --all is about all
-queues of all crawls, and can be paused alone; a queue that was paused by its name stays paused until that
-is taken back by its name. During a pause, clients can offer URLs and report results.`,
+		Use:   "set (--db DIR | --redis ADDR | --daemon ADDR) (--queue NAME | --crawl NAME | --all) --paused | --delay TIME | …",
+		Short: "Pause, delay, block, limit or weigh a queue, a crawl, or all",
+		Long: `Change how URLs are handed out, durably: those of a queue, with --crawl alone those of a crawl, or with
+--all those of the whole store. What is not given stays as it is, and what was changed is printed.
+
+A setting of a queue comes before that of its crawl, and that before the one of --all. Pauses and blocks add up: a queue
+that was paused by its name stays paused when its crawl is resumed. During a pause, clients can offer URLs and report
+results. A queue or crawl that is not there is an error, unless --create sets it for the time when it comes.`,
 		Example: `  firstseen set --daemon 127.0.0.1:7072 --queue example.org --delay 10s --limit 10000
-  firstseen set --db crawl.db --all --paused
+  firstseen set --daemon 127.0.0.1:7072 --crawl news --paused
   firstseen set --db crawl.db --all --paused=false`,
 		Args: noArgs,
 	}
 	s.complete(a, cmd, func(cmd *cobra.Command, _ []string) error {
 		given := cmd.Flags().Changed
-		if s.all && (given("delay") || given("blocked-until") || given("limit") || given("in-flight") || !given("paused")) {
-			return misusef("--all can be paused alone; for other settings name a --queue")
-		}
 		if given("paused") {
 			s.setPaused(paused)
 		}
@@ -84,6 +165,9 @@ is taken back by its name. During a pause, clients can offer URLs and report res
 		}
 		if given("in-flight") {
 			s.set.MaxInFlight = &inFlight
+		}
+		if given("weight") {
+			s.set.Weight = &weight
 		}
 		if given("blocked-until") {
 			until, err := parseDay(blocked)
@@ -98,16 +182,14 @@ is taken back by its name. During a pause, clients can offer URLs and report res
 		return nil
 	})
 	fs := cmd.Flags()
-	fs.BoolVar(&s.all, "all", false, "all queues of all crawls")
 	fs.BoolVar(&paused, "paused", false, "hand out nothing until --paused=false")
-	fs.StringVar(&delay, "delay", "", "time from one hand-out to the next; 0 for none; it replaces the default of the daemon (serve --delay)")
+	fs.StringVar(&delay, "delay", "", "time from one hand-out of a queue to the next; 0 for none; default takes the setting back, and that of the crawl, of --all or of serve --delay holds")
 	fs.StringVar(&blocked, "blocked-until", "", "hand out nothing before this day or time; one that is over unblocks")
-	fs.Int64Var(&limit, "limit", 0, "hand out nothing once this number of pages are fetched or being fetched; 0 for no limit")
-	fs.IntVar(&inFlight, "in-flight", 0, "most leases at a time; 0 for the default of the daemon")
-	typed(fs, "paused", "delay", "blocked-until", "limit", "in-flight")
-	cmd.MarkFlagsMutuallyExclusive("queue", "all")
-	cmd.MarkFlagsOneRequired("queue", "all")
-	cmd.MarkFlagsOneRequired("paused", "delay", "blocked-until", "limit", "in-flight")
+	fs.Int64Var(&limit, "limit", 0, "hand out nothing once this number of pages are fetched or being fetched, of a queue or over all queues of a crawl; 0 for no limit")
+	fs.IntVar(&inFlight, "in-flight", 0, "most leases of a queue at a time; 0 for the default of the daemon")
+	fs.IntVar(&weight, "weight", 0, "share in the rotation, 1 to 255: a queue of weight 4 is served four times as often as one of weight 1; 0 for the default")
+	typed(fs, "paused", "delay", "blocked-until", "limit", "in-flight", "weight")
+	cmd.MarkFlagsOneRequired("paused", "delay", "blocked-until", "limit", "in-flight", "weight")
 	return cmd
 }
 
@@ -117,16 +199,12 @@ func newPauseCmd(a *app, paused bool) *cobra.Command {
 	if paused {
 		name = "pause"
 	}
-	cmd := &cobra.Command{Use: name + " (--queue NAME | --all)", Hidden: true, Args: noArgs,
+	cmd := &cobra.Command{Use: name + " (--queue NAME | --crawl NAME | --all)", Hidden: true, Args: noArgs,
 		Short: fmt.Sprintf("The same as firstseen set --paused=%v", paused)}
-	s.complete(a, cmd, func(*cobra.Command, []string) error {
+	return s.complete(a, cmd, func(*cobra.Command, []string) error {
 		s.setPaused(paused)
 		return nil
 	})
-	cmd.Flags().BoolVar(&s.all, "all", false, "all queues of all crawls")
-	cmd.MarkFlagsMutuallyExclusive("queue", "all")
-	cmd.MarkFlagsOneRequired("queue", "all")
-	return cmd
 }
 
 func newDelayCmd(a *app) *cobra.Command {

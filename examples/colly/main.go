@@ -73,5 +73,17 @@ func run(ctx context.Context, dir, daemon, crawl, seed string) (err error) {
 	}
 	c := colly.NewCollector()
 	c.OnResponse(func(r *colly.Response) { fmt.Println(r.StatusCode, r.Request.URL) })
-	return Drive(ctx, c, f)
+	if err := Drive(ctx, c, f); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	left, err := f.Stats(context.WithoutCancel(ctx), "")
+	if err != nil {
+		return err
+	}
+	if left.Held > 0 {
+		fmt.Printf("interrupted: %d URLs wait; run it again to go on\n", left.Held)
+	} else {
+		fmt.Println("finished: nothing is left to fetch")
+	}
+	return nil
 }

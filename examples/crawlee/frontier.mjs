@@ -153,7 +153,7 @@ export class Frontier {
       const { method, payload, headers, userData } = request;
       const again = [307, 308].includes(lease.status) ? { method, payload } : {};
       await this.addRequestsBatched([{ url: target, ...again, headers, userData, crawlDepth: request.crawlDepth }]);
-      return this.#settle(request.id, "done");
+      return this.#settle(request.id, "redirected");
     }
     const { crawl, queue, key, token, url, url_bytes } = lease;
     const [{ follow }] = await this.#ask("/v1/redirect", { crawl, queue, key, token, url, url_bytes, target });

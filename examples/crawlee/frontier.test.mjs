@@ -109,11 +109,14 @@ test("forefront, limits of new requests, iteration", async () => {
 });
 
 test("a handler may take longer than its lease", async () => {
-  const frontier = open(crawlName(), 0.3);
+  const frontier = open(crawlName(), 1.5);
   await frontier.addRequest({ url: `${base}/slow` });
   const request = await frontier.fetchNextRequest();
-  const other = open(frontier.crawl, 0.3);
-  for (const until = Date.now() + 900; Date.now() < until;) assert.equal(await other.fetchNextRequest(), null);
+  const other = open(frontier.crawl, 1.5);
+  for (const until = Date.now() + 3000; Date.now() < until;) {
+    assert.equal(await other.fetchNextRequest(), null);
+    await new Promise((resolve) => { setTimeout(resolve, 50); });
+  }
   await frontier.markRequestHandled(request);
   assert.equal(await other.isFinished(), true);
   await Promise.all([frontier.close(), other.close()]);

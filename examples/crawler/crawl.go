@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/url"
 	"strings"
@@ -28,12 +28,12 @@ type crawler struct {
 	delay  time.Duration
 	robots *robots
 	pass   string
-	out    io.Writer
+	out    *log.Logger // safe for concurrent use
 
 	pages, failed, disallowed atomic.Int64 // of this run
 }
 
-func newCrawler(f frontier.Interface, o options, out io.Writer) *crawler {
+func newCrawler(f frontier.Interface, o options, out *log.Logger) *crawler {
 	client := &http.Client{
 		Timeout: o.lease / 2, // a page whose lease ended would be fetched by another fetcher as well
 		// The frontier decides about redirects: the target may be known, or be the same page.
@@ -51,7 +51,7 @@ func (c *crawler) seed(ctx context.Context, seeds []string) error {
 	results, err := c.f.AddBatch(ctx, links)
 	for i, r := range results {
 		if r.Status == frontier.StatusRefused {
-			fmt.Fprintf(c.out, "refused %s: %s\n", seeds[i], r.Reason)
+			c.out.Printf("refused %s: %s", seeds[i], r.Reason)
 		}
 	}
 	return err
@@ -138,7 +138,7 @@ func (c *crawler) visit(ctx context.Context, lease *frontier.Lease) (follow *fro
 		return nil, err
 	}
 	c.pages.Add(1)
-	fmt.Fprintln(c.out, "fetched", lease.URL)
+	c.out.Println("fetched", lease.URL)
 	return nil, ignoreStale(c.f.Done(settle, lease))
 }
 
@@ -199,16 +199,20 @@ func linksOf(resp *http.Response) (links []string, err error) {
 }
 
 // report says why the pass ended.
-func (c *crawler) report(ctx context.Context) error {
+func (c *crawler) report(ctx context.Context, limited bool) error {
 	left, err := c.f.Stats(ctx, "")
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.out, "%d pages, %d failures, %d disallowed by robots.txt\n", c.pages.Load(), c.failed.Load(), c.disallowed.Load())
-	if left.Held > 0 {
-		fmt.Fprintf(c.out, "pass %s was interrupted: %d URLs wait; run it again to go on\n", c.pass, left.Held)
+	c.out.Printf("%d pages, %d failures, %d disallowed by robots.txt", c.pages.Load(), c.failed.Load(), c.disallowed.Load())
+	if limited {
+		c.out.Printf("pass %s has reached its limit: %d URLs wait", c.pass, left.Held)
 		return nil
 	}
-	fmt.Fprintf(c.out, "pass %s is finished: %d URLs seen\n", c.pass, left.Seen)
+	if left.Held > 0 {
+		c.out.Printf("pass %s was interrupted: %d URLs wait; run it again to go on", c.pass, left.Held)
+		return nil
+	}
+	c.out.Printf("pass %s is finished: %d URLs seen", c.pass, left.Seen)
 	return nil
 }

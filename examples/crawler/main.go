@@ -11,8 +11,6 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
-	"io"
 	"log"
 	"os"
 	"os/signal"
@@ -20,6 +18,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
@@ -39,21 +38,22 @@ func main() {
 	flag.StringVar(&o.agent, "agent", "firstseen-example", "user agent, also for robots.txt")
 	flag.IntVar(&o.workers, "workers", 16, "fetchers; each host is asked by one at a time")
 	flag.DurationVar(&o.delay, "delay", time.Second, "least time between two pages of a host")
-	flag.DurationVar(&o.lease, "lease", time.Minute, "how long a page may take, and how long those in flight at a kill wait for the next run")
+	flag.DurationVar(&o.lease, "lease", time.Minute, "how long a page may take")
 	flag.Parse()
 	if flag.NArg() == 0 {
 		log.Fatal("usage: crawler [flags] SEED...")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, o, flag.Args(), os.Stdout); err != nil {
+	if err := run(ctx, o, flag.Args(), log.New(os.Stdout, "", 0)); err != nil {
 		log.Fatal(err)
 	}
 }
 
 // run makes a pass, or continues it, and reports why it ended.
-func run(ctx context.Context, o options, seeds []string, out io.Writer) (err error) {
-	s, err := pebblestore.Open(o.dir, pebblestore.Options{})
+func run(ctx context.Context, o options, seeds []string, out *log.Logger) (err error) {
+	// Nobody else can have the store open, so leases of a run that was killed are free now.
+	s, err := pebblestore.Open(o.dir, pebblestore.Options{FreeLeases: true})
 	if err != nil {
 		return err
 	}
@@ -64,6 +64,11 @@ func run(ctx context.Context, o options, seeds []string, out io.Writer) (err err
 		Delay: o.delay,
 		Lease: o.lease,
 		Lower: new(frontier.Facets).Lower, // pages come before combinations of filters
+		OnWait: func(why frontier.Idle) {
+			if time.Until(why.Next) > 10*time.Second || why.State == store.Paused { // else it is the usual delay
+				out.Println(why)
+			}
+		},
 	})
 	if err != nil {
 		return err
@@ -75,14 +80,15 @@ func run(ctx context.Context, o options, seeds []string, out io.Writer) (err err
 		return err
 	}
 	if before.Held > 0 {
-		fmt.Fprintf(out, "continuing pass %s: %d URLs wait\n", o.pass, before.Held)
+		out.Printf("continuing pass %s: %d URLs wait", o.pass, before.Held)
 	}
 	c := newCrawler(f, o, out)
 	if err := c.seed(ctx, seeds); err != nil {
 		return err
 	}
-	if err := c.crawl(ctx, o.workers); err != nil {
+	err = c.crawl(ctx, o.workers)
+	if err != nil && !errors.Is(err, frontier.ErrLimited) {
 		return err
 	}
-	return c.report(context.WithoutCancel(ctx))
+	return c.report(context.WithoutCancel(ctx), err != nil)
 }

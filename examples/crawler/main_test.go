@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -20,7 +21,7 @@ import (
 // TestMain is the command itself if the variable says so, so that a test can kill it.
 func TestMain(m *testing.M) {
 	if seed := os.Getenv("CRAWLER_SEED"); seed != "" {
-		if err := run(context.Background(), testOptions(os.Getenv("CRAWLER_DB")), []string{seed}, os.Stdout); err != nil {
+		if err := run(context.Background(), testOptions(os.Getenv("CRAWLER_DB")), []string{seed}, log.New(os.Stdout, "", 0)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 }
 
 func testOptions(dir string) options {
-	return options{dir: dir, pass: "monday", agent: "test", workers: 8, delay: time.Millisecond, lease: 2 * time.Second}
+	return options{dir: dir, pass: "monday", agent: "test", workers: 8, delay: time.Millisecond, lease: time.Minute}
 }
 
 // web is a site of numbered pages with links in several spellings, and everything a site can have. It logs its requests.
@@ -107,7 +108,7 @@ func (w *web) report() (paths, again []string) {
 func crawl(t *testing.T, ctx context.Context, o options, w *web) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := run(ctx, o, []string{w.URL + "/p/0"}, &out); err != nil {
+	if err := run(ctx, o, []string{w.URL + "/p/0"}, log.New(&out, "", 0)); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
 	return out.String()
@@ -150,7 +151,7 @@ func TestInterrupted(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r)
 	}()
 	var out bytes.Buffer
-	if err := run(ctx, o, []string{w.URL + "/p/0"}, io.MultiWriter(&out, pipe)); err != nil {
+	if err := run(ctx, o, []string{w.URL + "/p/0"}, log.New(io.MultiWriter(&out, pipe), "", 0)); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), "URLs wait; run it again to go on") {

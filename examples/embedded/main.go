@@ -9,6 +9,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -56,13 +57,22 @@ func run(ctx context.Context, dir, crawl string, pages int) error {
 	client := server.Client()
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c := &crawler{frontier: f, client: client, count: map[frontier.Status]int{}}
-	if err := c.crawl(ctx, server.URL+"/"); err != nil {
+	if err := c.crawl(ctx, server.URL+"/"); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	left, err := f.Stats(context.WithoutCancel(ctx), "")
+	if err != nil {
 		return err
 	}
 	served, repeated := web.counts()
 	links := c.count[frontier.StatusNew] + c.count[frontier.StatusDuplicate] + c.count[frontier.StatusRefused]
 	fmt.Printf("%d links: %d new, %d duplicate, %d refused\n", links, c.count[frontier.StatusNew], c.count[frontier.StatusDuplicate], c.count[frontier.StatusRefused])
 	fmt.Printf("%d pages served, %d of them more than once\n", served, repeated)
+	if left.Held > 0 {
+		fmt.Printf("interrupted: %d URLs wait; with -db the next run goes on\n", left.Held)
+	} else {
+		fmt.Println("finished: nothing is left to fetch")
+	}
 	return nil
 }
 

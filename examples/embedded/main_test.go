@@ -13,6 +13,7 @@ func Example() {
 	// Output:
 	// 41 links: 8 new, 24 duplicate, 9 refused
 	// 9 pages served, 0 of them more than once
+	// finished: nothing is left to fetch
 }
 
 func TestOnDisk(t *testing.T) {

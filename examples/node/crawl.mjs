@@ -50,19 +50,27 @@ async function visit(lease) {
     const [{ follow }] = await ask("/v1/redirect", { ...named, queue, url, url_bytes, target });
     return follow ? visit(follow) : null; // another page is queued like a link
   }
-  if (!page.ok) return { ...named, outcome: page.status >= 500 || page.status === 429 ? "retry" : "done" };
+  const fetched = { url: own, status: page.status };
+  if (!page.ok) return { ...named, fetched, outcome: page.status >= 500 || page.status === 429 ? "retry" : "drop" };
   const links = [...html.matchAll(/<a\s[^>]*?href="([^"]+)"/gi)].map((m) => m[1].replaceAll("&amp;", "&"))
     .filter((link) => URL.canParse(link, own)).map((link) => new URL(link, own).href)
     .filter((url) => hostOf(url) === hostOf(own));
   await offer(links, (lease.depth ?? 0) + 1);
   console.log("fetched", own);
-  return { ...named, outcome: "done" };
+  return { ...named, outcome: "done", fetched };
 }
 
+process.on("SIGINT", () => {
+  console.log(`interrupted: run it again to go on with crawl ${crawl}`);
+  process.exit(130); // what was in flight is leased again within 120 s
+});
 await offer(process.argv.slice(2));
 for (;;) {
   const [answer] = await ask("/v1/lease", { crawl, max: 10, wait_seconds: 20, lease_seconds: 120 });
-  if (answer.finished) break;
+  if (answer.finished || answer.state === "limited") {
+    console.log(answer.finished ? "finished: nothing is left in crawl" : "limited: some URLs wait in crawl", crawl);
+    break;
+  }
   const settled = await Promise.all(answer.leases.map((lease) => visit(lease)));
   await ask("/v1/done", { leases: settled.filter(Boolean) });
 }

@@ -2,22 +2,18 @@
 The daemon decides what is new, what may be fetched now and when a host is left alone; this script fetches.
 Run several, kill them and start them again: they share the crawl that FIRSTSEEN_CRAWL names, by default DEFAULT,
 and leave others alone. FIRSTSEEN names the daemon, by default http://127.0.0.1:7072."""
-import base64, hashlib, json, os, string, sys
+import base64, hashlib, json, os, signal, string, sys
 from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from urllib import error, parse, request
 
-DAEMON = os.environ.get("FIRSTSEEN", "http://127.0.0.1:7072")
-CRAWL = os.environ.get("FIRSTSEEN_CRAWL", "DEFAULT")
+DAEMON, CRAWL = os.environ.get("FIRSTSEEN", "http://127.0.0.1:7072"), os.environ.get("FIRSTSEEN_CRAWL", "DEFAULT")
 
 
 class Links(HTMLParser):
-    def __init__(self):
-        super().__init__()
-        self.found = []
-
+    found = ()
     def handle_starttag(self, tag, attrs):
-        self.found += [v for k, v in attrs if tag == "a" and k == "href" and v]
+        self.found += tuple(v for k, v in attrs if tag == "a" and k == "href" and v)
 
 
 class NoRedirect(request.HTTPRedirectHandler):
@@ -76,7 +72,7 @@ def visit(lease):
             page = {k: lease[k] for k in ("queue", "url", "url_bytes") if k in lease}
             followed = ask("/v1/redirect", {**named, **page, "target": target})[0].get("follow")
             return visit(followed) if followed else None  # another page is queued like a link
-        return {**named, "outcome": "retry" if e.code >= 500 or e.code == 429 else "done"}
+        return {**named, "outcome": "retry" if e.code >= 500 or e.code == 429 else "drop", "fetched": {"url": url, "status": e.code}}
     except OSError:
         return {**named, "outcome": "retry"}
     offer([u for u, same in (on_host(url, link) for link in links.found) if same], lease.get("depth", 0) + 1)
@@ -84,7 +80,11 @@ def visit(lease):
     return {**named, "outcome": "done", "fetched": fetched}
 
 
+signal.signal(signal.SIGINT, lambda *_: os._exit(print(f"interrupted: run it again to go on with crawl {CRAWL}", flush=True) or 130))
 offer(sys.argv[1:])
+end = {}
 with ThreadPoolExecutor(10) as pool:  # one URL a host is out at a time, so these are ten hosts
-    while not (answer := ask("/v1/lease", {"crawl": CRAWL, "max": 10, "wait_seconds": 20, "lease_seconds": 120})[0]).get("finished"):
-        ask("/v1/done", {"leases": [done for done in pool.map(visit, answer["leases"]) if done]})
+    while not end.get("finished") and end.get("state") != "limited":
+        ask("/v1/done", {"leases": [done for done in pool.map(visit, end.get("leases", [])) if done]})
+        end = ask("/v1/lease", {"crawl": CRAWL, "max": 10, "wait_seconds": 20, "lease_seconds": 120})[0]
+print("finished: nothing is left in crawl" if end.get("finished") else "limited: some URLs wait in crawl", CRAWL, flush=True)

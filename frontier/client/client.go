@@ -137,10 +137,10 @@ type Options struct {
 	// Patience is how long a call keeps trying while the daemon isn't
 	// available, from the first failure on; negative is as long as its context allows. The default is 1 min.
 	Patience time.Duration
-	// Transport makes the requests, for example to handlers in this process. The default is one of its own, with TLS.
-	Transport http.RoundTripper
 	// OnWait is that of [frontier.Options]. The daemon answers every 25 s.
 	OnWait func(frontier.Idle)
+	// Transport makes the requests, for example to handlers in this process. The default is one of its own, with TLS.
+	Transport http.RoundTripper
 	tuning
 }
 

@@ -41,7 +41,11 @@ var takeStates = map[string]store.TakeState{"finished": store.Finished, "paused"
 	"limited": store.Limited, "blocked": store.Blocked, "delayed": store.Delayed}
 
 func idleOf(a *wire.Leases) frontier.Idle {
-	return frontier.Idle{State: takeStates[a.State], Next: a.Next,
+	state := takeStates[a.State]
+	if a.Finished {
+		state = store.Finished // all that a daemon of an earlier build says
+	}
+	return frontier.Idle{State: state, Next: a.Next,
 		Holding: store.Holding{Queues: a.HoldingQueues, Paused: a.PausedQueues, Limited: a.LimitedQueues, Blocked: a.BlockedQueues}}
 }
 

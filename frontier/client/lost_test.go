@@ -242,9 +242,9 @@ func TestFaultOfOne(t *testing.T) {
 
 func TestNotCarried(t *testing.T) {
 	c := newDaemon(t).open(t, client.Options{})
-	paused := true
-	if err := c.Configure(bg, "", "q", store.QueueChange{Paused: &paused}); !errors.Is(err, client.ErrNotCarried) {
-		t.Errorf("got %v; want ErrNotCarried for a pause", err)
+	var at time.Time
+	if err := c.Configure(bg, "", "q", store.QueueChange{NotBefore: &at}); !errors.Is(err, client.ErrNotCarried) {
+		t.Errorf("got %v; want ErrNotCarried for the end of a fetch", err)
 	}
 	if _, _, err := c.Lease(bg, frontier.LeaseRequest{MaxExpired: 3}); !errors.Is(err, client.ErrNotCarried) {
 		t.Errorf("got %v; want ErrNotCarried for a bound that is the daemon's", err)

@@ -48,29 +48,38 @@ func (c *Client) Redirect(ctx context.Context, l *frontier.Lease, target string)
 	return out, err
 }
 
-// Configure changes the delay, the bound and the block of a queue, durably. A delay of 0 (the
-// default) is not supported; a negative delay (no delay) is. Other settings, and those of a crawl
-// or of all, are an operator's: Configure returns ErrNotCarried.
+// Configure changes the settings of a queue, of a crawl (queue "") or of all (crawl "*", queue ""), durably, as
+// [frontier.Frontier.Configure] does. NotBefore and Later are not carried: then it returns ErrNotCarried.
+// Limits, pauses and weights, and all settings of a crawl or of all, need a token of scope admin.
 func (c *Client) Configure(ctx context.Context, crawl, queue string, change store.QueueChange) error {
 	if err := c.enter(); err != nil {
 		return err
 	}
 	defer c.leave()
-	carried := store.QueueChange{Delay: change.Delay, MaxInFlight: change.MaxInFlight, BlockedUntil: change.BlockedUntil}
-	toDefault := change.Delay != nil && *change.Delay == 0 // 0 means none there
-	if queue == "" || crawl == "*" || change != carried || toDefault || !utf8.ValidString(queue+crawl) {
-		return fault.As(ErrNotCarried, "cannot configure queue %q of crawl %q; want delay, bound or block of a queue", queue, crawl)
+	if change.NotBefore != nil || change.Later || crawl == "*" && queue != "" || !utf8.ValidString(queue+crawl) {
+		return fault.As(ErrNotCarried, "cannot configure queue %q of crawl %q; want no NotBefore, no Later, a queue of one crawl, and names in UTF-8", queue, crawl)
 	}
-	b := wire.QueueSettings{Crawl: c.opt.named(crawl), Queue: queue, MaxInFlight: change.MaxInFlight, BlockedUntil: change.BlockedUntil}
-	if change.Delay != nil {
-		seconds := max(*change.Delay, 0).Seconds()
+	b := wire.QueueSettings{Queue: queue, All: crawl == "*", Create: !change.MustExist,
+		MaxInFlight: change.MaxInFlight, BlockedUntil: change.BlockedUntil, Limit: change.Limit, Paused: change.Paused}
+	if !b.All {
+		b.Crawl = c.opt.named(crawl)
+	}
+	switch d := change.Delay; {
+	case d != nil && *d == 0:
+		b.DefaultDelay = true
+	case d != nil:
+		seconds := max(*d, 0).Seconds()
 		b.DelaySeconds = &seconds
+	}
+	if change.Weight != nil {
+		weight := int(*change.Weight)
+		b.Weight = &weight
 	}
 	if b.MaxInFlight != nil && *b.MaxInFlight < 0 {
 		none := unbounded
 		b.MaxInFlight = &none
 	}
-	_, err := c.post(ctx, "configure a queue", "/v1/queue", b, &struct{}{})
+	_, err := c.post(ctx, "configure a queue", "/v1/queue", b, &wire.Configured{})
 	return err
 }
 

@@ -47,6 +47,9 @@ func appendURL(dst []byte, u *frontier.Link, crawl string) ([]byte, error) {
 	if u.Force {
 		l.raw("force", "true")
 	}
+	if u.Raise {
+		l.raw("raise", "true")
+	}
 	if u.SkipTraps {
 		l.raw("skip_traps", "true")
 	}
@@ -93,7 +96,7 @@ func appendSettlement(dst []byte, s *frontier.Settlement) ([]byte, error) {
 
 // resultOf converts a verdict to a Result. resent means that the URL was sent more than once.
 func resultOf(v *wire.VerdictLine, resent bool) (frontier.Result, error) {
-	r := frontier.Result{Canonical: v.Canonical, Queue: v.Queue, Requeued: v.Requeued, First: wire.TextOr(v.First, v.FirstBytes), SeenIn: v.SeenIn, Resent: resent}
+	r := frontier.Result{Canonical: v.Canonical, Queue: v.Queue, Requeued: v.Requeued, Raised: v.Raised, First: wire.TextOr(v.First, v.FirstBytes), SeenIn: v.SeenIn, Resent: resent}
 	switch v.Verdict {
 	case wire.New:
 		r.Status = frontier.StatusNew

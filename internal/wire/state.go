@@ -2,22 +2,54 @@ package wire
 
 import "time"
 
-// QueueSettings is the body of POST /v1/queue: settings of one queue, kept for when it
-// comes if it holds nothing yet. What isn't given stays as it is.
+// QueueSettings is the body of POST /v1/queue: it sets what holds for a queue, for the queues of a crawl, or for all
+// queues. What isn't given stays as it is. The settings of a queue come before those of its crawl, and these before
+// those of the store; pauses and blocks of each of them hold.
 type QueueSettings struct {
+	// Crawl is the crawl of the queue, DEFAULT if it is not given. Without a queue it must be given: the settings are
+	// those of the crawl.
 	Crawl string `json:"crawl,omitempty" maxLength:"200"`
-	Queue string `json:"queue" minLength:"1" maxLength:"255"`
+	Queue string `json:"queue,omitempty" maxLength:"255"`
+	// All is given instead of crawl and queue: the settings are those of the store.
+	All bool `json:"all,omitempty"`
+	// Create keeps the settings for a queue or crawl that isn't there yet. Without it, such a name is an error.
+	Create bool `json:"create,omitempty"`
 	// DelaySeconds is the time from one hand-out to the next; 0 is none.
 	DelaySeconds *float64 `json:"delay_seconds,omitempty" minimum:"0" maximum:"604800"`
+	// DefaultDelay takes the delay back: that of the crawl, the store or the daemon holds.
+	DefaultDelay bool `json:"default_delay,omitempty"`
 	// MaxInFlight bounds its leases at any time; 0 is the default of all.
 	MaxInFlight *int `json:"max_in_flight,omitempty" minimum:"0" maximum:"1073741824"`
 	// BlockedUntil keeps it unserved; a time that is over unblocks it.
 	BlockedUntil *time.Time `json:"blocked_until,omitempty"`
-	// Limit keeps it unserved while this number of its pages were fetched, or are being fetched; 0 is no limit.
-	// An operator sets it, and Paused: both need a token of scope admin.
+	// Limit keeps it unserved while this number of its pages were fetched, or are being fetched; 0 is no limit. That of a
+	// crawl counts the pages of all its queues; that of the store is the one of crawls that have none. An operator sets it, Paused and
+	// Weight, and all that holds for a crawl or the store: these need a token of scope admin.
 	Limit *int64 `json:"limit,omitempty" minimum:"0"`
 	// Paused keeps it unserved until it is resumed.
 	Paused *bool `json:"paused,omitempty"`
+	// Weight is the share in the rotation: a queue of weight 4 is served four times as often as one of weight 1. 0 is the
+	// default, 1.
+	Weight *int `json:"weight,omitempty" minimum:"0" maximum:"255"`
+}
+
+// Settings are what is set for a queue, a crawl or the store. What isn't given is not set.
+type Settings struct {
+	DelaySeconds *float64  `json:"delay_seconds,omitempty"` // 0 is none
+	MaxInFlight  int       `json:"max_in_flight,omitempty"` // negative is no bound
+	BlockedUntil time.Time `json:"blocked_until,omitzero"`
+	Limit        int64     `json:"limit,omitempty"`
+	Weight       uint8     `json:"weight,omitempty"`
+	Paused       bool      `json:"paused,omitempty"`
+}
+
+// Configured is the answer of POST /v1/queue.
+type Configured struct {
+	Scope string   `json:"scope" enum:"queue,crawl,store"`
+	Crawl string   `json:"crawl,omitempty"`
+	Queue string   `json:"queue,omitempty"`
+	Was   Settings `json:"was"`
+	Is    Settings `json:"is"`
 }
 
 // Pause is the body of POST /v1/pause, and its answer: whether all queues are paused. A body
@@ -47,6 +79,80 @@ type ForgetURL struct {
 	Discriminator string `json:"discriminator,omitempty" maxLength:"255"`
 }
 
+// Selection selects URLs whose text is kept: queued and leased ones, and those done or dropped where the store keeps URLs.
+// All that is given must hold; of several values of a field, one.
+type Selection struct {
+	Crawl   string    `json:"crawl,omitempty" maxLength:"200"` // or * for all; the default is DEFAULT
+	Queue   string    `json:"queue,omitempty" maxLength:"255"`
+	States  []string  `json:"states,omitempty"`  // of queued, scheduled (queued for a later time), leased, done and dropped
+	Reasons []string  `json:"reasons,omitempty"` // for which URLs were dropped
+	Match   []string  `json:"match,omitempty"`   // rules that name URLs, like those of an ExclusionRequest
+	Before  time.Time `json:"before,omitzero"`   // found before this
+	After   time.Time `json:"after,omitzero"`    // found at this time or later
+}
+
+// ChangeRequest is the body of POST /v1/change.
+type ChangeRequest struct {
+	Select Selection `json:"select"`
+	// Do is requeue, for URLs done, dropped or scheduled; free, for leased ones whose fetchers are dead; drop, for queued and
+	// scheduled ones; or forget, for any.
+	Do string `json:"do" enum:"requeue,free,drop,forget"`
+	// All stands for a selection that names nothing but a crawl: all its URLs.
+	All bool `json:"all,omitempty"`
+}
+
+// Changed is the answer to a ChangeRequest, and to GET /v1/urls with count.
+type Changed struct {
+	URLs int64 `json:"urls"` // how many were changed, or found
+}
+
+// FoundURL is a line of the answer of GET /v1/urls. POST /v1/urls takes such lines.
+type FoundURL struct {
+	URL      string `json:"url"`
+	URLBytes []byte `json:"url_bytes,omitempty"` // the URL, if it is not UTF-8
+	Crawl    string `json:"crawl"`
+	Queue    string `json:"queue"`
+	State    string `json:"state" enum:"queued,scheduled,leased,done,dropped"`
+	// Reason is why the daemon gave a dropped URL up.
+	Reason        string    `json:"reason,omitempty"`
+	Key           string    `json:"key"`
+	Priority      uint8     `json:"priority,omitempty"`
+	Depth         int       `json:"depth,omitempty"`
+	Discriminator string    `json:"discriminator,omitempty"`
+	Attempts      int       `json:"attempts,omitempty"`
+	Due           time.Time `json:"due,omitzero"` // of a scheduled URL
+	Created       time.Time `json:"created,omitzero"`
+	Expires       time.Time `json:"expires,omitzero"` // of a leased URL
+}
+
+// ExclusionRequest is the body of POST /v1/exclusions: rules of a crawl, or of every crawl. Rules that are added, and are
+// there already, change nothing.
+type ExclusionRequest struct {
+	Crawl string `json:"crawl,omitempty" maxLength:"200"`
+	All   bool   `json:"all,omitempty"` // instead of crawl
+	// Add has rules by which URLs are refused, and forgotten where they are queued: a host, *.host for the hosts below it,
+	// host/path for paths that begin so, with * for any text and a final $ for the end, */path of any host,
+	// https://host/path, !RULE for an exception, or a hashed URI.
+	Add    []string `json:"add,omitempty"`
+	Remove []string `json:"remove,omitempty"` // rules that are taken back
+}
+
+// Exclusions is the answer of GET and POST /v1/exclusions.
+type Exclusions struct {
+	Added      int         `json:"added,omitempty"`
+	Removed    int         `json:"removed,omitempty"`
+	Exclusions []Exclusion `json:"exclusions"` // in force, those of every crawl too
+}
+
+// Exclusion is a rule, with what it did since the daemon started.
+type Exclusion struct {
+	Crawl     string   `json:"crawl"` // * for every crawl
+	Rule      string   `json:"rule"`
+	Refused   int64    `json:"refused"`   // offers
+	Forgotten int64    `json:"forgotten"` // queued URLs
+	Examples  []string `json:"examples"`  // the latest of both
+}
+
 // Forgotten is the answer to a ForgetRequest.
 type Forgotten struct {
 	Forgotten int64 `json:"forgotten"` // keys that are new again
@@ -60,9 +166,17 @@ type Explanation struct {
 	Queue     string   `json:"queue,omitempty"`
 	Profile   string   `json:"profile"`
 	Changes   []Change `json:"changes"`
-	Known     *Known   `json:"known,omitempty"`
-	Trap      *Trap    `json:"trap,omitempty"`
-	Error     *Fault   `json:"error,omitempty"`
+	// Why says in a sentence what became of the URL, and what it waits for.
+	Why string `json:"why"`
+	// Verdict is what an offer of the URL would be answered now, and Refusal for what reason it would be refused.
+	Verdict  string `json:"verdict,omitempty" enum:"new,duplicate,refused"`
+	Refusal  string `json:"refusal,omitempty"`
+	Excluded string `json:"excluded,omitempty"` // the rule that excludes the URL
+	// Holds is the queue of a URL that waits, with what holds it.
+	Holds *Queue `json:"holds,omitempty"`
+	Known *Known `json:"known,omitempty"`
+	Trap  *Trap  `json:"trap,omitempty"`
+	Error *Fault `json:"error,omitempty"`
 }
 
 // Trap is what the fetches of a path template brought, or those of a group of templates, whose name
@@ -101,6 +215,9 @@ type Known struct {
 	Expiries   int       `json:"expiries,omitempty"`
 	// Status is the HTTP status of the latest fetch that brought no page.
 	Status int `json:"status,omitempty"`
+	// Respelled is "canonical" of a page that is fetched as its canonical form, since the spelling that was offered first was
+	// not found, and "offered" of one that was not found then either and was offered in another spelling.
+	Respelled string `json:"respelled,omitempty" enum:"canonical,offered"`
 	// Reason is why the daemon gave the URL up.
 	Reason string `json:"reason,omitempty"`
 }
@@ -124,7 +241,9 @@ type Stats struct {
 	Version   int    `json:"profile_version"`
 	Unicode   string `json:"unicode,omitempty"`
 	// Index is how the keys are held in memory, for a store on disk.
-	Index    *Index             `json:"index,omitempty"`
+	Index *Index `json:"index,omitempty"`
+	// Settings are those of the crawl, or for "*" those of the store.
+	Settings Settings           `json:"settings"`
 	Crawls   []string           `json:"crawls"`
 	Serving  bool               `json:"serving"`  // not paused, not draining
 	DiskLow  bool               `json:"disk_low"` // writes are refused
@@ -144,7 +263,8 @@ type Index struct {
 type Refusal struct {
 	Crawl    string   `json:"crawl"`
 	Reason   string   `json:"reason"`
-	Dropped  bool     `json:"dropped,omitempty"` // they had been accepted, and were dropped later
+	Rule     string   `json:"rule,omitempty"`    // by which they are excluded
+	Dropped  bool     `json:"dropped,omitempty"` // they had been accepted, and were dropped later; excluded ones were forgotten
 	Count    int64    `json:"count"`
 	Examples []string `json:"examples"`
 }
@@ -166,6 +286,9 @@ type Queue struct {
 	// DefaultDelaySeconds is the delay of a queue that has none of its own.
 	DefaultDelaySeconds float64 `json:"default_delay_seconds,omitempty"`
 	Limit               int64   `json:"limit,omitempty"`
+	MaxInFlight         int     `json:"max_in_flight,omitempty"` // negative is no bound
+	Weight              uint8   `json:"weight,omitempty"`
+	Failures            int     `json:"failures,omitempty"` // fetches that failed in a row, as far as this daemon saw them
 	// Next is when the state changes by itself, where that is known. For a queue whose URLs are leased, it is set
 	// only if the queue was asked for by its name.
 	Next         time.Time `json:"next,omitzero"`
@@ -259,6 +382,30 @@ type Sample struct {
 // History is the answer of GET /v1/history: samples of the last hour, the oldest first, and one of now.
 type History struct {
 	Samples []Sample `json:"samples"`
+}
+
+// ReadyQuery is the query of GET /readyz.
+type ReadyQuery struct {
+	// For asks for one kind of work alone. The default is all of them.
+	For string `query:"for" enum:"reads,writes,leases"`
+}
+
+// URLsQuery is the query of GET /v1/urls: a Selection.
+type URLsQuery struct {
+	Crawl  string    `query:"crawl" maxLength:"200"` // or * for all; the default is DEFAULT
+	Queue  string    `query:"queue" maxLength:"255"`
+	State  string    `query:"state"`  // of queued, scheduled, leased, done and dropped; several with commas
+	Reason string    `query:"reason"` // for which URLs were dropped; several with commas
+	Match  string    `query:"match"`  // a rule that names URLs, as in an ExclusionRequest; may be given several times
+	Before time.Time `query:"before"` // found before this
+	After  time.Time `query:"after"`  // found at this time or later
+	Limit  int64     `query:"limit" minimum:"1"`
+	Count  string    `query:"count" allowEmptyValue:"true"` // if given, the answer is the number of URLs
+}
+
+// ExclusionsQuery is the query of GET /v1/exclusions.
+type ExclusionsQuery struct {
+	Crawl string `query:"crawl" maxLength:"200"` // or * for all; the default is DEFAULT
 }
 
 // OfferQuery is the query of POST /v1/urls and /v1/seen.

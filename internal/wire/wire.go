@@ -23,7 +23,9 @@ type URLLine struct {
 	Due      time.Time           `json:"due,omitzero"`
 	Priority uint8               `json:"priority,omitempty" maximum:"7"` // higher first
 	Depth    int                 `json:"depth,omitempty"`
-	Force    bool                `json:"force,omitempty"`
+	Force    bool                `json:"force,omitempty"` // queue it although it was seen, or is queued for later
+	// Raise gives a URL that is queued already the higher of the two priorities, and the smaller depth with --max-depth.
+	Raise bool `json:"raise,omitempty"`
 	// SkipTraps lets the URL past the limits of --traps.
 	SkipTraps bool `json:"skip_traps,omitempty"`
 	// Discriminator makes several things to fetch of one URL, such as a method
@@ -55,8 +57,9 @@ type VerdictLine struct {
 	Canonical string `json:"canonical,omitempty"`
 	Key       string `json:"key,omitempty"`
 	Queue     string `json:"queue,omitempty"`
-	Requeued  bool   `json:"requeued,omitempty"`
-	First     string `json:"first,omitempty"` // the first-seen URL of a duplicate
+	Requeued  bool   `json:"requeued,omitempty"` // it was seen, and is queued again
+	Raised    bool   `json:"raised,omitempty"`   // it is queued, and took over the priority, depth or due time
+	First     string `json:"first,omitempty"`    // the first-seen URL of a duplicate
 	// FirstBytes is First where that isn't UTF-8.
 	FirstBytes []byte   `json:"first_bytes,omitempty"`
 	Rules      []string `json:"rules,omitempty"`   // what made a duplicate equal to First
@@ -153,6 +156,8 @@ type Lease struct {
 
 // Done is the body of POST /v1/done.
 type Done struct {
+	// Crawl is that of the leases that name none. The default is DEFAULT.
+	Crawl  string      `json:"crawl,omitempty" maxLength:"200"`
 	Leases []DoneLease `json:"leases"`
 }
 

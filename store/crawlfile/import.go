@@ -135,9 +135,9 @@ func (im *importer) row(ctx context.Context, next row) error {
 		return fault.As(store.ErrIdentity, "cannot import %q; its key is of another Unicode version", url)
 	}
 	if u.Done {
-		st := store.Settlement{Key: key, Outcome: store.Complete, Create: true, Queue: queue, URL: url, Meta: u.Meta, Priority: &u.Priority, UnicodeHost: unicode}
-		if u.Dropped {
-			st.Outcome = store.Drop
+		st := store.Settlement{Key: key, Create: true, Queue: queue, URL: url, Meta: u.Meta, Priority: &u.Priority, UnicodeHost: unicode}
+		if st.Outcome, st.Fetched = store.Complete, true; u.Dropped { // the file does not say which were sources of redirects
+			st.Outcome, st.Fetched = store.Drop, false
 		}
 		im.ended = append(im.ended, st)
 		return nil

@@ -37,6 +37,7 @@ type Store struct {
 
 	mu     sync.Mutex
 	closed bool
+	ages   bool           // a user wants keys of all crawls to be forgotten by age
 	id     store.Identity // how the keys are made
 	wall   wallclock.Clock
 	began  time.Time // what the monotonic clock is read against
@@ -97,7 +98,7 @@ func (s *Store) Prepare(ctx context.Context, t store.Terms) error {
 	if err != nil {
 		return fmt.Errorf("cannot use the store in memory: %w", err)
 	}
-	s.id = id
+	s.id, s.ages = id, s.ages || t.Retention > 0
 	return nil
 }
 

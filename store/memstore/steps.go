@@ -315,7 +315,9 @@ func (c *crawl) closeOvertaken(key store.Key, now int64) {
 // its queue.
 func (s *Store) outcome(c *crawl, k *known, st *store.Settlement, now int64) *queue {
 	q := k.queue
-	q.Result(st)
+	if q.Result(st); st.Fetched && (s.ages || c.Settings.Retention > 0) {
+		k.seen = s.stamp()
+	}
 	if st.Mark != 0 && !k.Respelled {
 		c.Mark(k.Key, st.Mark, sched.MostMarks)
 	}

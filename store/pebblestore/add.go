@@ -129,6 +129,7 @@ func (o *addOp) apply(tx *txn) error {
 	}
 	a.judge()
 	a.write()
+	a.renew(a.c, a.again)
 	if o.done = a.hi; a.hi < len(a.items) {
 		return errRest
 	}
@@ -142,6 +143,8 @@ type adder struct {
 	*addSpace
 	now    int64
 	lo, hi int
+	// again are keys that were only seen and are queued, in a crawl that forgets by age: their URLs look new from now on.
+	again []store.Key
 	// forced are the known keys of the part that an item of the batch forces, if any does.
 	forced map[store.Key]*forced
 }
@@ -422,6 +425,8 @@ func (a *adder) requeue(i int, it *store.Item, f *forced) {
 	rec.Respelled = !it.Force
 	if f.text() {
 		rec.Created = f.rec.Created
+	} else if a.ages(a.c) {
+		a.again = append(a.again, it.Key)
 	}
 	p := a.enqueue(a.c, a.queueOf(i, it), &rec)
 	a.setPlace(a.c, &it.Key, &p)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/hashkey"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
@@ -18,6 +19,10 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer s.Close()
+	// The keys are those of canonical forms of this profile. A store keeps to the profile it was prepared for.
+	if err := s.Prepare(context.Background(), store.Terms{Identity: store.IdentityOf(canon.Qiita())}); err != nil {
+		log.Fatal(err)
+	}
 
 	keys := []store.Key{
 		hashkey.SumShort([]byte("http://example.com/")),

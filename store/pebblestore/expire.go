@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/runfile"
+	"github.com/firstseen/firstseen/store/internal/sched"
 	"github.com/firstseen/firstseen/store/internal/wallclock"
 )
 
@@ -183,7 +184,7 @@ func (o *expireOp) forget(tx *txn, c *crawl, g *generation, old oldKeys) {
 	tx.keepHeld(c, o.limit, old.held)
 }
 
-// keepHeld packs keys whose generation went, as if they were recorded now:
+// keepHeld packs keys whose generation went, or that left it, as if they were recorded now:
 // into a generation from the limit on, since one that is older may have to go, too.
 func (tx *txn) keepHeld(c *crawl, limit uint32, keys []store.Key) {
 	if len(keys) == 0 {
@@ -200,6 +201,42 @@ func (tx *txn) keepHeld(c *crawl, limit uint32, keys []store.Key) {
 		}
 	}
 	tx.recorded(g, int64(len(keys)))
+}
+
+// ages reports whether the keys of a crawl are remembered from their last fetch on: its user wants them to be forgotten by age. No
+// other crawl pays for it.
+func (tx *txn) ages(c *crawl) bool { return c.queues.Settings.Retention > 0 || tx.s.retained > 0 }
+
+// aged reports whether the key of a URL that was fetched may be in an older generation than the one that takes new keys, judged by when its
+// text was first kept: to look for each key would cost more than the fetch of its URL is worth.
+func (tx *txn) aged(c *crawl, rec *sched.Record) bool {
+	return tx.ages(c) && rec.Created < sched.Now(tx.generation(c).created)
+}
+
+// renew moves keys to the generation that takes new ones, as keepHeld does, since they were fetched now. A key that damage hides
+// stays where it is: it is forgotten early, and its page fetched again.
+func (tx *txn) renew(c *crawl, keys []store.Key) {
+	if len(keys) == 0 || c.gone {
+		return
+	}
+	in, err := tx.s.recordedIn(c, keys)
+	if err != nil {
+		if !tx.isDamage(err) {
+			tx.note(err)
+		}
+		return
+	}
+	limit := tx.generation(c).num
+	var moved []store.Key
+	for k, g := range in {
+		if g.num != limit {
+			tx.kill(g, &k)
+			g.keys--
+			tx.touch(g)
+			moved = append(moved, k)
+		}
+	}
+	tx.keepHeld(c, limit, moved)
 }
 
 // wallTime is the store's judgement of its clock, and the time that is on disk.

@@ -140,7 +140,8 @@ func (tx *txn) addGeneration(c *crawl) *generation {
 // current reports whether g is young enough to take new keys. It is not if the clock was
 // ahead when g was begun, or it would take them until the clock has got there.
 func (tx *txn) current(g *generation) bool {
-	age, span := tx.stamp.Sub(g.created), cmp.Or(tx.s.opt.generation, tx.s.retained, 30*24*time.Hour)
+	own := min(g.c.queues.Settings.Retention/8, 30*24*time.Hour)
+	age, span := tx.stamp.Sub(g.created), cmp.Or(tx.s.opt.generation, own, tx.s.retained, 30*24*time.Hour)
 	return span < 0 || age >= 0 && age < span
 }
 

@@ -32,7 +32,8 @@ type settleOp struct {
 	crawl   string
 	list    []store.Settlement
 	answers []store.SettleStatus
-	done    int // settlements in the parts before
+	done    int         // settlements in the parts before
+	aged    []store.Key // of the part: fetched, and perhaps recorded long ago
 }
 
 func (o *settleOp) weight() int { return max(1, len(o.list)) }
@@ -43,6 +44,8 @@ func (o *settleOp) apply(tx *txn) error {
 	if c := tx.s.crawls[o.crawl]; c != nil && slices.ContainsFunc(part, func(st store.Settlement) bool { return tx.s.readsRows(c, &st) }) {
 		tx.flush()
 	}
+	o.aged = nil
+	defer func() { tx.renew(tx.s.crawls[o.crawl], o.aged) }()
 	for ; o.done < len(o.list); o.done++ {
 		if left <= 0 {
 			return errRest
@@ -51,7 +54,11 @@ func (o *settleOp) apply(tx *txn) error {
 		if left--; st.Token == 0 { // it is looked for
 			left -= urlsOfRow - 1
 		}
-		o.answers[o.done] = tx.settleOne(o.crawl, st)
+		aged := len(o.aged)
+		o.answers[o.done] = o.settleOne(tx, st)
+		if len(o.aged) > aged {
+			left -= urlsOfRow - 1
+		}
 	}
 	return nil
 }
@@ -69,8 +76,8 @@ func (s *Store) keeps(st *store.Settlement) bool {
 
 // settleOne looks at all that is needed and then changes it. What damage keeps it from looking at is Unreadable, and
 // unchanged.
-func (tx *txn) settleOne(crawl string, st *store.Settlement) store.SettleStatus {
-	c := tx.s.crawls[crawl]
+func (o *settleOp) settleOne(tx *txn, st *store.Settlement) store.SettleStatus {
+	c := tx.s.crawls[o.crawl]
 	f, known, err := tx.fact(c, st)
 	fact := sched.Fact{Known: known, State: f.state, Earlier: f.rec.Earlier}
 	if f.lease != nil {
@@ -81,7 +88,7 @@ func (tx *txn) settleOne(crawl string, st *store.Settlement) store.SettleStatus 
 	}
 	step, answer := sched.Judge(st, fact, tx.s.opt.KeepURLs)
 	if err == nil && step == sched.Make {
-		c = tx.crawl(crawl, true)
+		c = tx.crawl(o.crawl, true)
 		f.queue, err = tx.queue(c, st.Queue)
 	}
 	if err == nil && step == sched.Apply && f.lease != nil && tx.s.keeps(st) {
@@ -100,9 +107,13 @@ func (tx *txn) settleOne(crawl string, st *store.Settlement) store.SettleStatus 
 		tx.closeOvertaken(c, &st.Key)
 		return answer
 	case sched.Make:
-		tx.makeSettled(c, st, &f, known)
+		if tx.makeSettled(c, st, &f, known); st.Fetched && known && tx.ages(c) {
+			o.aged = append(o.aged, st.Key)
+		}
 	case sched.Apply:
-		tx.applySettled(c, st, &f)
+		if tx.applySettled(c, st, &f); st.Fetched && tx.aged(c, &f.rec) {
+			o.aged = append(o.aged, st.Key)
+		}
 	}
 	if st.QueueChange != nil {
 		f.queue.Configure(st.QueueChange, sched.Now(tx.now))

@@ -213,8 +213,8 @@ const aheadMost = 64
 // aheadBytes is what a row may take, on average.
 const aheadBytes = 192
 
-// rowBytes is about what a record takes in memory: 128 is the size of a sched.Record.
-func rowBytes(r *sched.Record) int { return 128 + len(r.URL) + len(r.Meta) }
+// rowBytes is about what a record takes in memory: 112 is the size of a sched.Record.
+func rowBytes(r *sched.Record) int { return 112 + len(r.URL) + len(r.Meta) }
 
 // ahead are the first URLs of one priority of a queue, read before they are
 // wanted: finding a queue's place on disk costs ten times what the next row

@@ -72,12 +72,20 @@ func (s *Store) add(ctx context.Context, crawl string, items []store.Item, verdi
 		return err
 	}
 	defer s.idle.changes.Add(1)
+	spelled, err := s.spellings(ctx, crawl, items)
+	if err != nil {
+		return err
+	}
 	for len(items) > 0 {
-		w := &wave{s: s, crawl: crawl, opt: opt, items: items, verdicts: verdicts, room: waveSize}
+		w := &wave{s: s, crawl: crawl, opt: opt, items: items, spelled: spelled, verdicts: verdicts, room: waveSize}
 		if err := w.add(ctx); err != nil {
 			return err
 		}
-		items, verdicts = items[len(w.items):], verdicts[len(w.items):]
+		n := len(w.items)
+		items, verdicts = items[n:], verdicts[n:]
+		if spelled != nil {
+			spelled = spelled[n:]
+		}
 	}
 	return nil
 }
@@ -88,6 +96,7 @@ type wave struct {
 	crawl    string
 	opt      store.AddOptions
 	items    []store.Item
+	spelled  []spelling // of the items; nil: all notAsked
 	verdicts []store.Verdict
 	room     int64 // how many more URLs the crawl may hold, if that is bounded
 }
@@ -106,8 +115,8 @@ func (w *wave) add(ctx context.Context) (err error) {
 	n := w.length()
 	w.items, w.verdicts = w.items[:n], w.verdicts[:n]
 	switch {
-	case forced(&w.items[0]):
-		return w.force(ctx)
+	case w.forced(0):
+		return w.force(ctx, upTo(n))
 	case w.room == 0:
 		err = w.closed(ctx)
 	default:
@@ -120,7 +129,16 @@ func (w *wave) add(ctx context.Context) (err error) {
 }
 
 // forced reports whether a URL is to be queued although it was seen.
-func forced(it *store.Item) bool { return it.Force && it.Queue != "" }
+func (w *wave) forced(i int) bool {
+	return w.items[i].Force && w.items[i].Queue != "" || w.spelling(i) == other
+}
+
+func (w *wave) spelling(i int) spelling {
+	if w.spelled == nil {
+		return notAsked
+	}
+	return w.spelled[i]
+}
 
 func (w *wave) capped() bool { return w.opt.MaxPerQueue > 0 || w.opt.MaxHeld > 0 }
 
@@ -133,11 +151,11 @@ func (w *wave) length() int {
 	if w.room > 0 {
 		most = int(min(int64(most), w.room))
 	}
-	force := forced(&w.items[0])
+	force := w.forced(0)
 	distinct, seen := w.capped() || force, map[store.Key]bool{}
 	for i := range w.items[:most] {
 		it := &w.items[i]
-		if forced(it) != force || distinct && seen[it.Key] {
+		if w.forced(i) != force || distinct && seen[it.Key] {
 			return i
 		}
 		if distinct {
@@ -188,6 +206,9 @@ func (w *wave) open(ctx context.Context, left []int) error {
 			return false, err
 		}
 		o.remember()
+		if err := w.respell(ctx, o.others); err != nil {
+			return false, err
+		}
 		if left, hits = o.pending, nil; len(left) == 0 {
 			return true, nil
 		}
@@ -195,6 +216,20 @@ func (w *wave) open(ctx context.Context, left []int) error {
 		_, err := w.s.resolve(ctx, scriptResolve, w.crawl, w.keys(left)) // finishes their steps
 		return false, err
 	})
+}
+
+// respell queues items of which their shards say only now that they are other spellings of marked keys.
+func (w *wave) respell(ctx context.Context, of []int) error {
+	if len(of) == 0 {
+		return nil
+	}
+	if w.spelled == nil {
+		w.spelled = make([]spelling, len(w.items))
+	}
+	for _, i := range of {
+		w.spelled[i] = other
+	}
+	return w.force(ctx, of)
 }
 
 // recall divides some of the items into those that the cache knows, by epochs of their shards, and the rest.
@@ -226,11 +261,15 @@ type offering struct {
 	fresh    []*step        // of items that are new, and to be queued
 	decided  []int          // but for queues that may be full
 	pending  []int          // to be offered again; another step may have to be finished first
+	others   []int          // other spellings of marked keys
 	reported map[int]string // epochs, by shard
 }
 
-// epochLen is the length of an epoch; see lua/offer.lua.
+// epochLen is the length of an epoch; see lua/offer.lua. A flag follows it.
 const epochLen = 10
+
+// withSpelling is set in the number of an item whose spelling is sent with it.
+const withSpelling = 1 << 15
 
 func (o *offering) kind() byte {
 	if o.capped() {
@@ -254,7 +293,11 @@ func (o *offering) record(ctx context.Context, of []int) error {
 	b := o.s.batch(scriptOffer, o.crawl, o.head()).expect(len(of), entryRoom)
 	for _, i := range of {
 		it, c := &o.items[i], b.addKey(i, &o.items[i].Key)
-		blob := append(appendUint(c.blob, 2, uint64(i)), 0, 0, 0, 0) // the length follows
+		number, spells := uint64(i), it.Variant && it.Queue != "" && o.spelling(i) == notAsked
+		if spells {
+			number |= withSpelling
+		}
+		blob := append(appendUint(c.blob, 2, number), 0, 0, 0, 0) // the length follows
 		at := len(blob)
 		var entry []byte
 		if it.Queue == "" {
@@ -265,6 +308,9 @@ func (o *offering) record(ctx context.Context, of []int) error {
 			entry = blob[at:len(blob):len(blob)]
 		}
 		binary.BigEndian.PutUint32(blob[at-4:], uint32(len(blob)-at))
+		if spells {
+			blob = binary.BigEndian.AppendUint32(blob, store.Spelling(it.URL))
+		}
 		c.blob, offers[i] = blob, offer{call: c, entry: entry}
 	}
 	for _, i := range o.hits {
@@ -276,24 +322,29 @@ func (o *offering) record(ctx context.Context, of []int) error {
 	}
 	o.reported = map[int]string{}
 	for _, c := range b.calls {
-		if len(c.reply) != len(c.of)+epochLen {
-			return fmt.Errorf("got %d bytes from offer; want %d: %w", len(c.reply), len(c.of)+epochLen, store.ErrCorrupt)
+		end := len(c.of) + epochLen
+		if len(c.reply) != end+1 {
+			return fmt.Errorf("got %d bytes from offer; want %d: %w", len(c.reply), end+1, store.ErrCorrupt)
 		}
+		o.s.marked.note(o.crawl, c.shard, o.s.opt.Shards, c.reply[end] == '1')
 		for j, i := range c.of {
 			offers[i].answer = c.reply[j]
 		}
 		if o.reported[c.shard] == "" { // a later call of the shard may report a later epoch
-			o.reported[c.shard] = c.reply[len(c.of):]
+			o.reported[c.shard] = c.reply[len(c.of):end]
 		}
 	}
 	for _, i := range of { // in this order URLs come to their queues
 		o.judge(i, &offers[i], since)
 	}
 	for _, i := range o.hits {
-		if shard, _ := o.s.layout.ofKey(&o.items[i].Key); o.reported[shard] == o.epochs[shard] {
+		it := &o.items[i]
+		shard, _ := o.s.layout.ofKey(&it.Key)
+		marked := it.Variant && o.spelling(i) == notAsked && o.s.marked.maybe(o.crawl, shard)
+		if o.reported[shard] == o.epochs[shard] && !marked {
 			o.verdicts[i].Status = store.Duplicate
 		} else {
-			o.pending = append(o.pending, i) // keys were forgotten since
+			o.pending = append(o.pending, i) // keys were forgotten, or marked, since
 		}
 	}
 	return nil
@@ -301,8 +352,12 @@ func (o *offering) record(ctx context.Context, of []int) error {
 
 // judge turns the answer about an item into a verdict, and a step if it is new and has a queue.
 func (o *offering) judge(i int, a *offer, since time.Time) {
-	if a.answer == 'P' {
+	switch a.answer {
+	case 'P':
 		o.pending = append(o.pending, i)
+		return
+	case 'M':
+		o.others = append(o.others, i)
 		return
 	}
 	o.decided = append(o.decided, i)
@@ -363,8 +418,7 @@ func (w *wave) first(ctx context.Context) error {
 }
 
 // force adds a wave of URLs that are to be queued although they were seen.
-func (w *wave) force(ctx context.Context) error {
-	left := upTo(len(w.items))
+func (w *wave) force(ctx context.Context, left []int) error {
 	return w.s.untilClear(ctx, func() (bool, error) {
 		list, err := w.toForce(ctx, left)
 		if err == nil {
@@ -413,7 +467,8 @@ func (w *wave) toForce(ctx context.Context, of []int) (list []*step, err error) 
 			v.Status = store.Full
 		default:
 			_, to := w.s.layout.ofQueue(it.Queue)
-			list = append(list, &step{item: i, key: it.Key, old: found[j], mode: 'f', cap: w.cap(), entry: appendItem(nil, it, to)})
+			entry := appendEntry(nil, it, to, sched.MsOr(it.Due, 0), howOther*flag(w.spelling(i) == other))
+			list = append(list, &step{item: i, key: it.Key, old: found[j], mode: 'f', cap: w.cap(), entry: entry})
 		}
 	}
 	return list, nil

@@ -52,9 +52,9 @@ const (
 	// whenFull begins scripts that make room: a server whose memory is full also runs them.
 	whenFull  = "full "
 	partPlain = "head crawl "
-	partSeen  = "head crawl seen steps "
+	partSeen  = "head crawl seen steps marks "
 	partQueue = "head crawl rows settings queue record file "
-	partTake  = partQueue + "advance serve "
+	partTake  = partQueue + "advance serve state "
 )
 
 var (
@@ -77,8 +77,8 @@ var (
 	scriptGiveBack     = newScript(whenFull+partQueue+"giveback", anytime)
 	scriptLookup       = newScript(partQueue+"found lookup", anytime)
 	scriptEntries      = newScript(partQueue+"found entries", anytime)
-	scriptSweep        = newScript(whenFull+partQueue+"seen sweep", answered)
-	scriptReady        = newScript(partPlain+"settings ready", anytime)
+	scriptSweep        = newScript(whenFull+partQueue+"seen marks sweep", answered)
+	scriptReady        = newScript(partPlain+"settings state ready", anytime)
 	scriptStats        = newScript(partPlain+"stats", anytime)
 	scriptForgetCrawl  = newScript(whenFull+partPlain+"forgetcrawl", answered)
 	scriptOverdue      = newScript(partPlain+"overdue", anytime)
@@ -86,6 +86,9 @@ var (
 	scriptBeat         = newScript(partPlain+"beat", anytime)
 	scriptKeep         = newScript("head keep", anytime)
 	scriptBirth        = newScript("head birth", answered)
+	scriptReform       = newScript("head crawl reform", answered)
+	scriptMark         = newScript(partPlain+"marks mark", answered)
+	scriptSettings     = newScript(partPlain+"settings crawlsettings", anytime)
 	scriptMeta         = newScript("head meta", answered)
 )
 
@@ -106,7 +109,6 @@ func newScript(parts string, repeat repeat) *script {
 // call is a script to run in one shard.
 type call struct {
 	shard  int
-	nth    int // of the batch in this shard
 	script *script
 	id     string // "" if no answer is kept
 	crawl  string
@@ -125,7 +127,8 @@ type call struct {
 type batch struct {
 	s      *Store
 	script *script
-	id     [16]byte // its calls have this one, and their number in their shard for the last byte
+	id     [16]byte // its calls have this one, with the number of their part for the last byte
+	nth    int      // the part: when the call of a shard is full, all shards begin another one, so that steps are delivered in order
 	crawl  string
 	head   []byte // what each blob begins with
 	calls  []*call
@@ -164,13 +167,13 @@ func (b *batch) expect(n, bytes int) *batch {
 func (b *batch) call(shard int, more ...byte) *call {
 	c := b.last[callKey{shard, string(more)}] // a literal: no copy is made to look it up
 	if c == nil || len(c.of) == maxPart {
-		nth := 0
-		if c != nil {
-			nth = c.nth + 1
+		if c != nil && b.script.repeat == answered {
+			b.nth++
+			clear(b.last)
 		}
-		c = &call{shard: shard, nth: nth, script: b.script, crawl: b.crawl, blob: append(append(make([]byte, 0, b.room), b.head...), more...)}
+		c = &call{shard: shard, script: b.script, crawl: b.crawl, blob: append(append(make([]byte, 0, b.room), b.head...), more...)}
 		if b.script.repeat == answered {
-			c.id = string(append(b.id[:15:15], byte(nth)))
+			c.id = string(append(b.id[:15:15], byte(b.nth)))
 		}
 		b.last[callKey{shard, string(more)}] = c
 		b.calls = append(b.calls, c)
@@ -355,7 +358,7 @@ func (s *Store) pipeline(ctx context.Context, node *redis.Client, calls []*call)
 	waits := false
 	for i, c := range calls {
 		mark, clock := s.layout.mark, ""
-		if c.script == scriptBirth || c.script == scriptMeta { // they make the mark of the store
+		if c.script == scriptBirth || c.script == scriptReform || c.script == scriptMeta { // they make the mark of the store
 			mark = ""
 		}
 		if s.opt.clock != nil {

@@ -158,13 +158,13 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// TestAnotherFormatIsRefused opens a store of the format before this one, and of one to come.
+// TestAnotherFormatIsRefused opens a store of a format that is not read any more, and of one to come.
 func TestAnotherFormatIsRefused(t *testing.T) {
 	t.Parallel()
 	o := testOptions(sharedServer(t), 2)
 	s := open(t, o)
 	defer s.Close()
-	for _, format := range []string{uint16Text(formatVersion - 1), uint16Text(formatVersion + 1), ""} {
+	for _, format := range []string{uint16Text(formatVersion - 2), uint16Text(formatVersion + 1), ""} {
 		if err := only(t, s).HSet(t.Context(), s.layout.meta+"M", "format", format).Err(); err != nil {
 			t.Fatal(err)
 		}

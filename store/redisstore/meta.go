@@ -7,10 +7,12 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"strings"
 
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/crawlnames"
+	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
 // What a store was made with: its format, the number of its shards, the secret by which queues are spread, and the identity of its
@@ -20,8 +22,8 @@ import (
 // secret, which every script compares first. The marks, and copies of the identity, serve for a second purpose: if {meta}M is lost, it is
 // written again from them. The field made tells the next daemon what one that died was doing.
 
-// formatVersion is the version of the keys that this package writes. It refuses any other.
-const formatVersion = 8
+// formatVersion is the version of the keys that this package writes. It reads the one before as well, and refuses any other.
+const formatVersion = 9
 
 // Values of the field made. A daemon that finds one of the first two continues where another one stopped.
 const (
@@ -58,7 +60,7 @@ func (s *Store) loadMeta(ctx context.Context) error {
 		return err
 	}
 	format, shards, secret, unicode, made := meta[0], meta[1], meta[2], meta[3], meta[4]
-	if format != uint16Text(formatVersion) {
+	if format != uint16Text(formatVersion) && format != uint16Text(formatVersion-1) {
 		return fault.As(store.ErrFormat, "got format %x; want %04x: to move the store, copy it to a file with the program that made it, and from there with this one",
 			format, formatVersion)
 	}
@@ -67,12 +69,42 @@ func (s *Store) loadMeta(ctx context.Context) error {
 	}
 	s.opt.Shards = int(binary.BigEndian.Uint16([]byte(shards)))
 	s.layout = newLayout(s.opt.Prefix, s.opt.Shards)
-	s.layout.secret, s.layout.mark = []byte(secret), hex.EncodeToString([]byte(shards))+secret
+	s.layout.secret, s.layout.mark = []byte(secret), markOf(shards, secret)
+	if format != uint16Text(formatVersion) {
+		if err := s.reform(ctx, hex.EncodeToString([]byte(shards))+secret); err != nil {
+			return err
+		}
+	}
 	if err := s.markShards(ctx, made); err != nil {
 		return err
 	}
 	s.unicodeHosts.Store(unicode == "1")
 	return s.adopt(ctx, store.Identity{})
+}
+
+// markOf is the mark of the shards of a store. It has the format, so that daemons of an older build are refused by each shard, whatever
+// they know of the store. Format 8 had none.
+func markOf(shards, secret string) string {
+	return hex.EncodeToString([]byte(shards)) + secret + markFormat
+}
+
+var markFormat = fmt.Sprintf(".%d", formatVersion)
+
+// reform takes a store of format 8 over: each shard gets the new mark, at which daemons of an older build are refused. Leases stay.
+func (s *Store) reform(ctx context.Context, old string) error {
+	s.opt.Logger.Info("a store of format 8 is taken over: daemons of older builds are refused from here on", "prefix", s.opt.Prefix)
+	b := s.batch(scriptReform, sched.AnyCrawl, append(appendShort(nil, old), s.layout.mark...)).everywhere()
+	b.add(storeShard, 0)
+	if err := b.run(ctx); err != nil {
+		return err
+	}
+	for _, c := range b.calls {
+		if c.reply == "N" {
+			return s.emptied(c.shard)
+		}
+	}
+	_, err := s.stamp(ctx, true, "format", uint16Text(formatVersion))
+	return err
 }
 
 // makeMeta writes what a new store is made with, or what the shards of a store know whose own key is missing.
@@ -85,10 +117,16 @@ func (s *Store) makeMeta(ctx context.Context) ([]string, error) {
 	case mark != "":
 		s.opt.Logger.Warn("the key {meta}M of the store was lost; writing it again from the shards", "prefix", s.opt.Prefix)
 		number, err := hex.DecodeString(mark[:min(4, len(mark))])
-		if err != nil || len(mark) < 5 {
+		secret, ok := strings.CutSuffix(mark[min(4, len(mark)):], markFormat)
+		if err != nil || secret == "" {
 			return nil, fmt.Errorf("got mark %q of a shard; want 4 hex digits and a secret: %w", mark, store.ErrCorrupt)
 		}
-		shards, secret, unicode, made = string(number), mark[4:], "1", beingRemade
+		format := formatVersion
+		if !ok {
+			format--
+		}
+		return s.stamp(ctx, false, "format", uint16Text(format), "shards", string(number), "secret", secret, "unicode", "1", "made", beingRemade,
+			"identity", identity)
 	case s.opt.MustExist:
 		return nil, fault.As(store.ErrNotFound, "there is no store with prefix %q; check the prefix and the address", s.opt.Prefix)
 	}

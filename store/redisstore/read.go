@@ -71,11 +71,13 @@ func readFound(r *reader, e *store.Entry) (token uint64) {
 }
 
 func readRecord(r *reader, e *store.Entry) {
-	e.Priority = uint8(r.uint(1))
+	first := r.uint(1) // earlier tokens 4 bits | respelled | priority
+	e.Priority, e.Respelled = uint8(first&7), first&8 != 0
 	e.Due, e.Created = sched.Time(int64(r.uint(6))), sched.Time(int64(r.uint(6)))
 	r.uint(6) // arrival
 	e.Attempts = int(r.uint(4))
 	r.uint(1) // done
+	r.bytes(5 * int(first>>4))
 	e.Queue = r.short()
 	if meta := r.long(); meta != "" {
 		e.Meta = []byte(meta)
@@ -115,9 +117,15 @@ func (s *Store) queueInfo(ctx context.Context, crawl, queue string) (info store.
 // readInfo reads what lua/info.lua says of a queue.
 func readInfo(r *reader, crawl string) store.QueueInfo {
 	q := store.QueueInfo{Crawl: crawl, Name: r.short()}
-	queued, live, late := int64(r.uint(6)), int64(r.uint(4)), int64(r.uint(4))
-	q.Held, q.InFlight, q.Completed, q.Dropped = queued+live+late, live, int64(r.uint(6)), int64(r.uint(6))
+	queued, live, late, overtaken := int64(r.uint(6)), int64(r.uint(4)), int64(r.uint(4)), int64(r.uint(4))
+	q.Held, q.InFlight, q.Completed, q.Dropped = queued+live+late, live+overtaken, int64(r.uint(6)), int64(r.uint(6))
+	q.Fetched, q.Failed = int64(r.uint(6)), int64(r.uint(6))
 	q.LastTake, q.NotBefore, q.Next = sched.Time(int64(r.uint(6))), sched.Time(int64(r.uint(6))), sched.Time(int64(r.uint(6)))
+	q.QueueSettings = readSettings(r)
+	return q
+}
+
+func readSettings(r *reader) (q store.QueueSettings) {
 	q.Delay = time.Duration(int64(r.uint(8))) * time.Millisecond
 	q.MaxInFlight = int(int64(r.uint(8)))
 	q.BlockedUntil = sched.Time(int64(r.uint(6)))
@@ -359,7 +367,6 @@ func (s *Store) stats(ctx context.Context, crawl string) (sum store.Stats, err e
 	by, err := s.statsBy(ctx, crawl)
 	for _, st := range by {
 		st.Held = min(st.Held, st.Seen)
-		st.InFlight = min(st.InFlight, st.Held)
 		sum = plus(sum, st)
 	}
 	return sum, err
@@ -368,7 +375,7 @@ func (s *Store) stats(ctx context.Context, crawl string) (sum store.Stats, err e
 func plus(a, b store.Stats) store.Stats {
 	return store.Stats{
 		Seen: a.Seen + b.Seen, Held: a.Held + b.Held, InFlight: a.InFlight + b.InFlight, Completed: a.Completed + b.Completed,
-		Dropped: a.Dropped + b.Dropped, Queues: a.Queues + b.Queues, Active: a.Active + b.Active,
+		Dropped: a.Dropped + b.Dropped, Fetched: a.Fetched + b.Fetched, Failed: a.Failed + b.Failed, Marked: a.Marked + b.Marked, Queues: a.Queues + b.Queues, Active: a.Active + b.Active,
 	}
 }
 
@@ -381,6 +388,7 @@ func (s *Store) statsBy(ctx context.Context, crawl string) (by map[string]store.
 			for r.more() {
 				name := r.short()
 				coming, st := int64(r.uint(6)), store.Stats{Seen: int64(r.uint(6)), InFlight: int64(r.uint(6)), Dropped: int64(r.uint(6))}
+				st.Marked, st.Fetched, st.Failed = int64(r.uint(6)), int64(r.uint(6)), int64(r.uint(6))
 				st.Held = int64(r.uint(6)) + coming
 				r.uint(6) // leased
 				st.Completed, st.Queues, st.Active = int64(r.uint(6)), int64(r.uint(6)), int64(r.uint(6))

@@ -2,9 +2,9 @@ package redisstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
@@ -84,11 +84,33 @@ func (w *settling) try(ctx context.Context) (bool, error) {
 	for j, i := range of {
 		found[i] = resolved[j]
 	}
-	if err := w.send(ctx, found); err != nil {
+	marked, err := w.mark(ctx, found)
+	if err != nil {
+		return false, err
+	}
+	gone, err := w.send(ctx, found, marked)
+	if err != nil {
+		return false, err
+	}
+	if err := w.s.unmark(ctx, w.crawl, gone); err != nil {
 		return false, err
 	}
 	w.left, err = w.make(ctx, found)
 	return len(w.left) == 0, err
+}
+
+// mark marks the keys of the settlements that say so. Marks are at the homes of keys, and come before what they tell of: if the daemon dies
+// in between, a URL that is still held has a mark, which is of no use to it, and may be fetched once more for it later; the other way round, its page could be
+// lost. It returns the settlements whose keys had no mark before.
+func (w *settling) mark(ctx context.Context, found []known) (marked []bool, err error) {
+	marked = make([]bool, len(w.list))
+	b := w.s.markBatch(w.crawl, markNew)
+	for _, i := range w.left {
+		if st := &w.list[i]; st.Mark != 0 && (st.Token != 0 || found[i].was != unknown && !w.makes(i, found[i])) {
+			b.addMark(i, &st.Key, st.Mark)
+		}
+	}
+	return marked, b.ask(ctx, func(i int, yes bool) { marked[i] = yes })
 }
 
 // makes reports whether a settlement makes its URL.
@@ -98,8 +120,9 @@ func (w *settling) makes(i int, k known) bool {
 	return st.Create && (k.was == unknown || seen || w.elsewhere[i])
 }
 
-// send sends settlements to the queues that have the URLs, and notes which steps must make.
-func (w *settling) send(ctx context.Context, found []known) error {
+// send sends settlements to the queues that have the URLs, and notes which steps must make. It returns the keys whose marks have to go: those of
+// URLs that had ended and no longer are what they were, and those that are marked for a settlement that did not drop them.
+func (w *settling) send(ctx context.Context, found []known, marked []bool) (gone []store.Key, err error) {
 	b := w.s.batch(scriptSettle, w.crawl, []byte{"-k"[flag(w.s.opt.KeepURLs)]})
 	for _, i := range w.left {
 		st, k := &w.list[i], found[i]
@@ -115,22 +138,34 @@ func (w *settling) send(ctx context.Context, found []known) error {
 			shard = w.s.layout.ofHash(k.queue)
 		default:
 			w.out[i] = store.Unknown
-			if k.was == neverQueued && (st.Create || st.Outcome == store.Complete) {
+			switch {
+			case k.was == neverQueued && st.OnlyQueued:
+				w.out[i] = store.Stale
+			case k.was == neverQueued && (st.Create || st.Outcome == store.Complete):
 				w.out[i] = store.Settled
+			}
+			if marked[i] {
+				gone = append(gone, st.Key)
 			}
 			continue
 		}
 		c := b.add(shard, i)
 		c.blob = appendLong(c.blob, appendSettlement(nil, st))
 	}
-	return b.read(ctx, func(i int, r *reader) {
-		switch r.bytes(1) {
-		case "S":
+	return gone, b.read(ctx, func(i int, r *reader) {
+		answer := r.bytes(1)
+		if answer == "E" || marked[i] && answer != "S" {
+			gone = append(gone, w.list[i].Key)
+		}
+		switch answer {
+		case "S", "E", "R":
 			w.out[i] = store.Settled
 		case "U":
 			w.out[i] = store.Unknown
 		case "T":
 			w.out[i] = store.Stale
+		case "A":
+			w.out[i] = store.AlreadyDone
 		default:
 			w.elsewhere[i] = true
 		}
@@ -146,6 +181,15 @@ func (w *settling) make(ctx context.Context, found []known) (again []int, err er
 		}
 	}
 	if err := w.s.carryOut(ctx, w.crawl, stepMove, list); err != nil {
+		return nil, err
+	}
+	b := w.s.markBatch(w.crawl, markAgain)
+	for _, st := range list {
+		if from := &w.list[st.item]; from.Mark != 0 && !st.changed() {
+			b.addMark(st.item, &st.key, from.Mark)
+		}
+	}
+	if err := b.ask(ctx, func(int, bool) {}); err != nil {
 		return nil, err
 	}
 	for _, st := range list {
@@ -166,7 +210,7 @@ func (s *Store) entryOf(st *store.Settlement) []byte {
 	_, h := s.layout.ofQueue(st.Queue)
 	due, after := dueOf(st)
 	how := map[store.Outcome]byte{store.Requeue: 0, store.Complete: 1, store.Drop: 2}[st.Outcome] |
-		howAfter*after | howKept*flag(s.opt.KeepURLs) | howChange*flag(st.QueueChange != nil)
+		howAfter*after | howKept*flag(s.opt.KeepURLs) | howChange*flag(st.QueueChange != nil) | howCounts*flag(st.Fetched || st.Failed)
 	dst := appendEntry(nil, &store.Item{Key: st.Key, Queue: st.Queue, Priority: or(st.Priority), Meta: st.Meta, URL: st.URL}, h, due, how)
 	if st.QueueChange != nil {
 		dst = appendChange(dst, st.QueueChange)
@@ -185,7 +229,8 @@ func dueOf(st *store.Settlement) (ms int64, after byte) {
 func appendSettlement(dst []byte, st *store.Settlement) []byte {
 	due, after := dueOf(st)
 	flags := uint64(0)
-	for i, set := range []bool{st.Create, st.NewRound, st.URL != "", st.Meta != nil, st.Priority != nil, st.QueueChange != nil, after == 1} {
+	for i, set := range []bool{st.Create, st.NewRound, st.URL != "", st.Meta != nil, st.Priority != nil, st.QueueChange != nil, after == 1,
+		st.Late, st.OnlyQueued, st.Fetched || st.Failed} {
 		flags |= uint64(flag(set)) << i
 	}
 	dst = appendUint(append(dst, st.Key[:]...), 6, st.Token&tokenMask)
@@ -214,6 +259,13 @@ func appendChange(dst []byte, c *store.QueueChange) []byte {
 	dst = appendUint(dst, 8, uint64(min(or(c.Limit), maxInt)))
 	dst = append(dst, or(c.Weight), flag(or(c.Paused)))
 	return appendUint(dst, 6, uint64(sched.Ms(or(c.NotBefore))))
+}
+
+// appendCrawlChange appends what changes in a crawl or the store alone: mask 1 | queue limit 8 | retention in ms 8.
+func appendCrawlChange(dst []byte, c *store.QueueChange) []byte {
+	dst = append(dst, flag(c.QueueLimit != nil)|2*flag(c.Retention != nil))
+	dst = appendUint(dst, 8, uint64(min(or(c.QueueLimit), maxInt)))
+	return appendUint(dst, 8, uint64(sched.DurMs(or(c.Retention))))
 }
 
 // or returns what p points to, zero for nil.
@@ -250,7 +302,7 @@ func (s *Store) Configure(ctx context.Context, crawl, queue string, ch store.Que
 		}
 	}
 	shard, _ := s.layout.ofQueue(queue)
-	head := append(appendChange([]byte{flag(must)}, &ch), queue...)
+	head := append(appendCrawlChange(appendChange([]byte{flag(must)}, &ch), &ch), queue...)
 	b := s.batch(scriptConfigure, crawl, head)
 	if queue == "" {
 		b.everywhere()
@@ -265,7 +317,20 @@ func (s *Store) Configure(ctx context.Context, crawl, queue string, ch store.Que
 	return err
 }
 
-// CrawlSettings implements store.Store.
-func (s *Store) CrawlSettings(context.Context, string) (store.CrawlSettings, error) {
-	return store.CrawlSettings{}, fmt.Errorf("cannot read settings from redis: %w", errors.ErrUnsupported)
+// CrawlSettings implements store.Store. Every shard has them; it asks one.
+func (s *Store) CrawlSettings(ctx context.Context, crawl string) (set store.CrawlSettings, err error) {
+	if crawl, err = sched.CrawlNames(crawl); err != nil {
+		return set, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return set, err
+	}
+	defer s.leave()
+	r, err := s.ask(ctx, scriptSettings, 0, crawl, nil)
+	if err != nil || !r.more() {
+		return set, err
+	}
+	set.QueueSettings = readSettings(r)
+	set.QueueLimit, set.Retention = int64(r.uint(8)), time.Duration(int64(r.uint(8)))*time.Millisecond
+	return set, r.err()
 }

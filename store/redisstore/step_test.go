@@ -342,8 +342,8 @@ func TestATakeSentAgain(t *testing.T) {
 		items[1].Meta = []byte("meta")
 		must(s.Add(ctx, crawl, items, store.AddOptions{}))(t)
 	}
-	tk := &taking{s: s, shards: make([]shardTaking, 1), crawl: "*", req: store.TakeRequest{MaxURLs: 10, MaxPerQueue: 2, Lease: time.Hour}}
-	c := &call{script: scriptTake, id: "take of 16 bytes", crawl: "*", blob: tk.appendRequest(nil, &shardTaking{urls: 10})}
+	tk := &taking{s: s, shards: []shardTaking{{urls: 10}}, crawl: "*", req: store.TakeRequest{MaxURLs: 10, MaxPerQueue: 2, Lease: time.Hour}}
+	c := &call{script: scriptTake, id: "take of 16 bytes", crawl: "*", blob: tk.appendRequest(nil, 0)}
 	must(true, s.run(ctx, []*call{c}, false))(t)
 	again := *c
 	again.done = false

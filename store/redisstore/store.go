@@ -13,6 +13,19 @@
 // duplicate is on [Options.Replicas] replicas before any caller gets the answer. If that is not possible,
 // the call fails with [store.ErrUnavailable].
 //
+// # What is weaker than in a store of one machine
+//
+//   - The limit of a crawl: a take tells each shard what the others had fetched and leased a moment ago. Daemons that take at the same
+//     time can exceed the limit by what each leases meanwhile. The limit of a queue is exact.
+//   - The order of queues is that of each shard.
+//   - [store.Taken.Next] and State are of the shards that answered. A queue that a call of another daemon is about to fill counts as it is. If a shard gives no answer,
+//     the state is Delayed, for a second.
+//   - A mark is made before its URL is dropped, and taken away after it is queued again: a daemon that dies in between leaves one too many, and
+//     the page may be fetched once more for it. Each shard keeps its part of 100,000 marks.
+//   - A take that reached no replica is given back. If it had a lease that had run out, its earlier token is accepted for
+//     a success only.
+//   - Keys are forgotten by the day on which they were recorded. A retention is kept with the crawl's settings, and changes nothing here.
+//
 // # Where to look
 //
 // All state is in Redis, and only the scripts in lua/ change it. A script is atomic in its shard, and touches a bounded number of
@@ -24,7 +37,8 @@
 //	nodes.go    servers, log-in, settings      settle.go  Settle, Configure
 //	call.go     script calls: send, retry      forget.go  Forget
 //	meta.go     what the store was made with   read.go    look-ups, lists, counts
-//	outbox.go   steps over two shards
+//	outbox.go   steps over two shards          state.go   empty takes, limits of crawls
+//	marks.go    keys whose first spelling failed
 //
 // Only call.go sends scripts; meta.go also reads plain keys. Only outbox.go sends the messages of steps.
 package redisstore
@@ -138,6 +152,8 @@ type Store struct {
 	unicodeHosts atomic.Bool                    // it is recorded that keys of such hosts are there
 	turn         atomic.Uint64                  // the shard that the next take begins with
 	idle         idle                           // has its own lock
+	marked       marked                         // has its own lock
+	limited      atomic.Pointer[[]string]       // crawls with a limit, as the last take of all crawls met them
 	heldMu       sync.Mutex                     // held from the count of a crawl with MaxHeld until the URLs are added
 
 	gate   sync.RWMutex // held for reading during a call, for writing by Close
@@ -237,12 +253,16 @@ func (s *Store) wallTime() time.Time {
 	return time.Now()
 }
 
+// meanings counts the changes of what keys and scripts mean within a format. Of daemons that know fewer than another one that has been here, Beat
+// is refused. Increase it with a change that daemons of an earlier build must not see.
+const meanings = 1
+
 // aliveFor is how long a daemon counts as alive after a beat.
 const aliveFor = 15 * time.Second
 
 // Beat registers a daemon as alive, under the name by which its clients reach it (at most 255
 // bytes), and returns the names of all that are alive, in order. A daemon that has not called it for
-// 15 seconds, by the server's clock, counts as dead.
+// 15 seconds, by the server's clock, counts as dead. The error is store.ErrFormat if a daemon of a later build has taken over the store.
 func (s *Store) Beat(ctx context.Context, node string) ([]string, error) {
 	return s.register(ctx, node, aliveFor)
 }
@@ -261,7 +281,13 @@ func (s *Store) register(ctx context.Context, node string, alive time.Duration) 
 		return nil, err
 	}
 	defer s.leave()
-	r, err := s.ask(ctx, scriptBeat, storeShard, "", append(appendUint(nil, 6, uint64(alive.Milliseconds())), node...))
+	r, err := s.ask(ctx, scriptBeat, storeShard, "", append(appendUint(appendUint(nil, 6, uint64(alive.Milliseconds())), 2, meanings), node...))
+	if err != nil {
+		return nil, err
+	}
+	if known := r.uint(2); known > meanings && alive > 0 {
+		return nil, fault.As(store.ErrFormat, "cannot register node %q: a daemon of a later build has taken over the store; start this one with that build", node)
+	}
 	for err == nil && r.more() {
 		names = append(names, r.short())
 	}

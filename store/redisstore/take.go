@@ -53,10 +53,10 @@ func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, e
 	req.MaxURLs, req.MaxPerQueue, req.MaxBytes = max(1, req.MaxURLs), max(1, req.MaxPerQueue), max(0, req.MaxBytes)
 	asked := store.TakeRequest{Crawl: crawl, Queue: req.Queue, Delay: req.Delay, MaxInFlight: req.MaxInFlight}
 	changes := s.idle.changes.Load()
-	if next, ok := s.idle.ask(asked); ok && s.opt.clock == nil {
-		return store.Taken{Next: next}, nil
+	if taken, ok := s.idle.ask(asked); ok && s.opt.clock == nil {
+		return taken, nil
 	}
-	t := &taking{s: s, crawl: crawl, req: req, shards: make([]shardTaking, s.opt.Shards)}
+	t := &taking{s: s, crawl: crawl, req: req, shards: make([]shardTaking, s.opt.Shards), limited: map[string]*limited{}}
 	if err = t.run(ctx); err == nil && !t.answered {
 		err = t.failed
 	}
@@ -65,12 +65,12 @@ func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, e
 	}
 	taken := store.Taken{Leases: t.leases}
 	if !t.filled() {
-		taken.Next = t.whenNext()
+		err = t.rest(ctx, &taken)
 	}
-	if len(t.leases) == 0 {
-		s.idle.note(asked, changes, taken.Next)
+	if len(t.leases) == 0 && err == nil {
+		s.idle.note(asked, changes, taken)
 	}
-	return taken, nil
+	return taken, err
 }
 
 type taking struct {
@@ -83,6 +83,10 @@ type taking struct {
 	queues int
 	turn   uint64 // of the queue served last, in any shard
 
+	limited map[string]*limited // crawls with a limit, as shards told of them
+
+	survey   bool  // a crawl has a limit, and not all shards were asked what they have of it
+	surveys  int   // how often that was so
 	answered bool  // some shard did
 	failed   error // why the first of the others did not
 }
@@ -99,11 +103,32 @@ type shardTaking struct {
 	last       store.Lease
 	unfinished int   // URLs that the queue of the last lease may still give: the script was full
 	spent      bool  // the shard has nothing more for this request
-	next       int64 // when it may have more, as it answered last; 0: never
+	next       int64 // when it may have more of crawls without a limit, as it answered last; 0: never
+
+	holding store.Holding // of crawls without a limit
+	runs    bool          // a lease of theirs
+	by      hold          // what holds back the first to open
+	silent  bool          // it gave no answer
 }
 
-// stopped stands for the time when a shard may have more that left a queue for later.
-const stopped = 1
+// Times for which a shard tells what to do.
+const (
+	stopped = 1 // it left a queue for later: ask it again
+	unasked = 2 // a crawl has a limit: ask the other shards first
+)
+
+// mostSurveys bounds how often a take asks what other shards have: limits may be set meanwhile, or be of more crawls than one call names.
+const mostSurveys = 4
+
+// hold is what holds back a queue; see lua/settings.lua.
+type hold byte
+
+const (
+	free hold = iota
+	paused
+	_
+	blocked
+)
 
 // run takes from all shards, or that of the queue that is meant, beginning where the last call ended. Where servers are slow, it
 // stops with what it has: those leases already run.
@@ -113,7 +138,12 @@ func (t *taking) run(ctx context.Context) error {
 	ctx = accepted(ctx) // from here on, leases run
 	for err == nil && len(ready) > 0 && !t.filled() && (len(t.leases) == 0 || time.Since(began) < t.s.opt.waitTimeout) {
 		asked := t.deal(ready)
-		err = t.lease(ctx, asked)
+		if err = t.lease(ctx, asked); t.survey && err == nil {
+			t.survey, t.surveys = false, t.surveys+1
+			if _, err = t.askAll(ctx, false); err != nil && len(t.leases) > 0 {
+				return nil // these run
+			}
+		}
 		if t.req.Queue == "" {
 			t.s.turn.Store(uint64(asked[len(asked)-1]) + 1)
 		}
@@ -137,7 +167,15 @@ func (t *taking) ready(ctx context.Context) (list []int, err error) {
 		t.shards[home].queues = 1
 		return []int{home}, nil
 	}
-	b := t.s.batch(scriptReady, t.crawl, nil).everywhere()
+	return t.askAll(ctx, true)
+}
+
+// askAll asks all shards what they have, and returns those worth asking for leases, in turn. Without begin, it only notes what they have
+// of crawls with a limit.
+func (t *taking) askAll(ctx context.Context, begin bool) (list []int, err error) {
+	n := t.s.opt.Shards
+	names, known := t.limitedCrawls()
+	b := t.s.batch(scriptReady, t.crawl, names).everywhere()
 	if err := t.s.run(ctx, b.calls, true); err != nil {
 		return nil, err
 	}
@@ -145,15 +183,28 @@ func (t *taking) ready(ctx context.Context) (list []int, err error) {
 	for i := range n {
 		shard := (first + i) % n
 		if !b.calls[shard].done {
-			t.passOver(shard)
+			if begin {
+				t.passOver(shard)
+			}
 			continue
 		}
 		sh, r := &t.shards[shard], reader{b.calls[shard].reply}
+		if !begin {
+			r.bytes(24)
+			t.readState(shard, &r, false)
+			continue
+		}
 		if sh.queues, sh.turn = int(r.uint(4)), r.uint(7); sh.queues > 0 {
 			list = append(list, shard)
 		}
 		t.turn = max(t.turn, r.uint(7))
 		sh.next = int64(r.uint(6))
+		t.readState(shard, &r, true)
+	}
+	if begin && t.isStranger(known) { // shards where they hold nothing did not tell of them
+		if _, err := t.askAll(ctx, false); err != nil {
+			return nil, err
+		}
 	}
 	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(max(t.shards[a].turn, t.turn), max(t.shards[b].turn, t.turn)) })
 	return list, nil
@@ -180,6 +231,9 @@ func (t *taking) deal(ready []int) (asked []int) {
 			}
 			return ready
 		}
+	}
+	if t.tight() {
+		n = 1
 	}
 	sum := 0
 	for _, shard := range ready[:n] {
@@ -209,7 +263,7 @@ func (t *taking) lease(ctx context.Context, asked []int) error {
 	b := t.s.batch(sc, t.crawl, nil)
 	for i, shard := range asked {
 		c := b.add(shard, i)
-		c.blob = t.appendRequest(c.blob, &t.shards[shard])
+		c.blob = t.appendRequest(c.blob, shard)
 	}
 	err := t.s.run(ctx, b.calls, true)
 	t.s.giveBack(ctx, b.calls)
@@ -227,14 +281,17 @@ func (t *taking) lease(ctx context.Context, asked []int) error {
 			return err
 		}
 		got := len(t.leases) - had
-		sh.spent = sh.next != stopped && (got < sh.urls || sh.urls == 0) || t.req.Queue != "" && got > 0 && sh.unfinished == 0
+		if sh.next == unasked {
+			t.survey, sh.next = t.surveys < mostSurveys, stopped
+		}
+		sh.spent = t.surveys == mostSurveys || sh.next != stopped && (got < sh.urls || sh.urls == 0) || t.req.Queue != "" && got > 0 && sh.unfinished == 0
 	}
 	return nil
 }
 
 // appendRequest appends what a shard is asked for; see lua/serve.lua.
-func (t *taking) appendRequest(dst []byte, sh *shardTaking) []byte {
-	queues := maxQueues
+func (t *taking) appendRequest(dst []byte, shard int) []byte {
+	sh, queues := &t.shards[shard], maxQueues
 	if t.req.MaxQueues > 0 {
 		queues = min(queues, t.req.MaxQueues-t.queues)
 	}
@@ -245,6 +302,7 @@ func (t *taking) appendRequest(dst []byte, sh *shardTaking) []byte {
 	dst = appendUint(dst, 6, uint64(max(0, sched.DurMs(t.req.Delay))))
 	dst = append(appendUint(dst, 7, t.turn), flag(sh.urls < t.left()))
 	dst = appendUint(dst, 6, uint64(sh.bytes))
+	dst = t.appendLimited(dst, shard)
 	if t.req.Queue != "" {
 		return append(dst, t.req.Queue...)
 	}
@@ -255,6 +313,7 @@ func (t *taking) appendRequest(dst []byte, sh *shardTaking) []byte {
 func (t *taking) read(home int, reply string) error {
 	r, shard := reader{reply[1:]}, &t.shards[home]
 	shard.next, shard.unfinished = int64(r.uint(6)), int(r.uint(4))
+	t.readState(home, &reader{r.long()}, true)
 	for r.more() {
 		var l store.Lease
 		l.Token = uint64(home)<<tokenBits | r.uint(6)
@@ -274,24 +333,10 @@ func (t *taking) read(home int, reply string) error {
 	return r.err()
 }
 
-// whenNext is when any shard may have more.
-func (t *taking) whenNext() time.Time {
-	next := int64(sched.Never)
-	for i := range t.shards {
-		switch at := t.shards[i].next; at {
-		case 0:
-		case stopped:
-			next = min(next, sched.Now(t.s.wallTime()))
-		default:
-			next = min(next, at)
-		}
-	}
-	return sched.Time(next)
-}
-
 // passOver has the caller ask again in a second, since a shard gave no answer.
 func (t *taking) passOver(shard int) {
 	t.shards[shard].spent, t.shards[shard].next = true, t.s.wallTime().Add(time.Second).UnixMilli()
+	t.shards[shard].silent = true
 }
 
 // lost reports whether a shard leased something for a call whose first answer was lost.
@@ -340,22 +385,23 @@ type idle struct {
 }
 
 type nothing struct {
-	changes     uint64
-	until, next time.Time
+	changes uint64
+	until   time.Time
+	taken   store.Taken
 }
 
 // ask returns the empty answer that a request had a moment ago.
-func (d *idle) ask(req store.TakeRequest) (next time.Time, ok bool) {
+func (d *idle) ask(req store.TakeRequest) (taken store.Taken, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n, ok := d.known[req]
-	return n.next, ok && n.changes == d.changes.Load() && time.Now().Before(n.until)
+	return n.taken, ok && n.changes == d.changes.Load() && time.Now().Before(n.until)
 }
 
 // note remembers that a request found nothing, which was asked when so many changes were made.
-func (d *idle) note(req store.TakeRequest, changes uint64, next time.Time) {
+func (d *idle) note(req store.TakeRequest, changes uint64, taken store.Taken) {
 	until := time.Now().Add(idleFor)
-	if !next.IsZero() && next.Before(until) {
+	if next := taken.Next; !next.IsZero() && next.Before(until) {
 		until = next
 	}
 	d.mu.Lock()
@@ -363,5 +409,5 @@ func (d *idle) note(req store.TakeRequest, changes uint64, next time.Time) {
 	if d.known == nil || len(d.known) >= 1000 {
 		d.known = map[store.TakeRequest]nothing{}
 	}
-	d.known[req] = nothing{changes, until, next}
+	d.known[req] = nothing{changes, until, taken}
 }

@@ -307,7 +307,9 @@ func (m *model) outcome(c *modelCrawl, u *modelURL, s store.Settlement) {
 	m.unend(c, u)
 	u.Expires, u.token = time.Time{}, 0
 	q := c.queue(u.Queue)
-	q.fetched += one(s.Fetched)
+	if q.fetched += one(s.Fetched); s.Fetched && c.set.Retention > 0 {
+		u.seen = m.now
+	}
 	q.failed += one(s.Failed)
 	if s.Mark != 0 && !u.Respelled {
 		c.marks[u.Key] = &s.Mark

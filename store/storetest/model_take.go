@@ -256,6 +256,9 @@ func (m *model) firstHolds(req store.TakeRequest) (states []store.TakeState) {
 			}
 		}
 	}
+	if len(states) == 0 { // nothing opens by time alone: what is blocked has no room under its crawl's limit then
+		states = append(states, store.Delayed)
+	}
 	return states
 }
 

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"time"
 
 	"github.com/firstseen/firstseen/store"
@@ -186,7 +187,11 @@ var roundCases = []testCase{
 		f.again()
 		f.wantKeys(f.takeAll())
 		f.step(time.Minute)
-		f.wantEmpty(store.TakeRequest{Queue: "f"}, store.Limited, store.Holding{Queues: 1, Limited: 1})
+		for _, queue := range []string{"a", "b", "c"} { // of which the first take emptied two at most
+			if !slices.ContainsFunc(got, func(l store.Lease) bool { return l.Queue == queue }) {
+				f.wantEmpty(store.TakeRequest{Queue: queue}, store.Limited, store.Holding{Queues: 1, Limited: 1})
+			}
+		}
 		again := f.take(store.TakeRequest{MaxURLs: 99, MaxPerQueue: 3})
 		equal(f, "leases again", len(again), 1)
 		equal(f, "the lease that ran out", again[0].Key, got[3].Key)

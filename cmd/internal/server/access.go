@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/firstseen/firstseen/cmd/internal/admit"
+	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
 	"github.com/firstseen/firstseen/store"
 )
@@ -287,12 +288,18 @@ var ofCrawls = map[string]rateKind{
 	"POST /v1/lease":    leaseRate,
 	"POST /v1/done":     noRate,
 	"POST /v1/queue":    noRate,
-	"POST /v1/forget":   noRate,
-	"POST /v1/crawl":    noRate,
-	"GET /v1/export":    noRate,
-	"GET /v1/explain":   noRate,
-	"GET /v1/stats":     noRate,
-	"GET /v1/queues":    noRate,
+	"GET /v1/urls":      noRate,
+	"POST /v1/change":   noRate,
+
+	"GET /v1/exclusions":  noRate,
+	"POST /v1/exclusions": noRate,
+
+	"POST /v1/forget": noRate,
+	"POST /v1/crawl":  noRate,
+	"GET /v1/export":  noRate,
+	"GET /v1/explain": noRate,
+	"GET /v1/stats":   noRate,
+	"GET /v1/queues":  noRate,
 }
 
 func scopeOfCall(fullMethod string) Scope {
@@ -337,7 +344,7 @@ func (g *grant) set(word string) (err error) {
 	case "crawls":
 		g.crawls = strings.Split(value, ",")
 		for _, name := range g.crawls {
-			if name == "" || name == "*" || name == controlCrawl {
+			if name == "" || name == "*" || name == frontier.OwnCrawl {
 				return fmt.Errorf("cannot use crawls=; got crawl %q; want names with commas between them; for all crawls, leave it out", name)
 			}
 		}
@@ -451,9 +458,5 @@ func (s *gate) rest(ctx context.Context) error {
 	}
 }
 
-const (
-	// defaultCrawl is the crawl of calls that name none.
-	defaultCrawl = store.DefaultCrawl
-	// controlCrawl is the crawl in which the daemon stores its own state for the time after a restart. It is not listed.
-	controlCrawl = ".serve"
-)
+// defaultCrawl is the crawl of calls that name none.
+const defaultCrawl = store.DefaultCrawl

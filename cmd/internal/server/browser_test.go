@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"regexp"
@@ -45,6 +46,56 @@ func TestDashboardInBrowser(t *testing.T) {
 	if t.Failed() {
 		t.Log(dom)
 	}
+}
+
+// TestDashboardOfATenant opens the page with a token for one crawl, with a wrong one, and without: what it may not see, it
+// calls so, and never shows as 0.
+func TestDashboardOfATenant(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a browser")
+	}
+	const oneToken = "0123456789abcdef"
+	r := start(t, canon.Qiita(), Config{TokensFile: tokenFile(t, "admin "+bossToken+"\nread "+oneToken+" crawls=one\n")})
+	r.requestWith(t, bossToken, "POST", "/v1/urls", `{"url":"http://a.example/1","crawl":"one"}`+"\n"+`{"url":"http://b.example/1","crawl":"two"}`)
+	for _, c := range []struct {
+		what, token string
+		has, lacks  []string
+	}{
+		{"no token", "", []string{">token needed<", "asks for a token"}, []string{`class="tile"`, "a.example"}},
+		{"a wrong token", strings.Repeat("x", 32), []string{">token needed<", "asks for a token"}, []string{`class="tile"`, "a.example"}},
+		{"a tenant", oneToken, []string{">serving<", ">not for this token<", ">a.example<"}, []string{"b.example", "no URLs were offered", ">URLs that failed<"}},
+		{"the operator", bossToken, []string{">serving<", ">a.example<", ">b.example<", ">URLs that failed<"}, []string{"not for this token<", "asks for a token"}},
+	} {
+		dom := browser.DOM(t, r.proxy(t, c.token), "--virtual-time-budget=5000")
+		visible := regexp.MustCompile(`(?s)<section id="locked" hidden="">.*?</section>|<p id="nohistory" hidden="">.*?</p>`).ReplaceAllString(dom, "")
+		for _, want := range c.has {
+			if !strings.Contains(visible, want) {
+				t.Errorf("%s: the page does not show %q", c.what, want)
+			}
+		}
+		for _, not := range c.lacks {
+			if strings.Contains(visible, not) {
+				t.Errorf("%s: the page shows %q", c.what, not)
+			}
+		}
+	}
+}
+
+// proxy returns the address of a proxy that adds a token to each request, as a browser in which it was typed does.
+func (r *running) proxy(t testing.TB, token string) string {
+	target, err := url.Parse(r.url("/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &httputil.ReverseProxy{Rewrite: func(pr *httputil.ProxyRequest) {
+		pr.SetURL(target)
+		if token != "" {
+			pr.Out.Header.Set("Authorization", "Bearer "+token)
+		}
+	}}
+	s := httptest.NewServer(p)
+	t.Cleanup(s.Close)
+	return s.URL
 }
 
 // TestDashboardIsAccessible looks at the page of an empty store and of one with long names, on a

@@ -166,6 +166,9 @@ type QueueDefaults struct {
 	MaxInFlight int           // 0 for no bound
 	Delay       time.Duration // 0 for none
 	Paused      bool          // all queues are
+
+	Crawl, Store store.CrawlSettings // those set for the crawl of a queue, and for all queues; they come first
+	Fetched      int64               // pages of the crawl, where it has a limit
 }
 
 // maxHeader bounds the headers of a call in bytes.

@@ -222,7 +222,7 @@ func (r *messageReader) crawlOf(name string) string {
 // takes reports whether a URL may go to the frontier: it has a text, is within the
 // limits, and is not of the server's own crawl.
 func (s *service) takes(u *frontier.Link) bool {
-	return u.URL != "" && u.Crawl != controlCrawl && len(u.URL) <= s.cfg.MaxURL && len(u.Meta) <= s.cfg.MaxMetadata
+	return u.URL != "" && u.Crawl != frontier.OwnCrawl && len(u.URL) <= s.cfg.MaxURL && len(u.Meta) <= s.cfg.MaxMetadata
 }
 
 // crawlCount counts the crawls of a batch: each is written in a step of its own.

@@ -180,8 +180,10 @@ func TestDiskLow(t *testing.T) {
 	if got := r.request(t, "POST", "/v1/urls", ""); !strings.HasPrefix(got, "507") {
 		t.Errorf("HTTP: got %s; want 507", got)
 	}
-	if got := get(t, r.url("/readyz")); got != "200 ready\n" {
-		t.Errorf("got %q; want ready, since reads work", got)
+	for of, want := range map[string]string{"": "503 writes, leases", "?for=writes": "503 writes, leases", "?for=leases": "503 writes, leases", "?for=reads": "200 ready\n", "?for=x": "400 got"} {
+		if got := get(t, r.url("/readyz"+of)); !strings.HasPrefix(got, want) {
+			t.Errorf("/readyz%s of a full disk: got %q; want %q", of, got, want)
+		}
 	}
 	for _, step := range []struct {
 		free int64

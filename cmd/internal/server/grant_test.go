@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/frontier"
 	pb "github.com/firstseen/firstseen/frontier/frontierpb"
 )
 
@@ -33,7 +34,7 @@ func TestGrantsOfTokenFile(t *testing.T) {
 		{writeToken, "cannot read what follows the token"},
 		{"crawls=", "got crawl"},
 		{"crawls=a,*", `got crawl "*"`},
-		{"crawls=" + controlCrawl, "got crawl"},
+		{"crawls=" + frontier.OwnCrawl, "got crawl"},
 		{"adds=0", "got \"0\""},
 		{"adds=-1", "got \"-1\""},
 		{"leases=NaN", "got \"NaN\""},
@@ -63,10 +64,16 @@ var crawlBodies = map[string]string{
 	"POST /v1/queue":    `{"crawl":"CRAWL","queue":"a.com","limit":0}`,
 	"POST /v1/forget":   `{"crawl":"CRAWL","queue":"nothing"}`,
 	"POST /v1/crawl":    `{"crawl":"CRAWL","profile":"none"}`,
+	"POST /v1/change":   `{"select":{"crawl":"CRAWL","queue":"nothing"},"do":"drop"}`,
+	"GET /v1/urls":      "?crawl=CRAWL",
 	"GET /v1/export":    "?crawl=CRAWL",
-	"GET /v1/explain":   "?crawl=CRAWL&url=http://a.com/",
-	"GET /v1/stats":     "?crawl=CRAWL",
-	"GET /v1/queues":    "?crawl=CRAWL",
+
+	"GET /v1/exclusions":  "?crawl=CRAWL",
+	"POST /v1/exclusions": `{"crawl":"CRAWL","add":["none.example"]}`,
+
+	"GET /v1/explain": "?crawl=CRAWL&url=http://a.com/",
+	"GET /v1/stats":   "?crawl=CRAWL",
+	"GET /v1/queues":  "?crawl=CRAWL",
 }
 
 // TestTokenOfCrawls calls every route with a token for the crawls a and other: all that concerns

@@ -45,8 +45,11 @@ func (g *guard) grant(ctx context.Context) (*grant, error) {
 	return nil, errRevoked
 }
 
-// check refuses a crawl that the token of a call does not list. "*" is all crawls.
+// check refuses a crawl that the token of a call does not list, and the daemon's own. "*" is all crawls.
 func (g *guard) check(ctx context.Context, crawl string) error {
+	if crawl == frontier.OwnCrawl {
+		return status.Errorf(codes.InvalidArgument, "cannot touch crawl %q: it has settings of the daemon, and no URLs", crawl)
+	}
 	have, err := g.grant(ctx)
 	if err == nil && !have.touches(crawl) {
 		err = status.Errorf(codes.PermissionDenied, "cannot touch crawl %.200q; the token %s is for %.500s", crawl, have.name, strings.Join(have.crawls, ", "))
@@ -157,6 +160,50 @@ func (g *guard) Forget(ctx context.Context, crawl string, r *wire.ForgetRequest)
 	return forgetIn(ctx, g.own, crawl, r)
 }
 
+// Find lists the URLs that a query selects, which names one crawl or "*".
+func (g *guard) Find(ctx context.Context, q frontier.Query) iter.Seq2[frontier.Entry, error] {
+	if err := g.check(ctx, q.Crawl); err != nil {
+		return func(yield func(frontier.Entry, error) bool) { yield(frontier.Entry{}, err) }
+	}
+	return g.own.Find(ctx, q)
+}
+
+// Change does something to the URLs that a query selects.
+func (g *guard) Change(ctx context.Context, q frontier.Query, do frontier.Action) (int64, error) {
+	if err := g.check(ctx, q.Crawl); err != nil {
+		return 0, err
+	}
+	return g.own.Change(ctx, q, do)
+}
+
+// Exclusions lists the rules of a crawl, or with "*" all.
+func (g *guard) Exclusions(ctx context.Context, crawl string) ([]wire.Exclusion, error) {
+	if err := g.check(ctx, crawl); err != nil {
+		return nil, err
+	}
+	list := []wire.Exclusion{}
+	for _, x := range g.own.Exclusions(crawl) {
+		list = append(list, wire.Exclusion{Crawl: x.Crawl, Rule: x.Rule, Refused: x.Refused, Forgotten: x.Forgotten, Examples: append([]string{}, x.Examples...)})
+	}
+	return list, nil
+}
+
+// ChangeExclusions adds rules or takes them back, in a crawl or with "*" in all, and returns how many.
+func (g *guard) ChangeExclusions(ctx context.Context, crawl string, rules []string, add bool) (int, error) {
+	if err := g.check(ctx, crawl); err != nil || len(rules) == 0 {
+		return 0, err
+	}
+	if add {
+		return g.own.Exclude(ctx, crawl, rules...)
+	}
+	return g.own.Include(ctx, crawl, rules...)
+}
+
+// ExcludedBy returns the rule by which a URL of a crawl is excluded.
+func (g *guard) ExcludedBy(crawl, canonical string) (string, bool) {
+	return g.own.ExcludedBy(crawl, canonical)
+}
+
 func (g *guard) FindCrawl(ctx context.Context, st store.Store, crawl string) (frontier.StoredCrawl, error) {
 	if err := g.check(ctx, crawl); err != nil {
 		return frontier.StoredCrawl{}, err
@@ -169,6 +216,14 @@ func (g *guard) Lookup(ctx context.Context, u frontier.Link) (frontier.Entry, er
 		return frontier.Entry{}, err
 	}
 	return g.own.Lookup(ctx, u)
+}
+
+// Settings returns what is set for a crawl, or with "*" for the store.
+func (g *guard) Settings(ctx context.Context, crawl string) (store.CrawlSettings, error) {
+	if err := g.check(ctx, crawl); err != nil {
+		return store.CrawlSettings{}, err
+	}
+	return g.reader.Settings(ctx, crawl)
 }
 
 func (g *guard) Queue(ctx context.Context, crawl, queue string) (store.QueueInfo, error) {
@@ -230,7 +285,7 @@ func (g *guard) Crawls(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	names, err := g.reader.Crawls(ctx)
-	return slices.DeleteFunc(names, func(name string) bool { return name == controlCrawl || !have.touches(name) }), err
+	return slices.DeleteFunc(names, func(name string) bool { return !have.touches(name) }), err
 }
 
 // Refusals lists the refusals of these crawls.
@@ -255,6 +310,7 @@ func (g *guard) Profile(crawl string) *canon.Profile { return g.own.Profile(craw
 type reader interface {
 	Stats(ctx context.Context, crawl string) (store.Stats, error)
 	Crawls(ctx context.Context) ([]string, error)
+	Settings(ctx context.Context, crawl string) (store.CrawlSettings, error)
 	Queue(ctx context.Context, crawl, queue string) (store.QueueInfo, error)
 	Queues(ctx context.Context, crawl, after string) iter.Seq2[store.QueueInfo, error]
 	Entries(ctx context.Context, crawl, queue string) iter.Seq2[frontier.Entry, error]

@@ -1,7 +1,10 @@
 package server
 
 import (
+	"fmt"
 	"net/http"
+
+	"github.com/firstseen/firstseen/internal/wire"
 )
 
 // healthRoutes are those that need no token and are never refused for load. They ask
@@ -9,7 +12,7 @@ import (
 func (s *httpAPI) healthRoutes() []route {
 	return []route{
 		{pattern: "GET /healthz", handler: s.getHealth, operation: operation{id: "health", summary: "The process is alive, and its store works.", answer: contents{"text/plain"}, is: "ok"}},
-		{pattern: "GET /readyz", handler: s.getReady, operation: operation{id: "ready", summary: "The server takes work.", answer: contents{"text/plain"}, is: "ready"}},
+		{pattern: "GET /readyz", handler: s.getReady, operation: operation{id: "ready", summary: "The server takes work: all of it, or what is asked for.", query: wire.ReadyQuery{}, answer: contents{"text/plain"}, is: "ready"}},
 	}
 }
 
@@ -34,19 +37,26 @@ func (s *httpAPI) getHealth(w http.ResponseWriter, _ *http.Request) {
 	writeText(w, http.StatusOK, "ok")
 }
 
-// getReady answers whether the server takes work: not while it drains, nor while the store fails.
-// Below --min-free it stays ready, since reads work; a disk that is full ends the process.
-func (s *httpAPI) getReady(w http.ResponseWriter, _ *http.Request) {
-	if s.store.failure() != nil {
-		writeText(w, http.StatusServiceUnavailable, "store failed")
+// getReady answers whether the server takes work: not while it drains, nor while the store fails. Below --min-free
+// writes, leases and results are refused, and reads work; a probe can ask for one of them alone. A pause is an
+// operator's will, and no reason to send clients elsewhere.
+func (s *httpAPI) getReady(w http.ResponseWriter, r *http.Request) {
+	why := ""
+	switch of := r.URL.Query().Get("for"); {
+	case of != "" && of != "reads" && of != "writes" && of != "leases":
+		writeText(w, http.StatusBadRequest, fmt.Sprintf("got for=%.20q; want reads, writes or leases", of))
 		return
+	case s.store.failure() != nil:
+		why = "store failed"
+	case s.isDraining():
+		why = "draining"
+	case s.store.lastLook() != nil:
+		why = "store: " + codeOf(s.store.lastLook()).String()
+	case s.disk.full() && of != "reads":
+		why = "writes, leases and results are refused: less of the disk is free than --min-free; reads work"
 	}
-	if s.isDraining() {
-		writeText(w, http.StatusServiceUnavailable, "draining")
-		return
-	}
-	if err := s.store.lastLook(); err != nil {
-		writeText(w, http.StatusServiceUnavailable, "store: "+codeOf(err).String())
+	if why != "" {
+		writeText(w, http.StatusServiceUnavailable, why)
 		return
 	}
 	writeText(w, http.StatusOK, "ready")

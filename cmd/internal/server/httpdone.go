@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"net/http"
@@ -34,18 +35,15 @@ func settlementOf(d *wire.DoneLease) (frontier.Settlement, error) {
 	if l.Token, err = strconv.ParseUint(d.Token, 10, 64); err != nil || l.Token == 0 {
 		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got token %.40q; want that of a lease", d.Token)
 	}
+	if d.Priority != nil && *d.Priority > store.MaxPriority {
+		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got priority %d; want 0 to %d", *d.Priority, store.MaxPriority)
+	}
 	meta := []byte(d.Meta)
 	if d.Metadata != nil {
 		if meta != nil {
 			return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got the fields metadata and meta; want one of them")
 		}
 		meta = AppendMetadata([]byte{}, d.Metadata)
-	}
-	if meta != nil {
-		l.Attempts = 0 // so that the frontier looks up what else it needs to know of the lease
-	}
-	if d.Priority != nil && *d.Priority > store.MaxPriority {
-		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got priority %d; want 0 to %d", *d.Priority, store.MaxPriority)
 	}
 	if !(d.TookSeconds >= 0 && d.TookSeconds <= maxLease.Seconds()) {
 		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got took_seconds %v; want 0 to %v", d.TookSeconds, maxLease.Seconds())
@@ -82,6 +80,7 @@ func (s *httpAPI) settleBody(w http.ResponseWriter, r *http.Request) (out wire.A
 	settlements := make([]frontier.Settlement, len(body.Leases))
 	var err error
 	for i := range body.Leases {
+		body.Leases[i].Crawl = cmp.Or(body.Leases[i].Crawl, body.Crawl)
 		if settlements[i], err = settlementOf(&body.Leases[i]); err == nil && len(settlements[i].Meta) > s.cfg.MaxMetadata {
 			err = fault.As(store.ErrInvalid, "cannot settle; got meta of %d bytes for lease %d; want at most %d", len(settlements[i].Meta), i, s.cfg.MaxMetadata)
 		}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/hex"
 	"errors"
 	"net/http"
@@ -41,18 +42,54 @@ func (s *httpAPI) getExplain(w http.ResponseWriter, r *http.Request) {
 			Due: entry.Due, Created: entry.Created, Expires: entry.Expires, Attempts: entry.Attempts,
 			Failures: entry.Failures, Deferrals: entry.Deferrals, Releases: entry.Releases, Expiries: entry.Expiries,
 			Status: entry.Status, Reason: string(entry.Reason)}
+		if entry.AsCanonical {
+			e.Known.Respelled = "canonical"
+		} else if entry.Respelled {
+			e.Known.Respelled = "offered"
+		}
 	case !errors.Is(err, store.ErrNotFound):
 		s.writeFault(w, "look up", err)
 		return
 	}
+	if e.Error == nil {
+		err = s.addWhy(r.Context(), &e, u)
+	}
+	if err != nil && !errors.Is(err, store.ErrNotFound) && e.Error == nil {
+		s.writeFault(w, "look up", err)
+		return
+	}
+	e.Why = whyText(&e)
 	writeJSON(w, http.StatusOK, e)
+}
+
+// addWhy adds what an offer of the URL would be answered, and what holds it.
+func (s *httpAPI) addWhy(ctx context.Context, e *wire.Explanation, u frontier.Link) error {
+	e.Excluded, _ = s.f.ExcludedBy(u.Crawl, e.Canonical)
+	u.SkipFirst = true
+	results, err := s.f.Peek(ctx, []frontier.Link{u})
+	if err != nil {
+		return err
+	}
+	if e.Verdict = results[0].Status.String(); results[0].Status == frontier.StatusRefused {
+		e.Refusal = string(results[0].Reason)
+	}
+	if e.Known == nil || e.Known.State != stateNames[store.Queued] {
+		return nil
+	}
+	q, err := s.f.Queue(ctx, u.Crawl, e.Known.Queue)
+	if err == nil {
+		var holds wire.Queue
+		holds, err = s.describer(ctx)(&q)
+		e.Holds = &holds
+	}
+	return err
 }
 
 // explain returns how a URL is canonicalized, given the results of Lookup.
 func (s *httpAPI) explain(u frontier.Link, is *frontier.Entry, err error) wire.Explanation {
 	p := s.profileOf(u.Crawl)
 	e := wire.Explanation{Input: u.URL, Canonical: is.Canonical, Queue: is.Queue, Profile: p.String(), Changes: []wire.Change{}}
-	if is.Reason != "" {
+	if is.Reason != "" && err != nil { // else it is why the URL was dropped
 		e.Error = &wire.Fault{Code: string(is.Reason), Message: refusal(is.Reason)}
 		if cause := errors.Unwrap(err); cause != nil && !errors.Is(err, store.ErrInvalid) {
 			e.Error.Message = cause.Error()

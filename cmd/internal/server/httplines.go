@@ -315,8 +315,8 @@ func (s *httpAPI) parseLine(line *bodyLine, v *wire.VerdictLine) (u frontier.Lin
 		return u, true, &wire.Fault{Code: string(frontier.ReasonURL), Message: `the field "url" is missing`}
 	}
 	u = frontier.Link{URL: l.URL, Queue: l.Queue, Crawl: crawlName(l.Crawl), Meta: AppendMetadata(nil, l.Metadata)}
-	if u.Crawl == controlCrawl {
-		return u, true, &wire.Fault{Code: string(frontier.ReasonCrawl), Message: fmt.Sprintf("the crawl %q is the server's own", controlCrawl)}
+	if u.Crawl == frontier.OwnCrawl {
+		return u, true, &wire.Fault{Code: string(frontier.ReasonCrawl), Message: fmt.Sprintf("the crawl %q is the server's own", frontier.OwnCrawl)}
 	}
 	if len(l.Meta) > 0 && u.Meta != nil {
 		return u, true, &wire.Fault{Code: "json", Message: "got the fields metadata and meta; want one of them"}
@@ -336,14 +336,14 @@ func (s *httpAPI) parseLine(line *bodyLine, v *wire.VerdictLine) (u frontier.Lin
 	if l.Priority > store.MaxPriority {
 		return u, true, &wire.Fault{Code: "invalid", Message: fmt.Sprintf("got priority %d; want 0 to %d", l.Priority, store.MaxPriority)}
 	}
-	u.Due, u.Priority, u.Depth, u.Force, u.Discriminator = l.Due, l.Priority, l.Depth, l.Force, l.Discriminator
+	u.Due, u.Priority, u.Depth, u.Force, u.Raise, u.Discriminator = l.Due, l.Priority, l.Depth, l.Force, l.Raise, l.Discriminator
 	u.SkipTraps = l.SkipTraps
 	return u, l.Record == nil || *l.Record, nil
 }
 
 // fillVerdict puts a result into a line, without the first-seen URL of a duplicate.
 func fillVerdict(v *wire.VerdictLine, r *frontier.Result) {
-	v.Verdict, v.Canonical, v.Queue, v.Requeued, v.SeenIn = r.Status.String(), r.Canonical, r.Queue, r.Requeued, r.SeenIn
+	v.Verdict, v.Canonical, v.Queue, v.Requeued, v.Raised, v.SeenIn = r.Status.String(), r.Canonical, r.Queue, r.Requeued, r.Raised, r.SeenIn
 	if r.Status == frontier.StatusRefused {
 		v.Error = &wire.Fault{Code: string(r.Reason), Message: refusal(r.Reason)}
 		if r.Err != nil {

@@ -37,14 +37,19 @@ func (s *httpAPI) getQueues(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer := wire.Queues{Queues: []wire.Queue{}}
-	defaults, now, looked := s.queueDefaults(), time.Now(), 0
+	describe, looked := s.describer(r.Context()), 0
 	for info, err := range s.f.Queues(r.Context(), crawlName(q.Get("crawl")), q.Get("after")) {
 		if err != nil {
 			s.writeFault(w, "list queues", err)
 			return
 		}
 		if match(info.Name) {
-			answer.Queues = append(answer.Queues, wireQueue(&info, defaults, now))
+			one, err := describe(&info)
+			if err != nil {
+				s.writeFault(w, "list queues", err)
+				return
+			}
+			answer.Queues = append(answer.Queues, one)
 		}
 		if looked++; len(answer.Queues) == limit || looked == maxLooked {
 			answer.More = info.Name
@@ -76,8 +81,8 @@ func (s *httpAPI) getQueue(w http.ResponseWriter, r *http.Request, crawl, name s
 	answer := wire.Queues{Queues: []wire.Queue{}}
 	info, err := s.f.Queue(r.Context(), crawl, name)
 	if err == nil {
-		a := wireQueue(&info, s.queueDefaults(), time.Now())
-		if a.State == stateInFlight {
+		var a wire.Queue
+		if a, err = s.describer(r.Context())(&info); err == nil && a.State == stateInFlight {
 			a.Next, err = s.leaseEnds(r.Context(), crawl, name)
 		}
 		answer.Queues = append(answer.Queues, a)
@@ -110,15 +115,38 @@ func (s *httpAPI) leaseEnds(ctx context.Context, crawl, queue string) (time.Time
 	return time.Time{}, nil
 }
 
+// describer returns a function that describes queues as they are now, by their own settings and those of their crawls.
+func (s *service) describer(ctx context.Context) func(*store.QueueInfo) (wire.Queue, error) {
+	now, of := time.Now(), map[string]QueueDefaults{}
+	return func(q *store.QueueInfo) (wire.Queue, error) {
+		d, ok := of[q.Crawl]
+		if !ok {
+			var err error
+			if d, err = s.queueDefaults(ctx, q.Crawl); err != nil {
+				return wire.Queue{}, err
+			}
+			of[q.Crawl] = d
+		}
+		a, waits := wireQueue(q, d, now), false
+		if s.f.own != nil {
+			if a.Failures, waits = s.f.own.Failing(q.Crawl, q.Name); waits && a.State == stateDelayed {
+				a.Reason = fmt.Sprintf("%d fetches in a row failed", a.Failures)
+			}
+		}
+		return a, nil
+	}
+}
+
 func wireQueue(q *store.QueueInfo, d QueueDefaults, now time.Time) wire.Queue {
 	st := queueStateOf(q, d, now)
-	defaultDelay := d.Delay.Seconds()
-	if q.Delay != 0 {
-		defaultDelay = 0
+	inherited := time.Duration(0)
+	if q.Delay == 0 {
+		inherited = max(cmp.Or(d.Crawl.Delay, d.Store.Delay, d.Delay), 0)
 	}
 	return wire.Queue{Crawl: q.Crawl, Queue: q.Name, Held: q.Held, InFlight: q.InFlight, Completed: q.Completed, Dropped: q.Dropped, Fetched: q.Fetched, Failed: q.Failed,
 		State: st.Name, Reason: st.Reason, Next: st.Next,
-		DelaySeconds: max(q.Delay, 0).Seconds(), DefaultDelaySeconds: defaultDelay, Limit: q.Limit, BlockedUntil: q.BlockedUntil}
+		DelaySeconds: max(q.Delay, 0).Seconds(), DefaultDelaySeconds: inherited.Seconds(),
+		Limit: q.Limit, MaxInFlight: q.MaxInFlight, Weight: q.Weight, BlockedUntil: q.BlockedUntil}
 }
 
 // getWaiting lists the queues of a crawl, or with "*" of all crawls that the token may touch, that
@@ -154,9 +182,14 @@ crawls:
 			}
 		}
 	}
-	defaults, now := s.queueDefaults(), time.Now()
+	describe := s.describer(r.Context())
 	for _, info := range top.sorted() {
-		answer.Queues = append(answer.Queues, wireQueue(&info, defaults, now))
+		one, err := describe(&info)
+		if err != nil {
+			s.writeFault(w, "list queues", err)
+			return
+		}
+		answer.Queues = append(answer.Queues, one)
 	}
 	writeJSON(w, http.StatusOK, answer)
 }
@@ -187,27 +220,25 @@ func (s *httpAPI) postQueue(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	if body.Limit != nil || body.Paused != nil {
+	if steers(&body) {
 		if c := callOf(r.Context()); c != nil {
 			c.steers = true
 		}
 		if !s.allows(r.Context(), Admin) {
-			writeError(w, http.StatusForbidden, "forbidden", "cannot change limit or paused; want a token of scope admin")
+			writeError(w, http.StatusForbidden, "forbidden", "cannot change limit, paused or weight, or what holds for a crawl or the store; want a token of scope admin")
 			return
 		}
 	}
-	change, err := changeOf(&body)
-	crawl, badCrawl := oneCrawl(body.Crawl)
-	if err = cmp.Or(err, badCrawl); err == nil {
-		err = s.inTurn(r.Context(), callUnits, func(ctx context.Context) error {
-			return s.f.Configure(ctx, crawl, body.Queue, change)
-		})
-	}
+	var is wire.Configured
+	err := s.inTurn(r.Context(), callUnits, func(ctx context.Context) (err error) {
+		is, err = s.configure(ctx, &body)
+		return err
+	})
 	if err != nil {
 		s.writeFault(w, "change a queue", err)
 		return
 	}
-	writeJSON(w, http.StatusOK, struct{}{})
+	writeJSON(w, http.StatusOK, is)
 }
 
 // postPause pauses or resumes all queues.

@@ -46,8 +46,13 @@ func (s *httpAPI) getStats(w http.ResponseWriter, r *http.Request) {
 		s.writeFault(w, "count", err)
 		return
 	}
-	names, err := s.f.Crawls(r.Context())
-	if err != nil {
+	set, err := s.settingsOf(r.Context(), crawl, "")
+	if err != nil && crawl == "*" { // of a token for some crawls
+		err = nil
+	}
+	a.Settings = wireSettings(&set)
+	names, errNames := s.f.Crawls(r.Context())
+	if err = cmp.Or(err, errNames); err != nil {
 		s.writeFault(w, "list crawls", err)
 		return
 	}
@@ -58,7 +63,7 @@ func (s *httpAPI) getStats(w http.ResponseWriter, r *http.Request) {
 	}
 	for ref := range s.f.Refusals(r.Context()) {
 		if crawl == "*" || ref.Crawl == crawl {
-			a.Refused = append(a.Refused, wire.Refusal{Crawl: ref.Crawl, Reason: string(ref.Reason), Dropped: ref.Dropped, Count: ref.Count, Examples: ref.Examples})
+			a.Refused = append(a.Refused, wire.Refusal{Crawl: ref.Crawl, Reason: string(ref.Reason), Rule: ref.Rule, Dropped: ref.Dropped, Count: ref.Count, Examples: ref.Examples})
 		}
 	}
 	writeJSON(w, http.StatusOK, a)

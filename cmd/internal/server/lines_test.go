@@ -174,7 +174,7 @@ func TestTextThatIsNotUTF8(t *testing.T) {
 // TestAllCrawlsCannotBeChanged: a URL or a setting needs one crawl.
 func TestAllCrawlsCannotBeChanged(t *testing.T) {
 	r := start(t, canon.Qiita(), Config{})
-	for _, crawl := range []string{"*", controlCrawl} {
+	for _, crawl := range []string{"*", frontier.OwnCrawl} {
 		for i, a := range r.sendLines(t, "/v1/urls", strings.NewReader(fmt.Sprintf(`{"url":"http://a.com/","crawl":%q}`, crawl))) {
 			if a.Verdict != "refused" || a.Error.Code != "crawl" {
 				t.Errorf("crawl %s, line %d: got %+v; want it refused", crawl, i, a)

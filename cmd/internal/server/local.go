@@ -44,7 +44,7 @@ func OpenLocal(ctx context.Context, st store.Store, readOnly bool, log *slog.Log
 		}
 		s.f = guard{own: l.front, reader: l.front}
 	}
-	if _, err := s.readPause(ctx); err != nil {
+	if err := s.readPause(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot read whether queues are paused: %w", err), l.Close())
 	}
 	mux := http.NewServeMux()
@@ -91,9 +91,19 @@ func (r storeReader) Stats(ctx context.Context, crawl string) (store.Stats, erro
 func (r storeReader) Crawls(ctx context.Context) (names []string, err error) {
 	list, err := frontier.StoredCrawls(ctx, r.store)
 	for _, c := range list {
-		names = append(names, c.Name)
+		if !c.Hidden() {
+			names = append(names, c.Name)
+		}
 	}
 	return names, err
+}
+
+func (r storeReader) Settings(ctx context.Context, crawl string) (store.CrawlSettings, error) {
+	stored, err := r.stored(ctx, crawl)
+	if err != nil {
+		return store.CrawlSettings{}, err
+	}
+	return r.store.CrawlSettings(ctx, stored)
 }
 
 func (r storeReader) Queue(ctx context.Context, crawl, queue string) (store.QueueInfo, error) {

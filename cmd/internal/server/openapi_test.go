@@ -379,6 +379,8 @@ var schemas = map[string]any{
 	"CrawlProfile": wire.CrawlProfile{}, "Fetched": wire.Fetched{}, "Judgement": judgement{},
 	"Trap": wire.Trap{}, "Traps": wire.Traps{}, "LiftRequest": wire.LiftRequest{},
 	"BackupRequest": wire.BackupRequest{}, "Backup": wire.Backup{}, "Backups": wire.Backups{}, "History": wire.History{}, "Sample": wire.Sample{},
+	"Settings": wire.Settings{}, "Configured": wire.Configured{}, "Selection": wire.Selection{}, "ChangeRequest": wire.ChangeRequest{}, "Changed": wire.Changed{},
+	"ExclusionRequest": wire.ExclusionRequest{}, "Exclusions": wire.Exclusions{}, "Exclusion": wire.Exclusion{},
 }
 
 // TestOpenAPIFields checks that each field that is read or written is

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"time"
 
@@ -32,50 +34,102 @@ type queueState struct {
 	Next time.Time
 }
 
+// scope is where a setting was made.
+type scope struct {
+	name string // "the queue"
+	set  *store.QueueSettings
+}
+
+// is returns the beginning of a sentence about the scope.
+func (s scope) is() string {
+	if s.name == allQueues {
+		return s.name + " are"
+	}
+	return s.name + " is"
+}
+
+const allQueues = "all queues"
+
+// scopesOf lists where settings of a queue may come from, the nearest first.
+func scopesOf(q *store.QueueInfo, d *QueueDefaults) []scope {
+	return []scope{{"the queue", &q.QueueSettings}, {"the crawl", &d.Crawl.QueueSettings}, {allQueues, &d.Store.QueueSettings},
+		{"the default", &store.QueueSettings{MaxInFlight: d.MaxInFlight, Delay: d.Delay}}}
+}
+
+// nearest returns the first scope that has a setting, and the setting.
+func nearest[T comparable](scopes []scope, of func(*store.QueueSettings) T) (value T, from string) {
+	for _, s := range scopes {
+		if v := of(s.set); v != value {
+			return v, s.name
+		}
+	}
+	return value, ""
+}
+
 // queueStateOf returns the state of a queue.
 func queueStateOf(q *store.QueueInfo, d QueueDefaults, now time.Time) queueState {
-	bound, source := q.MaxInFlight, "the queue"
-	if bound == 0 {
-		bound, source = d.MaxInFlight, "the default"
+	scopes := scopesOf(q, &d)
+	if d.Paused {
+		return queueState{Name: statePaused, Reason: allQueues + " are paused"}
 	}
+	var blocked scope
+	for _, s := range scopes {
+		if s.set.Paused {
+			return queueState{Name: statePaused, Reason: s.is() + " paused"}
+		}
+		if until := s.set.BlockedUntil; until.After(now) && (blocked.set == nil || until.After(blocked.set.BlockedUntil)) {
+			blocked = s
+		}
+	}
+	limit, crawlLimit := cmp.Or(q.Limit, d.Crawl.QueueLimit, d.Store.QueueLimit), cmp.Or(d.Crawl.Limit, d.Store.Limit)
+	bound, boundFrom := nearest(scopes, func(s *store.QueueSettings) int { return s.MaxInFlight })
 	switch {
-	case d.Paused:
-		return queueState{Name: statePaused, Reason: "all queues are paused"}
-	case q.Paused:
-		return queueState{Name: statePaused, Reason: "the queue is paused"}
-	case q.BlockedUntil.After(now):
-		return queueState{stateBlocked, "blocked until " + timeText(q.BlockedUntil), q.BlockedUntil}
-	case q.Limit > 0 && q.Fetched >= q.Limit:
-		return queueState{Name: stateLimited, Reason: fmt.Sprintf("%d pages fetched, of a limit of %d", q.Fetched, q.Limit)}
+	case blocked.set != nil:
+		until := blocked.set.BlockedUntil
+		return queueState{stateBlocked, blocked.is() + " blocked until " + timeText(until), until}
+	case limit > 0 && q.Fetched >= limit:
+		return queueState{Name: stateLimited, Reason: fmt.Sprintf("%d pages fetched, of a limit of %d", q.Fetched, limit)}
+	case crawlLimit > 0 && d.Fetched >= crawlLimit:
+		return queueState{Name: stateLimited, Reason: fmt.Sprintf("%d pages of the crawl fetched, of a limit of %d", d.Fetched, crawlLimit)}
 	case q.Held == 0:
 		return queueState{Name: stateEmpty}
 	case q.Held == q.InFlight:
 		return queueState{Name: stateInFlight, Reason: "all its URLs are leased"}
 	case bound > 0 && q.InFlight >= int64(bound):
-		return queueState{Name: stateInFlight, Reason: fmt.Sprintf("%d leased, of at most %d by %s", q.InFlight, bound, source)}
+		return queueState{Name: stateInFlight, Reason: fmt.Sprintf("%d leased, of at most %d by %s", q.InFlight, bound, boundFrom)}
 	case q.Next.After(now):
-		return queueState{stateDelayed, delayedBy(q, d), q.Next}
+		return queueState{stateDelayed, delayedBy(q, scopes), q.Next}
 	}
 	return queueState{Name: stateReady}
 }
 
 // delayedBy is the reason for a time that is to come.
-func delayedBy(q *store.QueueInfo, d QueueDefaults) string {
-	delay, source := q.Delay, "the queue"
-	if delay == 0 {
-		delay, source = d.Delay, "the default"
-	}
+func delayedBy(q *store.QueueInfo, scopes []scope) string {
+	delay, from := nearest(scopes, func(s *store.QueueSettings) time.Duration { return s.Delay })
 	if delay > 0 && !q.LastTake.IsZero() && !q.Next.After(q.LastTake.Add(delay)) {
-		return fmt.Sprintf("a delay of %v by %s, since %s", delay, source, timeText(q.LastTake))
+		return fmt.Sprintf("a delay of %v by %s, since %s", delay, from, timeText(q.LastTake))
 	}
 	return "its next URL is due at " + timeText(q.Next)
 }
 
 func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// queueDefaults are what holds for queues without settings now.
-func (s *service) queueDefaults() QueueDefaults {
+// queueDefaults are what holds for queues of a crawl without settings of their own now.
+func (s *service) queueDefaults(ctx context.Context, crawl string) (QueueDefaults, error) {
 	d := s.cfg.Queues
-	d.Paused = s.paused.Load() || s.pausedHere.now()
-	return d
+	var err error
+	if d.Store, err = s.f.reader.Settings(ctx, "*"); err != nil {
+		return d, err
+	}
+	if d.Crawl, err = s.f.reader.Settings(ctx, crawl); err != nil {
+		return d, err
+	}
+	if cmp.Or(d.Crawl.Limit, d.Store.Limit) > 0 {
+		st, err := s.f.reader.Stats(ctx, crawl)
+		if d.Fetched = st.Fetched; err != nil {
+			return d, err
+		}
+	}
+	d.Paused = d.Store.Paused || s.pausedHere.now()
+	return d, nil
 }

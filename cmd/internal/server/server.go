@@ -52,7 +52,7 @@ func New(ctx context.Context, f *frontier.Frontier, cfg Config) (*Server, error)
 		return nil, err
 	}
 	s.f.tokens = s.tokens
-	if err := s.recallPause(ctx); err != nil {
+	if err := s.readPause(ctx); err != nil {
 		return nil, err
 	}
 	s.registerBackups(ctx)
@@ -204,7 +204,7 @@ func (s *Server) beat(ctx context.Context) {
 		if _, err := s.nodes(ctx); err != nil && ctx.Err() == nil {
 			s.log.Warn("cannot register this node, or list the others", "error", err)
 		}
-		if _, err := s.readPause(ctx); err != nil && ctx.Err() == nil {
+		if err := s.readPause(ctx); err != nil && ctx.Err() == nil {
 			s.log.Warn("cannot read whether the store is paused", "error", err)
 		}
 		select {

@@ -1,9 +1,12 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,49 +19,40 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// activeQueue is a queue of controlCrawl: its pause stands for the pause of all queues, because a store cannot be
-// asked for the settings of all.
-const activeQueue = "active"
-
 // maxDelay bounds a delay.
 const maxDelay = 7 * 24 * time.Hour
 
-// pauseAll pauses or resumes all queues, durably.
-func pauseAll(ctx context.Context, f *frontier.Frontier, paused bool) error {
-	change := store.QueueChange{Paused: &paused}
-	if err := f.Configure(ctx, controlCrawl, activeQueue, change); err != nil {
-		return err
-	}
-	return f.Configure(ctx, "*", "", change)
-}
-
-// allPaused reports whether all queues are paused; known is false if neither was ever set. It asks
-// for a queue by the method of a frontier or of its store.
-func allPaused(ctx context.Context, queue func(ctx context.Context, crawl, queue string) (store.QueueInfo, error)) (paused, known bool, err error) {
-	q, err := queue(ctx, controlCrawl, activeQueue)
-	if errors.Is(err, store.ErrNotFound) {
-		return false, false, nil
-	}
-	return q.Paused, err == nil, err
-}
-
-// changeOf checks settings of a queue and returns them as a change.
+// changeOf checks settings and returns them as a change.
 func changeOf(b *wire.QueueSettings) (store.QueueChange, error) {
 	c := store.QueueChange{MaxInFlight: b.MaxInFlight, BlockedUntil: b.BlockedUntil, Limit: b.Limit, Paused: b.Paused}
 	invalid := func(format string, args ...any) error {
 		return fault.As(store.ErrInvalid, "cannot change a queue; "+format, args...)
 	}
-	if b.Queue == "" {
-		return c, invalid("got no queue; want the name of one")
-	}
-	if len(b.Queue) > store.MaxQueueKey {
+	switch {
+	case b.Queue == "" && b.Crawl == "" && !b.All:
+		return c, invalid("got no queue and no crawl; name one, or set all for the whole store")
+	case b.All && (b.Queue != "" || b.Crawl != ""):
+		return c, invalid("got all with a queue or a crawl; want one of them")
+	case len(b.Queue) > store.MaxQueueKey:
 		return c, invalid("got a queue with a name of %d bytes; want at most %d", len(b.Queue), store.MaxQueueKey)
+	case b.DefaultDelay && b.DelaySeconds != nil:
+		return c, invalid("got default_delay with delay_seconds; want one of them")
 	}
 	if n := b.MaxInFlight; n != nil && (*n < 0 || *n > unbounded) {
 		return c, invalid("got max_in_flight %d; want 0 to %d", *n, unbounded)
 	}
 	if n := b.Limit; n != nil && *n < 0 {
 		return c, invalid("got limit %d; want 0, for none, or more", *n)
+	}
+	if n := b.Weight; n != nil {
+		if *n < 0 || *n > math.MaxUint8 {
+			return c, invalid("got weight %d; want 1 to %d, or 0 for the default", *n, math.MaxUint8)
+		}
+		weight := uint8(*n)
+		c.Weight = &weight
+	}
+	if b.DefaultDelay {
+		c.Delay = new(time.Duration)
 	}
 	if d := b.DelaySeconds; d != nil {
 		delay, err := delayOf(*d)
@@ -68,6 +62,91 @@ func changeOf(b *wire.QueueSettings) (store.QueueChange, error) {
 		c.Delay = &delay
 	}
 	return c, nil
+}
+
+// steers reports whether only an operator may change these settings: a crawler delays, blocks and bounds its queues.
+func steers(b *wire.QueueSettings) bool {
+	return b.Queue == "" || b.Limit != nil || b.Paused != nil || b.Weight != nil
+}
+
+// configure changes what holds for a queue, a crawl or the store, and says what was changed.
+func (s *service) configure(ctx context.Context, b *wire.QueueSettings) (is wire.Configured, err error) {
+	change, err := changeOf(b)
+	if err != nil {
+		return is, err
+	}
+	is = wire.Configured{Scope: "queue", Crawl: crawlName(b.Crawl), Queue: b.Queue}
+	crawl := "*"
+	if b.All {
+		is.Scope, is.Crawl = "store", ""
+	} else {
+		if b.Queue == "" {
+			is.Scope = "crawl"
+		}
+		crawl, err = oneCrawl(b.Crawl)
+	}
+	if err = cmp.Or(err, s.f.check(ctx, crawl)); err == nil && !b.All && !b.Create {
+		err = s.mustExist(ctx, crawl, b.Queue)
+	}
+	if err != nil {
+		return is, err
+	}
+	was, err := s.settingsOf(ctx, crawl, b.Queue)
+	if err == nil {
+		err = s.f.Configure(ctx, crawl, b.Queue, change)
+	}
+	if err != nil {
+		return is, err
+	}
+	now, err := s.settingsOf(ctx, crawl, b.Queue)
+	if err != nil {
+		return is, err
+	}
+	if b.All {
+		s.paused.Store(now.Paused)
+	}
+	is.Was, is.Is = wireSettings(&was), wireSettings(&now)
+	return is, nil
+}
+
+// mustExist returns an error for a queue, or a crawl, that has neither URLs nor settings.
+func (s *service) mustExist(ctx context.Context, crawl, queue string) error {
+	crawls, err := s.f.Crawls(ctx)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(crawls, crawl) {
+		return fault.As(store.ErrNotFound, "cannot find crawl %q, among %d crawls; if it is to come, set create", crawl, len(crawls))
+	}
+	if queue == "" {
+		return nil
+	}
+	if _, err = s.f.Queue(ctx, crawl, queue); errors.Is(err, store.ErrNotFound) {
+		return fault.As(store.ErrNotFound, "cannot find queue %q in crawl %q; if it is to come, set create", queue, crawl)
+	}
+	return err
+}
+
+// settingsOf returns what is set on a queue, a crawl or the store.
+func (s *service) settingsOf(ctx context.Context, crawl, queue string) (store.QueueSettings, error) {
+	if queue == "" {
+		set, err := s.f.Settings(ctx, crawl)
+		return set.QueueSettings, err
+	}
+	q, err := s.f.Queue(ctx, crawl, queue)
+	if errors.Is(err, store.ErrNotFound) {
+		return store.QueueSettings{}, nil
+	}
+	return q.QueueSettings, err
+}
+
+func wireSettings(s *store.QueueSettings) wire.Settings {
+	w := wire.Settings{MaxInFlight: s.MaxInFlight, BlockedUntil: s.BlockedUntil, Limit: s.Limit, Weight: s.Weight, Paused: s.Paused}
+	if s.Delay != 0 {
+		seconds := max(s.Delay, 0).Seconds()
+		w.DelaySeconds = &seconds
+	}
+	return w
 }
 
 // delayOf returns the delay of some seconds as a store has it: none is negative there, because 0
@@ -165,7 +244,7 @@ func olderThan(ctx context.Context, f *frontier.Frontier, crawl, queue string, b
 // crawls: no call of the protocol changes all of them.
 func oneCrawl(id string) (string, error) {
 	crawl := crawlName(id)
-	if crawl == "*" || crawl == controlCrawl {
+	if crawl == "*" || crawl == frontier.OwnCrawl {
 		return "", status.Errorf(codes.InvalidArgument, "cannot change crawl %q; want the name of one crawl of URLs", crawl)
 	}
 	return crawl, nil
@@ -181,7 +260,7 @@ func (s *service) forget(ctx context.Context, crawl string, r *wire.ForgetReques
 
 // pause pauses or resumes all queues.
 func (s *service) pause(ctx context.Context, paused bool) error {
-	if err := pauseAll(ctx, s.f.own, paused); err != nil {
+	if err := s.f.own.Configure(ctx, "*", "", store.QueueChange{Paused: &paused}); err != nil {
 		return err
 	}
 	s.paused.Store(paused)
@@ -223,22 +302,11 @@ func (l *localPause) now() bool {
 	return l.paused
 }
 
-// recallPause applies the pause that was set before a restart; again, since a
-// crash may have come between its two halves.
-func (s *service) recallPause(ctx context.Context) error {
-	known, err := s.readPause(ctx)
-	if err != nil || !known {
-		return err
-	}
-	return pauseAll(ctx, s.f.own, s.paused.Load())
-}
-
-// readPause asks the store for the pause, which another daemon may have set. known
-// reports whether it was ever set.
-func (s *service) readPause(ctx context.Context) (known bool, err error) {
-	paused, known, err := allPaused(ctx, s.f.reader.Queue)
+// readPause asks the store whether it is paused: another daemon may have changed that.
+func (s *service) readPause(ctx context.Context) error {
+	set, err := s.f.reader.Settings(ctx, "*")
 	if err == nil {
-		s.paused.Store(paused)
+		s.paused.Store(set.Paused)
 	}
-	return known, err
+	return err
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -25,15 +26,23 @@ func (s *grpcAPI) BlockQueueUntil(ctx context.Context, p *frontierpb.BlockQueueP
 	return s.configureOne(ctx, p.CrawlID, p.Key, store.QueueChange{BlockedUntil: &until})
 }
 
-// SetDelay implements the call. A delay of 0 means none, and not the default.
+// SetDelay implements the call. A delay of 0 means none, and not the default. Without a key it is that of the queues of
+// a crawl; without a crawl, that of all queues.
 func (s *grpcAPI) SetDelay(ctx context.Context, p *frontierpb.QueueDelayParams) (*frontierpb.Empty, error) {
 	delay := time.Duration(p.DelayRequestable) * time.Second
 	if delay == 0 {
 		delay = -1
 	}
 	change := store.QueueChange{Delay: &delay}
-	if p.Key == "" {
-		return s.configureAll(ctx, change)
+	switch {
+	case p.Key == "" && strings.TrimSpace(p.CrawlID) == "":
+		return s.configure(ctx, "*", "", change)
+	case p.Key == "":
+		crawl, err := oneCrawl(p.CrawlID)
+		if err != nil {
+			return nil, err
+		}
+		return s.configure(ctx, crawl, "", change)
 	}
 	return s.configureOne(ctx, p.CrawlID, p.Key, change)
 }
@@ -63,13 +72,6 @@ func (s *grpcAPI) configure(ctx context.Context, crawl, key string, c store.Queu
 	return &frontierpb.Empty{}, nil
 }
 
-func (s *grpcAPI) configureAll(ctx context.Context, c store.QueueChange) (*frontierpb.Empty, error) {
-	if err := s.f.Configure(ctx, "*", "", c); err != nil {
-		return nil, s.fault("change the defaults", err)
-	}
-	return &frontierpb.Empty{}, nil
-}
-
 // SetActive implements the call. The pause is durable, but for that of one of
 // several daemons alone, which is local and ends with it.
 func (s *grpcAPI) SetActive(ctx context.Context, p *frontierpb.Active) (*frontierpb.Empty, error) {
@@ -88,7 +90,7 @@ func (s *grpcAPI) SetActive(ctx context.Context, p *frontierpb.Active) (*frontie
 // GetActive implements the call.
 func (s *grpcAPI) GetActive(ctx context.Context, p *frontierpb.Local) (*frontierpb.Boolean, error) {
 	if s.cfg.Members != nil {
-		if _, err := s.readPause(ctx); err != nil {
+		if err := s.readPause(ctx); err != nil {
 			return nil, s.fault("tell the active state", err)
 		}
 	}

@@ -29,7 +29,10 @@ class Feeds:
 
     def write_out(self) -> None:
         """Writes the buffers of the feeds into their files. Called in Scrapy's loop."""
-        exporter = self._crawler.get_extension(FeedExporter) if self._crawler.extensions else None
+        try:
+            exporter = self._crawler.get_extension(FeedExporter)
+        except RuntimeError:  # a scheduler by itself, without a crawl
+            return
         for slot in exporter.slots if exporter else ():
             if slot.file is None or slot.file.closed or not isinstance(slot.storage, FileFeedStorage):
                 continue

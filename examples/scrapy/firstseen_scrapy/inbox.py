@@ -43,6 +43,7 @@ class Inbox:
         self._buffered = 0
         self._poked = self._closing = False
         self._drained_at = -1
+        self.state = ""  # why the last answer had no lease
         self._poll = _POLL[0]
         self._extend_at = time.monotonic() + config.lease / 3
         self._skew = timedelta()  # the daemon's clock less ours
@@ -83,7 +84,7 @@ class Inbox:
             return len(self._held) - self._buffered - self._kept
 
     def drained(self) -> bool:
-        """Whether the crawl held nothing when last asked, and nothing was sent since."""
+        """Whether the crawl had come to its end, or to its limit, when last asked, and nothing was sent since."""
         return self._outbox.idle() and self._drained_at == self._outbox.version
 
     def close(self, timeout: float) -> None:
@@ -126,7 +127,7 @@ class Inbox:
         asked = max(self._config.prefetch - self._buffered, 1)
         answer = self._call(lambda: self._client.lease(self._request(asked)))
         now = datetime.now().astimezone()
-        leases = answer["leases"]
+        leases, self.state = answer["leases"], answer.get("state", "")
         if leases:
             self._skew = _time(leases[0]["expires"]) - timedelta(seconds=self._config.lease) - now
             with self._changed:
@@ -134,7 +135,7 @@ class Inbox:
                 self._held.update((lease["token"], lease) for lease in leases)
             self._delivered(leases)
             self._poll = _POLL[0]
-        elif idle and version == self._outbox.version and self._holds_nothing():
+        elif idle and version == self._outbox.version and (self.state in ("finished", "limited") or self._holds_nothing()):
             self._drained_at = version
             self._delivered([])
         if len(leases) == asked:
@@ -155,7 +156,8 @@ class Inbox:
         return body
 
     def _holds_nothing(self) -> bool:
-        return self._call(lambda: self._client.stats(self._config.crawl))["held"] <= self._kept
+        """Whether nothing is left but what this process keeps for others."""
+        return self._kept > 0 and self._call(lambda: self._client.stats(self._config.crawl))["held"] <= self._kept
 
     def _extend(self) -> None:
         self._extend_at = time.monotonic() + self._config.lease / 3

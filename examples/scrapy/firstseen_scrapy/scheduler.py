@@ -177,6 +177,8 @@ class Scheduler(BaseScheduler):
             return
         finally:
             client.close()
+        if self._inbox.state == "limited":
+            reason = "it has reached its limit"
         log = {"crawl": self.config.crawl, "done": s["completed"], "failed": s["dropped"], "held": s["held"], "reason": reason}
         if s["held"]:
             logger.info("Crawl %(crawl)r is not finished (%(reason)s): %(held)d requests wait; run it again to go on", log)
@@ -281,7 +283,7 @@ class Scheduler(BaseScheduler):
             return Settlement(lease, "release", changes=changes)
         if request in self._redirected:
             self._redirected.discard(request)
-            return Settlement(lease, "done")
+            return Settlement(lease, "redirected")
         if is_page:
             return Settlement(lease, "done", fetched)
         if request.meta.get("retry_times"):  # whoever requeues it wants all attempts again

@@ -22,10 +22,10 @@ type Record struct {
 	Attempts  uint32
 	Priority  uint8
 	Respelled bool
-	// Earlier are the other tokens of its round, ascending. It is not changed in place.
-	Earlier []uint64
 	// Cut means that Shorten dropped the metadata, and the URL too if that is empty.
 	Cut bool
+	// Earlier are the other tokens of its round, ascending. It is not changed in place.
+	Earlier []uint64
 }
 
 // Shorten drops the metadata, and then the URL, until both have at most the given number of

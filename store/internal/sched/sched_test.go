@@ -304,3 +304,17 @@ func TestLeasesOfRetiredQueues(t *testing.T) {
 		t.Error("the end of a lease of a retired queue ended another one's")
 	}
 }
+
+// TestTokensOfARound checks that copies of a record, which queues and leases have, do not write into each other's tokens.
+func TestTokensOfARound(t *testing.T) {
+	var r Record
+	for token := range uint64(20) {
+		r.pass(token + 1)
+	}
+	a, b := r, r
+	a.pass(21)
+	b.pass(22)
+	if n := len(a.Earlier); n != EarlierTokens || a.Earlier[0] != 7 || a.Earlier[n-1] != 21 || b.Earlier[n-1] != 22 || r.Earlier[n-1] != 20 {
+		t.Errorf("got tokens %v, %v and %v; want the last 15 of each", r.Earlier, a.Earlier, b.Earlier)
+	}
+}

@@ -1,20 +1,24 @@
 -- What time alone changes: leases run out, and queues that waited become ready. One call looks at a page of each.
 local PAGE = 48
 
--- follow visits all leases and queues, a page at a time, if the clock was set back: times that were written while
+-- follow visits all leases, overtaken ones too, and all queues, a page at a time, if the clock was set back: times that were written while
 -- it was ahead must not delay them.
 local function follow(c)
   if now + 1000 < c.clock then
-    c.clock, c.dirty, c.refile, c.follow = now, true, '', ''
-    call('HSET', c.key, 'clock', text(now), 'refile', '', 'follow', '')
+    c.clock, c.dirty, c.refile, c.follow, c.trail = now, true, '', '', ''
+    call('HSET', c.key, 'clock', text(now), 'refile', '', 'follow', '', 'trail', '')
   end
-  return page(c, 'follow', c.L, PAGE, function(key, row)
-    local l = parse_lease(row)
-    if l.late == 1 or l.given <= now then return end
-    l['until'], l.given = now + max(0, l['until'] - l.given), now
-    call('HSET', c.L, key, lease_row(l))
-    call('ZADD', c.E, text(l['until']), key)
-  end)
+  local function rebase_in(key_of)
+    return function(key, row)
+      local l = parse_lease(row)
+      if l.late == 1 or l.given <= now then return end
+      l['until'], l.given = now + max(0, l['until'] - l.given), now
+      call('HSET', key_of, key, lease_row(l) .. sub(row, 24))
+      call('ZADD', c.E, text(l['until']), key)
+    end
+  end
+  local more = page(c, 'follow', c.L, PAGE, rebase_in(c.L))
+  return page(c, 'trail', c.O, PAGE, rebase_in(c.O)) or more
 end
 
 -- refile files queues again whose settings above them were changed.
@@ -25,13 +29,15 @@ local function refile(c)
   end)
 end
 
--- expire moves leases that ran out to their queues. E has lists of keys of which some have been settled, or leased for longer, since.
+-- expire moves leases that ran out to their queues, and closes overtaken ones. E has lists of keys of which some have been settled, or leased for longer, since.
 local function expire(c)
   local lists, rows = call('ZRANGEBYSCORE', c.E, '-inf', now, 'LIMIT', 0, PAGE), {}
   local keys, n = keys_of(lists, PAGE)
   local records, leases = load_held(c, keys)
+  load_over(c, keys)
   for i = 1, #keys do
-    local key, l = keys[i], leases[i] and (c.leases[keys[i]] or parse_lease(leases[i]))
+    local key, l, o = keys[i], leases[i] and (c.leases[keys[i]] or parse_lease(leases[i])), c.overs[keys[i]]
+    if o and o['until'] <= now then close_over(c, key) end
     if l and l.late == 0 and l['until'] <= now then
       local r = parse_record(records[i])
       local q = find_queue(c, r.queue)

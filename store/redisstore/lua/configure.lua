@@ -1,8 +1,8 @@
 -- Changes settings of a queue, a crawl or the store in this shard.
 --
--- blob: must exist 1 | change 39 | queue
+-- blob: must exist 1 | change 39 | change of a crawl 17, see settings.lua | queue
 -- reply: Y, or N if it must exist and doesn't
-local must, ch, name = byte(blob, 1) == 1, sub(blob, 2, 1 + CHANGE_LEN), sub(blob, 2 + CHANGE_LEN)
+local must, ch, name = byte(blob, 1) == 1, sub(blob, 2, 1 + CHANGE_LEN + CRAWL_CHANGE_LEN), sub(blob, 2 + CHANGE_LEN + CRAWL_CHANGE_LEN)
 
 local c = find_crawl(crawl_name)
 if name == '' then
@@ -11,15 +11,15 @@ if name == '' then
     c = c or need_crawl(crawl_name)
     key = c.key
   end
-  local set = change_settings(read_settings(call('HGET', key, 'settings')), ch)
+  local set = change_crawl(read_crawl_settings(call('HGET', key, 'settings')), ch)
   if set then
-    call('HSET', key, 'settings', write_settings(set))
+    call('HSET', key, 'settings', set)
   else
     call('HDEL', key, 'settings')
   end
-  -- Delay, bound and limit may change where queues belong. That is decided for some of them at a time (advance.lua);
-  -- pauses, blocks and weights are read at a take.
-  if byte(ch) % 4 > 0 or floor(byte(ch) / 8) % 2 == 1 then
+  -- Delay, bound and queue limit may change where queues belong. That is decided for some of them at a time (advance.lua);
+  -- pauses, blocks, weights and the limit of the crawl are read at a take.
+  if byte(ch) % 4 > 0 or byte(ch, CHANGE_LEN + 1) % 2 == 1 then
     for _, each in ipairs(each_crawl(crawls_key)) do call('HSET', each.key, 'refile', '') end
   end
   return answer('Y')

@@ -53,15 +53,24 @@ local function keys_of(lists, most)
   return keys, n
 end
 
--- ends_by reports whether a lease, as L has it, runs and ends by a time.
+-- ends_by reports whether a lease, as L or O has it, runs and ends by a time.
 local function ends_by(l, t) return byte(l, 17) == 0 and unpack_struct('>I6', l, 7) <= t end
+
+-- leases_of returns the leases of keys, as L has them, and behind those the overtaken ones, as O does; false for none.
+local function leases_of(c, keys)
+  local rows = fetch(base .. 'L' .. c.id, keys)
+  if c.over > 0 then
+    for _, row in ipairs(fetch(base .. 'O' .. c.id, keys)) do rows[#rows + 1] = row end
+  end
+  return rows
+end
 
 -- first_end returns when the first lease ends that runs. It deletes up to 20 lists before that: none of their leases runs.
 local function first_end(c)
   local head
   for _ = 1, 20 do
     head = call('ZRANGE', base .. 'E' .. c.id, '0', '0', 'WITHSCORES')
-    local leases = head[1] and fetch(base .. 'L' .. c.id, (keys_of(head, 1))) or {}
+    local leases = head[1] and leases_of(c, (keys_of(head, 1))) or {}
     for i = 1, #leases do
       if leases[i] and ends_by(leases[i], tonumber(head[2])) then return tonumber(head[2]) end
     end
@@ -70,6 +79,13 @@ local function first_end(c)
   return tonumber(head[2]) or NEVER
 end
 
--- What the queues of a crawl come to; see counts in FORMAT.md.
-local COUNTS = '>I6I6I6I6I6I7I6'
-local NO_COUNTS = string.rep('\0', 43)
+-- What the queues of a crawl come to; see counts in FORMAT.md. In format 8 limits were on done, and nothing follows late.
+local COUNTS, COUNTS_LEN, OLD_LEN = '>I6I6I6I6I6I7I6I6I6I6I6I6I6', 79, 43
+local NO_COUNTS = string.rep('\0', COUNTS_LEN)
+
+local function read_counts(c, s)
+  s = s or NO_COUNTS
+  if #s == OLD_LEN then s = s .. sub(s, 13, 18) .. string.rep('\0', COUNTS_LEN - OLD_LEN - 6) end
+  c.held, c.leased, c.done, c.nqueues, c.active, c.turn, c.late, c.fetched, c.failed, c.over, c.paused, c.limited, c.blocked = unpack_struct(COUNTS, s)
+  return s
+end

@@ -11,13 +11,14 @@ local row = adds and call('HGET', outbox(c, 'o'), ticket)
 if row then take_apart(c, ticket, row) end
 open_seen(c)
 local from, keys, cleared, gone = outbox(c, 'p'), keys_at(20, width), {}, 0
-local rows = fetch(from, keys)
+local rows, marked = fetch(from, keys), call('EXISTS', marks_of(c)) == 1
 for i = 1, #keys do
   local at = 18 + width * (i - 1)
   if rows[i] and string.find(rows[i], ticket .. sub(blob, at, at + 1), 1, true) == 1 then
     cleared[#cleared + 1] = keys[i]
     local what = adds and 'K' or sub(blob, at + 22, at + 22)
     if what ~= 'K' then
+      if marked then unmark(c, keys[i]) end
       local bucket = bucket_at(c.keys, unpack_struct('>I4', blob, at + 18))
       if what == 'X' then
         gone = gone + call('HDEL', bucket, keys[i])

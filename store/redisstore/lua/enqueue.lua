@@ -13,8 +13,8 @@ local function make_plan(s)
   local done = how % 4
   if due == 0 or floor(how / 4) % 2 == 1 then due = now + due end
   plans[s] = {
-    priority = priority, due = due, due_text = text(due), done = done, kept = done == 0 or floor(how / 8) % 2 == 1, changes = how >= 16,
-    head = pack('>BI6I6', priority, done > 0 and 0 or due, created == 0 and now or created), level = levels_of(c, priority), new = {},
+    priority = priority, due = due, due_text = text(due), done = done, kept = done == 0 or floor(how / 8) % 2 == 1, changes = floor(how / 16) % 2 == 1,
+    counts = floor(how / 64) % 2, head = pack('>BI6I6', priority + 8 * (floor(how / 32) % 2), done > 0 and 0 or due, created == 0 and now or created), level = levels_of(c, priority), new = {},
   }
   return plans[s]
 end
@@ -34,6 +34,7 @@ while pos <= #blob do
 end
 local arrival = call('HINCRBY', base .. 'S', 'arrivals', text(n_urls)) - n_urls
 local queue_rows, rows, names = read_queues(c, queue_of), get_rows(c, keys)
+load_over(c, keys)
 
 local function need(name) return need_queue(c, name, queue_rows[name]) end
 
@@ -49,6 +50,7 @@ local function judge(i, row)
   end
   if is_alive then unend(c, find_queue(c, r.queue), key, r) end
   if r then drop_deleted(c, key) end
+  if c.overs[key] then close_over(c, key) end
   local nth, inc = pack('>I6', arrival + i), incarnation(queue_rows[name])
   local level, head = plan.level .. char(inc) .. name, is_alive and sub(plan.head, 1, 7) .. pack('>I6', r.created) or plan.head
   local lot = lots[level]
@@ -63,6 +65,7 @@ local function judge(i, row)
   else
     lots[#lots + 1], lots[level] = level, { name = name, plan = plan, plan.due_text, nth .. key }
   end
+  if plan.counts > 0 then result(c, need(name), plan.done == 2 and 0 or 1, plan.done == 2 and 1 or 0) end
   if plan.changes then change_queue(c, need(name), changes[i]) end
   return 'Q'
 end

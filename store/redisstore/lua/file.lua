@@ -48,11 +48,29 @@ local function serves(c, q, late)
   return max(polite(c, q), first)
 end
 
--- opens is when the queue may be served by all that time alone changes.
+local HOLDS = { 'paused', 'limited', 'blocked' } -- numbers of queues, in the counts of a crawl
+
+-- room is how many URLs may be leased before a limit is reached, of which pages that were fetched and leases reserve their part. At 0, leases that ran
+-- out may be given again; below, nothing.
+local function room(limit, fetched, leased) return limit > 0 and limit - fetched - leased or NEVER end
+local function queue_room(c, q) return room(setting(c, q, 'limit'), q.fetched, q.live + q.late) end
+
+local function crawl_limit(c)
+  if c.set and c.set.limit ~= 0 then return c.set.limit end
+  local all = store_settings()
+  return all and all.limit or 0
+end
+
+-- opens is when the queue may be served by all that time alone changes, and what holds it back until then.
 local function opens(c, q)
-  local limit, bound = setting(c, q, 'limit'), setting(c, q, 'inflight')
-  if (limit > 0 and q.done >= limit) or (bound > 0 and q.live >= bound) then return NEVER end
-  return gated(serves(c, q, q.late > 0 and 0 or NEVER), q.set)
+  if held(q) == 0 then return NEVER, FREE end
+  if q.set and q.set.paused == 1 then return NEVER, PAUSED end
+  local left, bound = queue_room(c, q), setting(c, q, 'inflight')
+  if left < 0 or left == 0 and q.late == 0 then return NEVER, LIMITED end
+  if bound > 0 and running(q) >= bound then return NEVER, FREE end
+  local t = left == 0 and polite(c, q) or serves(c, q, q.late > 0 and 0 or NEVER)
+  if t < NEVER and q.set and q.set.blocked > max(t, now) then return q.set.blocked, BLOCKED end
+  return t, FREE
 end
 
 -- list_of is the key of a place: 1 waits, 2 is ready, 2 + n is ready and has n leases.
@@ -65,11 +83,17 @@ end
 
 -- file says where a queue goes, to be written by save.
 local function file(c, q, add, remove)
-  local t, place, score, was = opens(c, q), 0, 0, q.place
+  local place, score, was, t, hold = 0, 0, q.place, opens(c, q)
+  if hold ~= q.hold then
+    local from, to = HOLDS[q.hold], HOLDS[hold]
+    if from then c[from] = c[from] - 1 end
+    if to then c[to] = c[to] + 1 end
+    q.hold, c.dirty = hold, true
+  end
   if t < NEVER and t > now then
     place, score = 1, t
   elseif t < NEVER then
-    place = 2 + (setting(c, q, 'inflight') == 0 and min(q.live, LANES) or 0)
+    place = 2 + (setting(c, q, 'inflight') == 0 and min(running(q), LANES) or 0)
     -- A queue that was away does not catch up on the turns it missed.
     if q.turn < c.turn then q.turn = c.turn end
     score = q.turn
@@ -81,18 +105,25 @@ end
 
 -- file_queues files the queues that changed and writes them, after other rows.
 local function file_queues(c, others)
-  local add, remove, rows = {}, {}, others or {}
+  local add, remove, rows, late, early = {}, {}, others or {}, {}, {}
   for i = 1, #c.order do
     local q = c.order[i]
     if q.dirty then
       find_first(c, q)
       file(c, q, add, remove)
+      if q.listed ~= (q.late > 0) then
+        q.listed = q.late > 0
+        local list = q.listed and late or early
+        list[#list + 1] = q.name
+      end
       rows[#rows + 1], rows[#rows + 2] = q.name, queue_row(q)
       q.dirty = nil
     end
   end
   for place, names in pairs(remove) do many('ZREM', list_of(c, place), names) end
   for place, turns in pairs(add) do many('ZADD', list_of(c, place), turns) end
+  many('SADD', c.X, late)
+  many('SREM', c.X, early)
   many('HSET', c.Q, rows)
 end
 
@@ -117,7 +148,7 @@ local function save_counts(c)
   save_rows(c)
   many('HDEL', c.L, c.ended)
   many('ZREM', c.E, c.ended) -- those that are a list of their own
-  if c.ran > 0 and c.leased == c.late then call('UNLINK', c.E) end -- no lease runs any more
+  if c.ran > 0 and c.leased + c.over == c.late then call('UNLINK', c.E) end -- no lease runs any more
   -- Only crawls that hold something take turns.
   if c.had > 0 and c.held == 0 then
     call('ZREM', turns_key, c.name)
@@ -125,7 +156,8 @@ local function save_counts(c)
     local last = call('ZREVRANGE', turns_key, 0, 0, 'WITHSCORES')
     call('ZADD', turns_key, (tonumber(last[2]) or 0) + 1, c.name)
   end
-  c.had, c.ran = c.held, c.leased - c.late
+  c.had, c.ran = c.held, c.leased - c.late + c.over
   c.clock = max(c.clock, now)
-  call('HSET', c.key, 'clock', text(c.clock), 'counts', pack(COUNTS, c.held, c.leased, c.done, c.nqueues, c.active, c.turn, c.late))
+  call('HSET', c.key, 'clock', text(c.clock), 'counts', pack(COUNTS, c.held, c.leased, c.done, c.nqueues, c.active, c.turn, c.late, c.fetched, c.failed,
+    c.over, c.paused, c.limited, c.blocked))
 end

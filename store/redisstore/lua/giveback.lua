@@ -16,6 +16,7 @@ while taken and pos < #taken do
     local l = row and parse_lease(row)
     if l and l.token == token then
       l.attempts, l['until'] = l.attempts - 1, min(now, l['until'])
+      if l.late == 0 then l.token = 0 end -- no client has it
       call('HSET', base .. 'L' .. c.id, key, lease_row(l))
       if l.late == 0 then call('ZADD', base .. 'E' .. c.id, text(l['until']), key) end
     end

@@ -14,6 +14,7 @@ local function begin_step(bucket, key, old)
   if known_as(value) ~= sub(old, 1, 7) then return 'N' end
   if kind == 'F' and byte(old) < 2 then
     gone = gone + call('HDEL', bucket, key)
+    unmark(c, key)
     return 'R'
   end
   if not value then

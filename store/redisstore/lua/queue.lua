@@ -9,41 +9,44 @@ local ROW, ROW_LEN = '>I6I4I4I6I6I6I6I7I6BI6BB', 60
 local IDLE, IDLE_LEN = '>I5I6I6I6I7B', 31
 local NEW_QUEUE = string.rep('\0', IDLE_LEN)
 local INCARNATIONS = 64
-local MORE, MORE_LEN = '>I6I6', 12
+-- What may follow; of format 8, or as long as all pages that were fetched are those completed, only the first two fields.
+local MORE, MORE_LEN, LONG_MORE, LONG_MORE_LEN = '>I6I6', 12, '>I6I6I6I6I4', 28
 
 -- begin loads what a step on queues needs of a crawl.
 local function begin(c)
-  local v = call('HMGET', c.key, 'counts', 'settings', 'dropped', 'clock', 'refile', 'follow')
-  c.held, c.leased, c.done, c.nqueues, c.active, c.turn, c.late = unpack_struct(COUNTS, v[1] or NO_COUNTS)
-  c.set, c.dropped, c.clock = read_settings(v[2]), tonumber(v[3]) or 0, tonumber(v[4]) or 0
-  c.had, c.ran = c.held, c.leased - c.late
-  -- Cursors, while changed settings or a changed clock have yet to reach all queues and all leases.
-  c.refile, c.follow = v[5], v[6]
+  local v = call('HMGET', c.key, 'counts', 'settings', 'dropped', 'clock', 'refile', 'follow', 'trail')
+  read_counts(c, v[1])
+  c.set, c.dropped, c.clock = read_crawl_settings(v[2]), tonumber(v[3]) or 0, tonumber(v[4]) or 0
+  c.had, c.ran = c.held, c.leased - c.late + c.over
+  -- Cursors, while changed settings or a changed clock have yet to reach all queues, all leases and all overtaken ones.
+  c.refile, c.follow, c.trail = v[5], v[6], v[7]
   open_rows(c)
-  c.queues, c.order, c.records, c.leases, c.ended = {}, {}, {}, {}, {}
-  for _, t in ipairs({ 'Q', 'L', 'E', 'W' }) do c[t] = base .. t .. c.id end
+  c.queues, c.order, c.records, c.leases, c.overs, c.ended = {}, {}, {}, {}, {}, {}
+  for _, t in ipairs({ 'Q', 'L', 'E', 'W', 'O', 'X' }) do c[t] = base .. t .. c.id end
   c.ready = ready_keys(c.id)
   return c
 end
 
-local all_set = nil -- settings of the store, false for none
-
 -- setting returns a setting of the nearest level that has it.
 local function setting(c, q, name)
-  if all_set == nil then all_set = read_settings(call('HGET', base .. 'S', 'settings')) or false end
-  if not (q.set or c.set or all_set) then return 0 end
+  local all = store_settings()
+  if not (q.set or c.set or all) then return 0 end
   if q.set and q.set[name] ~= 0 then return q.set[name] end
+  if name == 'limit' then name = 'queue_limit' end
   if c.set and c.set[name] ~= 0 then return c.set[name] end
-  return all_set and all_set[name] or 0
+  return all and all[name] or 0
 end
 
 -- parse_queue makes the table at once: a table that grows field by field is copied four times.
 local function parse_queue(name, row)
   local queued, live, late, done, last, delay, before, turn, first, levels, wake, place, inc
-  local size, dropped, before_at = #row, 0, 0
+  local size, dropped, before_at, fetched, failed, over = #row, 0, 0, nil, 0, 0
   if size == IDLE_LEN + MORE_LEN or size % 32 == (ROW_LEN + MORE_LEN) % 32 then
     size = size - MORE_LEN
     dropped, before_at = unpack_struct(MORE, row, size + 1)
+  elseif size == IDLE_LEN + LONG_MORE_LEN or size % 32 == (ROW_LEN + LONG_MORE_LEN) % 32 then
+    size = size - LONG_MORE_LEN
+    dropped, before_at, fetched, failed, over = unpack_struct(LONG_MORE, row, size + 1)
   end
   if size == IDLE_LEN then
     queued, live, late, first, levels, wake, place = 0, 0, 0, NEVER, 0, 0, 0
@@ -53,18 +56,23 @@ local function parse_queue(name, row)
   end
   return {
     name = name, queued = queued, live = live, late = late, done = done, last = last, delay = delay, before = before,
-    turn = turn, first = first, levels = levels, wake = wake, place = place, dirty = false, inc = inc,
-    dropped = dropped, before_at = before_at, set = size > ROW_LEN and read_settings(sub(row, ROW_LEN + 1)) or nil,
+    turn = turn, first = first, levels = levels, wake = wake, place = place % 16, dirty = false, inc = inc,
+    hold = floor(place / 16) % 4, listed = place >= 64, dropped = dropped, before_at = before_at, fetched = fetched or done,
+    failed = failed, over = over, set = size > ROW_LEN and read_settings(sub(row, ROW_LEN + 1)) or nil,
   }
 end
 
 local function queue_row(q)
   local more = ''
-  if q.dropped + q.before_at > 0 then more = pack(MORE, q.dropped, q.before_at) end
+  if q.fetched ~= q.done or q.failed + q.over > 0 then
+    more = pack(LONG_MORE, q.dropped, q.before_at, q.fetched, q.failed, q.over)
+  elseif q.dropped + q.before_at > 0 then
+    more = pack(MORE, q.dropped, q.before_at)
+  end
   if q.place == 0 and q.queued + q.live + q.late + q.levels == 0 and q.first == NEVER and not q.set and q.done < 2 ^ 40 then
     return pack(IDLE, q.done, q.last, q.delay, q.before, q.turn, q.inc) .. more
   end
-  local row = pack(ROW, q.queued, q.live, q.late, q.done, q.last, q.delay, q.before, q.turn, q.first, q.levels, q.wake, q.place, q.inc)
+  local row = pack(ROW, q.queued, q.live, q.late, q.done, q.last, q.delay, q.before, q.turn, q.first, q.levels, q.wake, q.place + 16 * q.hold + (q.listed and 64 or 0), q.inc)
   if q.set then row = row .. write_settings(q.set) end
   return row .. more
 end
@@ -119,13 +127,16 @@ local function level_key(c, q, priority) return levels_of(c, priority) .. char(q
 
 local function held(q) return q.queued + q.live + q.late end
 
--- used is above 0 if the queue holds, has completed or has dropped anything.
-local function used(q) return held(q) + q.done + q.dropped end
+-- running is the number of fetchers at a queue.
+local function running(q) return q.live + q.over end
+
+-- used is above 0 if the queue holds or has counted anything.
+local function used(q) return held(q) + q.done + q.dropped + q.fetched + q.failed end
 
 -- count changes the counts of a queue and its crawl. None goes below 0.
 local function count(c, q, queued, live, late, done, dropped)
   done, dropped = max(done, -q.done), max(dropped or 0, -q.dropped)
-  local held_before, ended_before, change = held(q), q.done + q.dropped, queued + live + late
+  local held_before, ended_before, change = held(q), q.done + q.dropped + q.fetched + q.failed, queued + live + late
   local held_now, ended_now = held_before + change, ended_before + done + dropped
   q.queued, q.live, q.late, q.done, q.dropped = q.queued + queued, q.live + live, q.late + late, q.done + done, q.dropped + dropped
   c.held, c.leased, c.late, c.done = c.held + change, c.leased + live + late, c.late + late, c.done + done
@@ -137,6 +148,22 @@ local function count(c, q, queued, live, late, done, dropped)
   if held_before > 0 and held_now == 0 then c.active = c.active - 1 end
   if held_before + ended_before == 0 and held_now + ended_now > 0 then c.nqueues = c.nqueues + 1 end
   if held_before + ended_before > 0 and held_now + ended_now == 0 then c.nqueues = c.nqueues - 1 end
+  q.dirty, c.dirty = true, true
+end
+
+-- result counts pages fetched and URLs that failed.
+local function result(c, q, fetched, failed)
+  if fetched == 0 and failed == 0 then return end
+  local before = used(q)
+  q.fetched, q.failed, c.fetched, c.failed = q.fetched + fetched, q.failed + failed, c.fetched + fetched, c.failed + failed
+  if before == 0 then c.nqueues = c.nqueues + 1 end
+  if used(q) == 0 then c.nqueues = c.nqueues - 1 end
+  q.dirty, c.dirty = true, true
+end
+
+-- count_over counts overtaken leases.
+local function count_over(c, q, n)
+  q.over, c.over = q.over + n, c.over + n
   q.dirty, c.dirty = true, true
 end
 

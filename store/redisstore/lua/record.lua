@@ -1,12 +1,39 @@
 -- The text of a URL, and its lease; see R and L in FORMAT.md. A URL is leased if it has a lease, done or dropped if done is 1
 -- or 2 in its record, else queued.
-local RECORD = '>BI6I6I6I4BBc0I4c0' -- but for the URL, which is the rest
+local RECORD, RECORD_LEN, QUEUE_META = '>BI6I6I6I4B', 24, '>Bc0I4c0' -- the earlier tokens of the round are in between, the URL is the rest
+local TOKEN, EARLIER = 5, 15 -- bytes of an earlier token, and how many are kept
+
+-- tokens_of returns how many earlier tokens a row has: its first byte is that | respelled | priority.
+local function tokens_of(row) return floor(byte(row) / 16) end
 
 local function parse_record(s)
-  local r, pos = {}, nil
-  r.priority, r.due, r.created, r.arrival, r.attempts, r.inc, r.queue, r.meta, pos = unpack_struct(RECORD, s)
+  local r, first, pos = {}, nil, RECORD_LEN + 1 + TOKEN * tokens_of(s)
+  first, r.due, r.created, r.arrival, r.attempts, r.inc = unpack_struct(RECORD, s)
+  r.priority, r.respelled, r.earlier = first % 8, floor(first / 8) % 2, sub(s, RECORD_LEN + 1, pos - 1)
+  r.queue, r.meta, pos = unpack_struct(QUEUE_META, s, pos)
   r.done, r.inc, r.url = r.inc % 4, floor(r.inc / 4), sub(s, pos)
   return r
+end
+
+-- passed returns earlier tokens with another one. A lease that was given back has token 0, which no client has.
+local function passed(earlier, token)
+  if token == 0 then return earlier end
+  return sub(earlier .. sub(pack('>I6', token), 2), -TOKEN * EARLIER)
+end
+
+local function is_earlier(r, token)
+  local want = sub(pack('>I6', token), 2)
+  for at = 1, #r.earlier, TOKEN do
+    if sub(r.earlier, at, at + TOKEN - 1) == want then return true end
+  end
+  return false
+end
+
+-- pass_row returns the row of a record with a token among the earlier ones.
+local function pass_row(row, token)
+  local rest = RECORD_LEN + 1 + TOKEN * tokens_of(row)
+  local earlier = passed(sub(row, RECORD_LEN + 1, rest - 1), token)
+  return char(byte(row) % 16 + 16 * #earlier / TOKEN) .. sub(row, 2, RECORD_LEN) .. earlier .. sub(row, rest)
 end
 
 local function member(number, key) return pack('>I6c0', number, key) end
@@ -26,7 +53,8 @@ end
 
 local function write_record(c, key, r)
   c.records[key] = r
-  put_row(c, key, pack(RECORD, r.priority, r.due, r.created, r.arrival, r.attempts, r.done + 4 * r.inc, #r.queue, r.queue, #r.meta, r.meta) .. r.url)
+  put_row(c, key, pack(RECORD, r.priority + 8 * r.respelled + 16 * #r.earlier / TOKEN, r.due, r.created, r.arrival, r.attempts, r.done + 4 * r.inc) ..
+    r.earlier .. pack(QUEUE_META, #r.queue, r.queue, #r.meta, r.meta) .. r.url)
 end
 
 local function drop_record(c, key)
@@ -41,6 +69,42 @@ local function drop_deleted(c, key)
 end
 
 local function lease_row(l) return pack(LEASE, l.token, l['until'], l.attempts, l.late, l.given) end
+
+-- An overtaken lease is no longer one of its URL, which an earlier token has ended or requeued, but its fetcher may still be at the
+-- host. It counts as running until it is settled or ends. A key has at most one: a lease in O, with its queue.
+
+-- load_over loads the overtaken leases of keys.
+local function load_over(c, keys)
+  if c.over == 0 then return end
+  local rows = fetch(c.O, keys)
+  for i = 1, #keys do
+    if rows[i] then
+      local o = parse_lease(rows[i])
+      o.inc, o.queue = byte(rows[i], 24), sub(rows[i], 25)
+      c.overs[keys[i]] = o
+    end
+  end
+end
+
+-- close_over ends the overtaken lease of a key, if it has one. Its queue may have been deleted.
+local function close_over(c, key)
+  local o = c.overs[key]
+  if not o then return end
+  c.overs[key] = nil
+  call('HDEL', c.O, key)
+  local q = find_queue(c, o.queue)
+  if q and q.inc == o.inc and q.over > 0 then count_over(c, q, -1) end
+end
+
+-- overtake ends the lease of a URL, and keeps what is left of it.
+local function overtake(c, q, key, l)
+  close_over(c, key)
+  count(c, q, 0, -1, 0, 0)
+  count_over(c, q, 1)
+  call('HDEL', c.L, key)
+  call('HSET', c.O, key, lease_row(l) .. char(q.inc) .. q.name)
+  c.leases[key], l.inc, l.queue, c.overs[key] = false, q.inc, q.name, l
+end
 
 local function unlease(c, q, key, l)
   if l.late == 1 then

@@ -9,6 +9,7 @@ if not c then return string.rep('Y\0\0\0\0\0\0', (#blob - 17) / 18) end
 begin(c)
 local out, keys, r = {}, keys_at(20, 18), open_receipts(ticket)
 local rows = load_held(c, keys)
+load_over(c, keys)
 
 local function release(key, row)
   local rec, l = c.records[key], c.leases[key]
@@ -17,8 +18,9 @@ local function release(key, row)
     drop_deleted(c, key)
     return 'Y', 0
   end
+  if rec and mode ~= 'h' and (l or rec.done == 0) then return 'H', 0 end
+  if mode ~= 'a' then close_over(c, key) end
   if not rec then return 'Y', 0 end
-  if mode ~= 'h' and (l or rec.done == 0) then return 'H', 0 end
   take_out(c, find_queue(c, rec.queue), key, rec, l, mode == 'a')
   drop_record(c, key)
   return 'Y', rec.created

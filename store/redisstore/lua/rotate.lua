@@ -8,9 +8,34 @@ while at <= #blob do
   served[mark(last_crawl, last_queue)] = true
 end
 
--- begin_lanes makes ready what pick reads: the sets of ready queues that have fewer leases than the request's bound.
-local function begin_lanes(c)
-  c.mark, c.lanes = mark(c.name, ''), {}
+-- offers reports whether a queue that is ready has fewer leases than the request's bound.
+local function offers(c, q)
+  if not q or q.place < 2 then return false end
+  return want.bound == 0 or setting(c, q, 'inflight') ~= 0 or running(q) < want.bound
+end
+
+local MOST_LATE = 256 -- queues with leases that ran out that a script looks at
+
+-- late_queues returns queues with leases that ran out, in turn.
+local function late_queues(c)
+  local list = {}
+  for _, name in ipairs(call('SRANDMEMBER', c.X, MOST_LATE)) do
+    local q = find_queue(c, name)
+    if offers(c, q) and q.late > 0 and not c.gave[name] then list[#list + 1] = q end
+  end
+  table.sort(list, function(a, b) return a.wake < b.wake or a.wake == b.wake and a.name < b.name end)
+  for i = 1, #list do list[i] = list[i].name end
+  return list
+end
+
+-- begin_lanes makes ready what pick reads: the sets of ready queues that have fewer leases than the request's bound. Without room
+-- under the limit of the crawl, those are queues with leases that ran out.
+local function begin_lanes(c, left)
+  c.mark, c.lanes, c.tight = mark(c.name, ''), {}, left <= 0
+  if c.tight then
+    if left == 0 and c.late > 0 then c.lanes[1] = { page = late_queues(c), rows = {}, i = 0, ended = true } end
+    return
+  end
   for n = 0, want.bound > 0 and min(want.bound - 1, LANES) or LANES do
     c.lanes[n + 1] = { key = c.ready[n + 1], from = 0, page = {}, i = 0, size = n == 0 and math.ceil((want.urls - given) / want.each) or 0, last = n == LANES }
   end
@@ -24,7 +49,7 @@ local function peek(c, l)
     l.i = l.i + 1
     local name = l.page[l.i]
     local q = name and not (last_queue and served[c.mark .. name]) and find_queue(c, name, l.rows[l.i])
-    if q and not (l.last and want.bound > 0 and q.live >= want.bound) then return q end
+    if q and not (l.last and want.bound > 0 and running(q) >= want.bound) and not c.gave[name] then return q end
     if not name then
       if l.ended then return nil end
       local n = max(4, min(256, l.size))
@@ -56,13 +81,14 @@ local function round(crawls)
   local left, i, last = {}, 1, nil
   for j, c in ipairs(crawls) do
     left[j] = c
-    begin_lanes(c)
     local q = want.unfinished > 0 and c.name == last_crawl and find_queue(c, last_queue)
     if q then serve(c, q, true) end
+    begin_lanes(c, crawl_room(c))
   end
   while #left > 0 and not full() do
     if i > #left then i = 1 end
     local c = left[i]
+    if not c.tight and crawl_room(c) <= 0 then begin_lanes(c, crawl_room(c)) end
     local q = let_through(c.set) and pick(c)
     if q then
       serve(c, q)
@@ -74,9 +100,16 @@ local function round(crawls)
   return last
 end
 
--- next_of is when a crawl may have something for this request that it has not given.
-local function next_of(c)
-  served, last_queue = {}, nil
-  begin_lanes(c)
-  return gated(pick(c) and now or min(first_score(c.W), first_end(c)), c.set)
+-- next_of is when a crawl may have something for this request that it has not given, with so much room, and what holds it back.
+local function next_of(c, left)
+  served, last_queue, c.gave = {}, nil, {}
+  begin_lanes(c, left)
+  if pick(c) then return now, FREE end
+  return first_waiting(c, left)
+end
+
+-- tell_of adds a crawl to the state.
+local function tell_of(sum, c, limit)
+  add_state(sum, c, limit, c.late > 0, c.active, c.paused, c.limited, c.blocked, c.leased - c.late + c.over > 0,
+    function(left) return next_of(c, left) end, first_end(c))
 end

@@ -1,8 +1,9 @@
 -- Handing out what queues have to give.
 --
 -- request: URLs 4 (0: only asks when there may be some) | queues 4 | URLs of a queue 4 | bound on leases 4 | URLs that the queue served last may still give 4 |
--- lease in ms 6 | delay in ms 6 | turn 7 | whole 1 | bytes 6 (0: no bound) | the queue that is meant, or those that this take
--- served already: for each, length 1 | crawl | length 1 | queue
+-- lease in ms 6 | delay in ms 6 | turn 7 | whole 1 | bytes 6 (0: no bound) | crawls that have a limit 1 (255: there is no other shard), for
+-- each: length 1 | crawl | what is fetched and leased of it in other shards 6 | the queue that is meant, or those that this take served
+-- already: for each, length 1 | crawl | length 1 | queue
 --
 -- turn is the latest that another shard served: a queue here with an earlier turn comes from
 -- a shard that had nothing to do, and doesn't catch up. whole is 1 where the take goes on after this
@@ -12,6 +13,25 @@ local want = {}
 want.urls, want.queues, want.each, want.bound, want.unfinished, want.lease, want.delay, want.turn, want.whole, want.bytes, want.rest =
   unpack_struct(REQUEST, blob)
 if want.bytes == 0 then want.bytes = NEVER end
+local n_limited, others, stranger = byte(blob, want.rest), {}, false
+want.rest = want.rest + 1
+for _ = 1, n_limited < 255 and n_limited or 0 do
+  local name, sum, next = unpack_struct('>Bc0I6', blob, want.rest)
+  others[name], want.rest = sum, next
+end
+
+-- crawl_room is room for a crawl. Of a crawl with a limit that the request does not mention nothing is served: the daemon has to ask the
+-- other shards first, and is told so.
+local function crawl_room(c)
+  local limit = crawl_limit(c)
+  if limit == 0 then return NEVER end
+  local sum = n_limited == 255 and 0 or others[c.name]
+  if not sum then
+    stranger = true
+    return -1
+  end
+  return room(limit, c.fetched + sum, c.leased)
+end
 local token = tonumber(call('HGET', base .. 'S', 'tokens')) or 0
 local given, bytes, served_queues, unfinished, served, ends = 0, 0, 0, 0, {}, now + want.lease
 local ends_text, told = text(ends), {} -- pieces of the reply
@@ -25,8 +45,8 @@ local function give(c, q, set, members, late)
   local leases, rows, k, n = late and fetch(c.L, members), want.bytes < NEVER and get_rows(c, members), 0, #c.noted
   while k < #members and bytes < want.bytes do
     k, given = k + 1, given + 1
-    c.noted[n + k], c.from[n + k], c.places[n + k], c.tries[n + k] = members[k], q, given, leases and sub(leases[k], 13, 16) or false
-    if rows and rows[k] then bytes = bytes + #rows[k] - 29 - #q.name end
+    c.noted[n + k], c.from[n + k], c.places[n + k], c.tries[n + k] = members[k], q, given, leases and sub(leases[k], 1, 16) or false
+    if rows and rows[k] then bytes = bytes + #rows[k] - 29 - TOKEN * tokens_of(rows[k]) - #q.name end
   end
   if k > 0 then call('ZREMRANGEBYRANK', set, '0', text(k - 1)) end
   return k
@@ -39,7 +59,12 @@ local function lease(c)
   for i = 1, #keys do
     local key, row, at = keys[i], rows[i], 4 * c.places[i]
     if row then
-      local tries, size = c.tries[i] or sub(row, 20, 23), #row
+      local late = c.tries[i]
+      if late then
+        row = pass_row(row, unpack_struct('>I6', late))
+        put_row(c, key, row)
+      end
+      local tries, size = late and sub(late, 13) or sub(row, 20, 23), #row
       tails[tries] = tails[tries] or sub(pack(LEASE, 0, ends, unpack_struct('>I4', tries) + 1, 0, now), 7)
       heads[size] = heads[size] or c.short .. pack('>I4', size)
       local l = pack('>I6c0', token + at / 4, tails[tries])
@@ -84,13 +109,16 @@ local function serve(c, q, goes_on)
   end
   local n, bound = goes_on and want.unfinished or want.each, setting(c, q, 'inflight')
   if bound == 0 then bound = want.bound end
-  if bound > 0 then n = min(n, bound - q.live) end
-  local room = want.urls - given
-  if want.whole == 1 and given > 0 and room < min(n, q.queued + q.late) then
+  if bound > 0 then n = min(n, bound - running(q)) end
+  local pages = min(queue_room(c, q), crawl_room(c))
+  if pages < 0 then return end
+  n = min(n, q.late + pages)
+  local left = want.urls - given
+  if want.whole == 1 and given > 0 and left < min(n, q.queued + q.late) then
     want.urls, want.left = given, true
     return
   end
-  local most = min(n, room)
+  local most = min(n, left)
   if most <= 0 then return end
   local got = q.late > 0 and give_late(c, q, most) or 0
   for p = q.levels > 1 and 7 or 0, 0, -1 do
@@ -98,7 +126,7 @@ local function serve(c, q, goes_on)
   end
   if got == 0 then return end
   unfinished = got == most and n - got or 0
-  q.last, q.delay = now, want.delay
+  q.last, q.delay, c.gave[q.name] = now, want.delay, true
   if goes_on then return end
   served_queues = served_queues + 1
   c.turn = max(q.turn, want.turn)
@@ -110,7 +138,7 @@ local function full() return filled() or served_queues >= want.queues end
 -- open_for_take loads a crawl for a take, and does what time alone changes.
 local function open_for_take(c)
   begin(c)
-  c.noted, c.from, c.places, c.tries, c.new_leases, c.leased_keys, c.short = {}, {}, {}, {}, {}, {}, short(c.name)
+  c.noted, c.from, c.places, c.tries, c.new_leases, c.leased_keys, c.gave, c.short = {}, {}, {}, {}, {}, {}, {}, short(c.name)
   want.stopped = advance(c) or want.stopped
   return c
 end
@@ -136,14 +164,15 @@ local function turn_to(crawls, last)
 end
 
 -- answer_take returns the reply, and keeps the list of leases: if the answer is lost, they are given back.
-local function answer_take(crawls, next)
+local function answer_take(crawls, next, state)
   local list = { 'S' }
   for _, c in ipairs(crawls) do if #c.new_leases > 0 then list[#list + 1] = concat(c.new_leases, '', 0) end end
   if given > 0 then call('HSET', base .. 'S', 'tokens', text(token + given)) end
   if next == NEVER then next = 0 end
+  if stranger then next = 2 end
   if given > 0 and given >= want.urls then next = now end
   if want.skipped or want.left or not filled() and (want.stopped or full() and next == now) or given < want.urls and bytes >= want.bytes then next = 1 end
   answer(concat(list))
-  told[0] = 'F' .. pack('>I6I4', next, unfinished)
+  told[0] = 'F' .. pack('>I6I4', next, unfinished) .. long(state)
   return concat(told, '', 0)
 end

@@ -14,15 +14,27 @@ local function write_settings(set)
   return pack(SETTINGS, set.delay, set.inflight, set.blocked, set.limit, set.weight, set.paused)
 end
 
+-- Settings of a crawl or the store: limit is that of the whole crawl. In format 8 it was that of each queue, and nothing followed.
+local CRAWL_MORE = '>i8i8'
+
+local function read_crawl_settings(s)
+  local set = read_settings(s)
+  if not set then return nil end
+  if #s == #NO_SETTINGS then
+    set.queue_limit, set.limit, set.retention = set.limit, 0, 0
+  else
+    set.queue_limit, set.retention = unpack_struct(CRAWL_MORE, s, #NO_SETTINGS + 1)
+  end
+  return set
+end
+
 -- A change: mask 1 (bit n: field n is there; bit 7: times only get later) | the
 -- settings' fields | not before 6.
 local CHANGE, CHANGE_LEN = '>Bi8i8I6i8BBI6', 39
 
--- change_settings applies a change to settings and to the "not before" of a queue, and
--- returns both; the settings are nil if there are none left.
-local function change_settings(set, change, before)
+-- apply_change applies a change to settings and to the "not before" of a queue, and returns the latter.
+local function apply_change(set, change, before)
   local v = { unpack_struct(CHANGE, change) }
-  set = set or read_settings(NO_SETTINGS)
   local mask = v[1]
   if mask >= 128 then
     mask = mask - 128
@@ -32,13 +44,40 @@ local function change_settings(set, change, before)
     if floor(mask / 2 ^ (i - 1)) % 2 == 1 then set[FIELDS[i]] = v[i + 1] end
   end
   if mask >= 64 then before = v[8] end
+  return before
+end
+
+-- change_crawl applies a change to settings of a crawl or the store, or nil, and returns them as they are written, false if none are left: mask 1 (1: queue
+-- limit, 2: retention) | queue limit 8 | retention 8 follow the change.
+local CRAWL_CHANGE, CRAWL_CHANGE_LEN = '>Bi8i8', 17
+
+local function change_crawl(set, change)
+  set = set or read_crawl_settings(NO_SETTINGS)
+  apply_change(set, change)
+  local mask, queue_limit, retention = unpack_struct(CRAWL_CHANGE, change, CHANGE_LEN + 1)
+  if mask % 2 == 1 then set.queue_limit = queue_limit end
+  if mask >= 2 then set.retention = retention end
+  local row = write_settings(set) .. pack(CRAWL_MORE, set.queue_limit, set.retention)
+  return row ~= NO_SETTINGS .. string.rep('\0', 16) and row
+end
+
+-- change_settings returns the changed settings of a queue, nil if there are none left, and its "not before".
+local function change_settings(set, change, before)
+  set = set or read_settings(NO_SETTINGS)
+  before = apply_change(set, change, before)
   if write_settings(set) == NO_SETTINGS then set = nil end
   return set, before
 end
 
+local all_set = nil -- settings of the store, false for none
+
 local function store_settings()
-  return read_settings(call('HGET', base .. 'S', 'settings'))
+  if all_set == nil then all_set = read_crawl_settings(call('HGET', base .. 'S', 'settings')) or false end
+  return all_set or nil
 end
+
+-- What holds back a queue that holds something, other than its delay, its URLs and its leases.
+local FREE, PAUSED, LIMITED, BLOCKED = 0, 1, 2, 3
 
 -- gated moves a time behind the blocks of settings.
 local function gated(t, set)

@@ -5,7 +5,7 @@
 -- reply: a byte for each, as judge answers
 local ENTRY = '>c16I6I2BI6B'
 local COMPLETE, REQUEUE, DROP, EXTEND = 0, 1, 2, 3
-local FLAGS = { 'create', 'reset', 'url_set', 'meta_set', 'priority_set', 'change_set', 'after' }
+local FLAGS = { 'create', 'new_round', 'url_set', 'meta_set', 'priority_set', 'change_set', 'after', 'may_be_late', 'only_queued', 'counts' }
 
 local function parse_settlement(s)
   local e, flags, pos = {}, nil, nil
@@ -16,23 +16,6 @@ local function parse_settlement(s)
   e.meta, pos = unpack_struct('>I4c0', s, pos)
   e.url = sub(s, pos)
   return e
-end
-
--- judge returns what to do (apply, same or nil) and what to answer:
--- S settled, U unknown, T stale, M it has to be made by a step.
-local function judge(e, r, l, keep)
-  if e.token ~= 0 and not (l and l.token == e.token) then return nil, 'T' end
-  if r and (l or r.done == 0) then
-    if not l and e.outcome == EXTEND then return nil, 'T' end
-    return 'apply', 'S'
-  end
-  if r then
-    if e.outcome == COMPLETE and r.done == 1 then return 'same', 'S' end
-    if e.outcome == COMPLETE or e.outcome == REQUEUE then return 'apply', 'S' end
-    return nil, 'U'
-  end
-  if e.create and (keep or e.outcome == REQUEUE) then return nil, 'M' end
-  return nil, (e.create or e.outcome == COMPLETE) and 'S' or 'U'
 end
 
 local keep, list, keys, told, pos = sub(blob, 1, 1) == 'k', {}, {}, {}, 2
@@ -48,12 +31,38 @@ if not c then
 end
 begin(c)
 load_held(c, keys)
+load_over(c, keys)
+
+-- judge returns what to do (apply, same or nil) and what to answer:
+-- S settled, E settled, and it had ended before, R settled, and it was queued as another spelling, U unknown, T stale,
+-- A already done, M it has to be made by a step.
+local function judge(e, r, l, keep)
+  if e.token ~= 0 and not (l and l.token == e.token) then
+    local o = c.overs[e.key]
+    if o and o.token == e.token and o['until'] > now and alive(c, o) then return 'close', 'A' end
+    if not (e.may_be_late and r and is_earlier(r, e.token)) then return nil, 'T' end
+    if r.done == 1 then return nil, 'A' end
+    return 'apply', r.done > 0 and 'E' or 'S'
+  end
+  if e.only_queued and not (r and not l and r.done == 0) then return nil, 'T' end
+  if r and (l or r.done == 0) then
+    if not l and e.outcome == EXTEND then return nil, 'T' end
+    return 'apply', e.outcome == DROP and r.respelled == 1 and 'R' or 'S'
+  end
+  if r then
+    if e.outcome == COMPLETE and r.done == 1 then return 'same', 'S' end
+    if e.outcome == COMPLETE or e.outcome == REQUEUE then return 'apply', 'E' end
+    return nil, 'U'
+  end
+  if e.create and (keep or e.outcome == REQUEUE) then return nil, 'M' end
+  return nil, (e.create or e.outcome == COMPLETE) and 'S' or 'U'
+end
 
 local function change(r, e)
   if e.url_set and not e.create then r.url = e.url end
   if e.meta_set then r.meta = e.meta end
   if e.priority_set then r.priority = e.priority end
-  if e.reset then r.attempts = 0 end
+  if e.new_round then r.attempts, r.earlier = 0, '' end
 end
 
 local function extend(q, e, r, l)
@@ -75,13 +84,21 @@ local function apply(e, r, l)
     extend(q, e, r, l)
     return q
   end
+  local overtakes = l and e.token ~= 0 and e.token ~= l.token and l.late == 0 and l['until'] > now
   if l then
     r.attempts = l.attempts
+    if e.outcome ~= COMPLETE or e.token ~= l.token then r.earlier = passed(r.earlier, l.token) end
   elseif r.done > 0 then
-    r.attempts = 0
+    r.attempts, r.earlier = 0, ''
   end
-  take_out(c, q, e.key, r, l)
+  if e.token == 0 or r.done > 0 then close_over(c, e.key) end
+  if overtakes then
+    overtake(c, q, e.key, l)
+  else
+    take_out(c, q, e.key, r, l)
+  end
   change(r, e)
+  if e.counts then result(c, q, e.outcome == DROP and 0 or 1, e.outcome == DROP and 1 or 0) end
   if e.outcome == REQUEUE then
     r.due, r.done, r.arrival = e.due == 0 and now or e.due, 0, call('HINCRBY', base .. 'S', 'arrivals', 1)
     call('ZADD', level_key(c, q, r.priority), r.due, member(r.arrival, e.key))
@@ -105,7 +122,9 @@ end
 local function step(e)
   local r, l = c.records[e.key], c.leases[e.key]
   local todo, answered = judge(e, r, l, keep)
-  if todo then
+  if todo == 'close' then
+    close_over(c, e.key)
+  elseif todo then
     local q = todo == 'apply' and apply(e, r, l) or find_queue(c, r.queue)
     if e.change then change_queue(c, q, e.change) end
     q.dirty = true

@@ -41,13 +41,15 @@ t.n, t.buckets, t.changed = 0, max(1, t.buckets - PAGE), more
 local leased = call('HRANDFIELD', c.L, left) or {}
 for i = 1, #leased do doomed[#doomed + 1] = c.R .. leased[i] end
 many('HDEL', c.L, leased)
+local marked = call('HRANDFIELD', base .. 'v' .. id, PAGE) or {}
+for i = 1, #marked do unmark(c, marked[i]) end
 left = left - #leased
 local is_empty = empty_queues(base .. 'G' .. id, function(field) return field end)
 is_empty = empty_queues(c.Q, function(name) return char(find_queue(c, name).inc) .. name end) and is_empty
 call('UNLINK', unpack(doomed))
 save_seen(c)
-if not more and is_empty and #leased == 0 then
-  for _, t in ipairs({ 'Q', 'L', 'E', 'W', 'o', 'p' }) do call('UNLINK', base .. t .. id) end
+if not more and is_empty and #leased == 0 and #marked == 0 then
+  for _, t in ipairs({ 'Q', 'L', 'O', 'E', 'W', 'X', 'o', 'p' }) do call('UNLINK', base .. t .. id) end
   call('UNLINK', unpack(ready_keys(id)))
   call('DEL', c.key)
   call('SREM', base .. 'g', id)

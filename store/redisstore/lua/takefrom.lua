@@ -3,7 +3,7 @@ local meant, goes_on = sub(blob, want.rest), want.unfinished > 0
 
 local function offers(c, q)
   if q.place < 2 then return false end
-  return want.bound == 0 or setting(c, q, 'inflight') ~= 0 or q.live < want.bound
+  return want.bound == 0 or setting(c, q, 'inflight') ~= 0 or running(q) < want.bound
 end
 
 local function round(crawls)
@@ -12,15 +12,19 @@ local function round(crawls)
   if q and (goes_on or offers(c, q)) then serve(c, q, goes_on) end
 end
 
-local function next_of(c)
+-- next_of is when the queue may have something for this request, with so much room in the crawl, and what holds it back.
+local function next_of(c, q, left)
+  if left == 0 and q.late == 0 then return NEVER, FREE end
+  if offers(c, q) then return now, FREE end
+  local t, by = opens(c, q)
+  if t <= now then return NEVER, FREE end -- it has as many leases as this request allows
+  return t, by
+end
+
+local function tell_of(sum, c, limit)
   local q = find_queue(c, meant)
-  if not q then return NEVER end
-  local next = opens(c, q)
-  if offers(c, q) then
-    next = now
-  elseif next <= now then
-    next = NEVER -- as many leases as this request allows
-  end
-  if q.live > 0 then next = min(next, first_end(c)) end
-  return gated(next, c.set)
+  if not q then return end
+  local runs, held_any = running(q) > 0, held(q) > 0 and 1 or 0
+  add_state(sum, c, limit, q.late > 0, held_any, q.hold == PAUSED and 1 or 0, q.hold == LIMITED and 1 or 0, q.hold == BLOCKED and 1 or 0, runs,
+    function(left) return next_of(c, q, left) end, runs and first_end(c) or NEVER)
 end

@@ -99,15 +99,24 @@ function timesOf(t0, t1, count) {
   return out;
 }
 
+// The top of an axis. A burst, a few moments far above all others, would press the rest of the hour flat: it is cut off,
+// and its height is written instead.
+function topOf(heights, least) {
+  const sorted = heights.filter(h => h > 0).sort((a, b) => a - b), usual = sorted[Math.floor(0.9 * (sorted.length - 1))] ?? 0;
+  const highest = sorted.at(-1) ?? 0;
+  return sorted.length > 10 && highest > 5 * Math.max(usual, least) ? Math.max(least, 1.5 * usual) : Math.max(least, highest);
+}
+
 // Draws lines of the points by name. Each has a dash pattern of its own (style.css) beside its colour.
 function draw(id, points, names, least, unit) {
-  const box = $(id), across = Math.max(240, Math.round(box.clientWidth)), left = 56, right = across - 8, top = 10, bottom = 150;
+  const box = $(id), across = Math.max(240, Math.round(box.clientWidth)), left = 56, right = across - 8, top = 12, bottom = 150;
   box.setAttribute('viewBox', '0 0 ' + across + ' 180'); // so that text has its own size on each screen
   const highest = Math.max(0, ...points.flatMap(p => names.map(n => p[n] ?? 0)));
-  const step = stepFor(Math.max(least, highest)), most = Math.ceil(Math.max(least, highest) / step) * step;
+  const ceiling = topOf(points.map(p => Math.max(...names.map(n => p[n] ?? 0))), least);
+  const step = stepFor(ceiling), most = Math.ceil(ceiling / step) * step;
   const t1 = points.length ? points.at(-1).at : Date.now(), t0 = Math.min(t1 - 60000, points.length ? points[0].at : t1);
   const x = t => left + (right - left) * (t - t0) / (t1 - t0);
-  const y = v => bottom - (bottom - top) * v / most;
+  const y = v => bottom - (bottom - top) * Math.min(v, most) / most;
   box.replaceChildren();
   for (let v = 0; v <= most; v += step) {
     box.append(svg('line', { x1: left, x2: right, y1: y(v), y2: y(v), class: 'grid' }));
@@ -127,8 +136,13 @@ function draw(id, points, names, least, unit) {
     }
     box.append(svg('path', { d, class: name === 'share' ? 'duplicate' : name }));
   }
+  if (highest > most) {
+    const at = points.find(p => names.some(n => p[n] === highest)).at, middle = x(at);
+    const anchor = middle > right - 60 ? 'end' : middle < left + 60 ? 'start' : 'middle';
+    box.append(svg('text', { x: middle, y: top - 1, 'text-anchor': anchor }, '↑ ' + number(highest) + unit));
+  }
   const known = points.some(p => names.some(n => p[n] !== null));
-  if (!known) box.append(svg('text', { x: (left + right) / 2, y: (top + bottom) / 2 - 8, 'text-anchor': 'middle' }, 'no URLs were offered in this time'));
+  if (!known) box.append(svg('text', { x: (left + right) / 2, y: (top + bottom) / 2 - 8, 'text-anchor': 'middle' }, forAll ? 'no URLs were offered in this time' : notAllowed));
   const said = names.map(n => (n === 'share' ? 'duplicates' : n) + ' ' + (points.at(-1)?.[n] == null ? 'unknown' : number(points.at(-1)[n]) + unit)).join(', ');
   const title = { rates: 'URLs per second', share: 'Duplicates, percent of offered' }[id];
   box.setAttribute('aria-label', title + ' from ' + time(t0) + ' to ' + time(t1) + '. Latest: ' + said + '. Highest: ' + number(highest) + unit + '.');
@@ -144,15 +158,20 @@ function legend(id, parts) {
 }
 legend('legend-rates', [['new', 'new'], ['duplicate', 'duplicate'], ['refused', 'refused'], ['leased', 'leased']]);
 
+// A token for some crawls may not see what is counted over all of them: then the page says so, and shows no zeros.
+const notAllowed = 'not for this token';
+let forAll = true;
+
 function tiles(s, now) {
   const share = now && now.share !== null ? now.share.toFixed(0) + ' %' : '–';
+  const rate = name => forAll ? now ? number(now[name]) : '–' : notAllowed;
   const all = [
     ['queued or leased', number(s.held)], ['leased', number(s.in_flight)], ['completed', number(s.completed)], ['dropped', number(s.dropped)], ['seen', number(s.seen)],
-    ['queues, ' + number(s.active_queues) + ' with URLs', number(s.queues)], ['offered / s', now ? number(now.offered) : '–'],
-    ['leases / s', now ? number(now.leased) : '–'], ['duplicates now', share],
+    ['queues, ' + number(s.active_queues) + ' with URLs', number(s.queues)], ['offered / s', rate('offered')],
+    ['leases / s', rate('leased')], ['duplicates now', forAll ? share : notAllowed],
   ];
   $('tiles').replaceChildren(...all.map(([name, value]) => {
-    const t = el('div', undefined, 'tile');
+    const t = el('div', undefined, value === notAllowed ? 'tile hidden' : 'tile');
     t.append(el('b', value), el('span', name));
     t.dataset.name = name;
     return t;
@@ -166,6 +185,10 @@ function mean(c, name, show) {
 
 function health(s) {
   const c = s.counters;
+  if (!forAll) {
+    fill('health', [row(['profile'], [s.profile, 'n']), row(['disk, commits, calls, failures'], [notAllowed, 'n'])]);
+    return;
+  }
   const rows = [
     ['profile', s.profile],
     ['disk free', c.firstseen_disk_free_bytes ? bytes(c.firstseen_disk_free_bytes) : 'not watched'],
@@ -210,7 +233,7 @@ function judged(s) {
 
 function refused(s) {
   const rows = s.refused.sort((a, b) => b.count - a.count)
-    .map(r => row([r.reason + (r.dropped ? ', dropped later' : '')], [r.crawl], [number(r.count), 'n'], [r.examples.at(-1) || '', 'url']));
+    .map(r => row([r.reason + (r.rule && r.rule !== 'list' ? ' by ' + r.rule : '') + (r.dropped ? r.reason === 'excluded' ? ', forgotten later' : ', dropped later' : '')], [r.crawl], [number(r.count), 'n'], [r.examples.at(-1) || '', 'url']));
   fill('refused', rows.length ? rows : [row(['none'], [''], [''], [''])]);
 }
 
@@ -234,21 +257,22 @@ function delayOf(q) {
 }
 
 // The daemon looks at each queue for a list. So the page asks at most a twentieth of the time.
-let shown = 50, queuesAt = 0;
+const first = matchMedia('(max-width: 48rem)').matches ? 10 : 50; // on a phone each is a list of its own
+let shown = first, queuesAt = 0;
 async function queues() {
   if (Date.now() < queuesAt) return;
   const began = Date.now();
   const page = await ask('/v1/queues?' + new URLSearchParams({ crawl: $('crawl').value, search: $('search').value, limit: shown, order: 'waiting' }));
   queuesAt = Date.now() + 19 * (Date.now() - began);
   fill('queues', page.queues.map(x => row(
-    [x.queue, 'url'], [x.crawl], [x.state + (x.reason ? ': ' + x.reason : '')], [number(x.held - x.in_flight), 'n'], [number(x.in_flight), 'n'], [number(x.completed), 'n'],
+    [x.queue, 'url'], [x.crawl], [x.state + (x.reason ? ': ' + x.reason : '')], [number(x.held - x.in_flight), 'n'], [number(x.in_flight), 'n'], [number(x.completed), 'n'], [number(x.dropped), 'n'],
     [delayOf(x), 'n'], [nextChange(x)])));
   $('more').hidden = page.queues.length < shown || shown >= 1000;
   $('queues-note').textContent = !page.queues.length ? ($('search').value ? 'No queue has this in its name.' : 'No queues yet: each host gets one with its first URL.')
     : 'Most queued URLs first. Times are those of this browser.' + (page.partial ? ' The store has more queues than the daemon looked at: some are missing.' : '');
 }
-$('more').addEventListener('click', () => { shown += 200; queuesAt = 0; tick(); });
-for (const [id, event] of [['search', 'input'], ['crawl', 'change']]) $(id).addEventListener(event, () => { shown = 50; queuesAt = 0; tick(); });
+$('more').addEventListener('click', () => { shown += 4 * first; queuesAt = 0; tick(); });
+for (const [id, event] of [['search', 'input'], ['crawl', 'change']]) $(id).addEventListener(event, () => { shown = first; queuesAt = 0; tick(); });
 
 $('try').addEventListener('submit', async event => {
   event.preventDefault();
@@ -260,13 +284,18 @@ $('try').addEventListener('submit', async event => {
     table.append(body);
     const line = (k, v) => body.append(row([k], [v, 'url']));
     if (e.error) line('refused: ' + e.error.code, e.error.message);
+    if (e.verdict) line('an offer is', e.verdict + (e.refusal ? ': ' + e.refusal : ''));
+    if (e.excluded) line('excluded by', e.excluded);
     for (const c of e.changes) line(c.rule, c.after);
     if (e.canonical) line('canonical', e.canonical);
     if (e.key) line('key', e.key);
     if (e.queue) line('queue', e.queue);
     if (e.trap) line(e.trap.lifted ? 'trap, lifted' : e.trap.lowered ? 'trap, lowered' : 'no trap', e.trap.template + ': ' + e.trap.known + ' of ' + e.trap.fetches + ' fetches brought known content');
-    line('known', e.known ? e.known.state + (e.known.first ? ', first seen as ' + e.known.first : '') : 'no');
-    out.replaceChildren(table);
+    const k = e.known;
+    line('known', k ? k.state + (k.first ? ', first seen as ' + k.first : '') : 'no');
+    if (k?.attempts) line('leases', k.attempts + ': ' + (k.failures || 0) + ' failures, ' + (k.deferrals || 0) + ' deferrals, ' + (k.releases || 0) + ' releases, ' + (k.expiries || 0) + ' expired' + (k.status ? '; last status ' + k.status : ''));
+    if (e.holds) line('held by', e.holds.state + (e.holds.reason ? ': ' + e.holds.reason : '') + (e.holds.next ? ', until ' + time(e.holds.next) : ''));
+    out.replaceChildren(el('p', e.why), table);
   } catch (err) {
     out.replaceChildren(el('p', err.message, 'banner'));
   }
@@ -285,8 +314,18 @@ function empty(s) {
 
 // A token for some crawls cannot read the history, which is of all.
 const history = () => ask('/v1/history').then(
-  h => { $('nohistory').hidden = true; return h; },
-  err => { if (err.status !== 403) throw err; $('nohistory').hidden = false; return { samples: [] }; });
+  h => { forAll = true; return h; },
+  err => { if (err.status !== 403) throw err; forAll = false; return { samples: [] }; });
+
+// Without a token that the daemon knows, there is nothing to show.
+function locked(is) {
+  document.body.classList.toggle('locked', is);
+  $('locked').hidden = !is;
+  if (is) {
+    $('wrong').hidden = !$('token').value.trim();
+    say('token needed', 'bad');
+  }
+}
 
 let busy = false, again = false;
 async function tick() {
@@ -296,6 +335,8 @@ async function tick() {
     const [s, h] = await Promise.all([ask('/v1/stats?crawl=' + encodeURIComponent($('crawl').value)), history()]);
     const points = rates(h.samples);
     $('error').hidden = true;
+    locked(false);
+    $('nohistory').hidden = forAll;
     say(s.serving ? 'serving' : 'paused', s.serving ? 'good' : 'bad');
     $('disk').hidden = !s.disk_low;
     crawls(s); empty(s); tiles(s, points.at(-1)); health(s); refused(s); judged(s);
@@ -303,9 +344,12 @@ async function tick() {
     draw('share', points, ['share'], 100, ' %');
     await queues();
   } catch (err) {
-    $('error').textContent = err.message;
-    $('error').hidden = false;
-    say('no answer', 'bad');
+    locked(err.status === 401);
+    if (err.status !== 401) {
+      $('error').textContent = err.message;
+      $('error').hidden = false;
+      say('no answer', 'bad');
+    }
   } finally {
     busy = false;
   }

@@ -49,7 +49,7 @@ func TestScripts(t *testing.T) {
 func TestCrawleeFrontier(t *testing.T) {
 	node, script := installed(t, "FIRSTSEEN_NODE"), installed(t, "FIRSTSEEN_CRAWLEE")
 	daemon, _, _ := serveFast(t)
-	cmd := exec.CommandContext(t.Context(), node, "--test", "--test-timeout=20000")
+	cmd := exec.CommandContext(t.Context(), node, "--test", "--test-timeout=120000")
 	cmd.Dir, cmd.Env = filepath.Dir(script), append(os.Environ(), "FIRSTSEEN=http://"+daemon.HTTPAddr())
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
@@ -125,8 +125,8 @@ func crawlTwice(t *testing.T, allowed int, script ...string) {
 	var wg sync.WaitGroup
 	for range 2 {
 		wg.Go(func() {
-			if out, err := crawl(ctx).CombinedOutput(); err != nil {
-				t.Errorf("%v\n%s", err, out)
+			if out, err := crawl(ctx).CombinedOutput(); err != nil || !strings.Contains(string(out), "finished: ") {
+				t.Errorf("%v\n%s; want the crawl finished, and said so", err, out)
 			}
 		})
 	}

@@ -213,13 +213,18 @@ func TestPackedTwice(t *testing.T) {
 	}
 }
 
-// wantUniq runs uniq by a command.
+// wantUniq runs uniq by a command, and add, which opens a store.
 func wantUniq(t *testing.T, command ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), command[0], append(command[1:], "uniq", "-q")...)
 	cmd.Stdin, cmd.Env = strings.NewReader("http://a.example/\nHTTP://A.example/\n"), unset()
 	if got := output(t, cmd); got != "http://a.example/\n" {
 		t.Errorf("%v: got %q; want the first URL", command, got)
+	}
+	cmd = exec.CommandContext(t.Context(), command[0], append(command[1:], "add", "--db", filepath.Join(t.TempDir(), "db"))...)
+	cmd.Stdin, cmd.Env = strings.NewReader("http://a.example/\nHTTP://A.example/\n"), unset()
+	if got := output(t, cmd); got != "-: list, 2 records: 1 new, 1 duplicates\n" {
+		t.Errorf("%v: got %q; want a URL queued", command, got)
 	}
 }
 

@@ -1,0 +1,443 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firstseen/firstseen/internal/wire"
+)
+
+// Operators select URLs by what is known of them (find), and send back, drop or forget what they selected. The same flags
+// select for all of these commands, so that what find prints is what the others change.
+
+// selection are the flags that select URLs.
+type selection struct {
+	place         place
+	queue         string
+	states        []string
+	reasons       []string
+	match         []string
+	before, after string
+	all           bool
+}
+
+func (s *selection) add(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&s.queue, "queue", "", "only URLs of this queue")
+	fs.StringVar(&s.before, "before", "", "only URLs found before a day, or before a time as 2026-01-31T12:00:00Z")
+	s.addCriteria(cmd)
+}
+
+// addCriteria adds the flags that no other command has with another meaning.
+func (s *selection) addCriteria(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringSliceVar(&s.states, "state", nil, "only URLs in these states: queued, scheduled (queued for a later time), leased, done, dropped")
+	fs.StringSliceVar(&s.reasons, "reason", nil, "only URLs that were dropped for these reasons, such as attempts or expired-leases")
+	fs.StringArrayVar(&s.match, "match", nil, "only URLs that this rule names: example.org, *.example.org, example.org/private/, */*.pdf$ or https://example.org/a; !RULE for all but these; may be given several times")
+	fs.StringVar(&s.after, "after", "", "only URLs found on this day or later")
+}
+
+// wire returns the selection as a request has it, of one crawl or of "*".
+func (s *selection) wire(crawl string) (w wire.Selection, err error) {
+	w = wire.Selection{Crawl: crawl, Queue: s.queue, States: s.states, Reasons: s.reasons, Match: s.match}
+	for flag, at := range map[string]*time.Time{"before": &w.Before, "after": &w.After} {
+		text := map[string]string{"before": s.before, "after": s.after}[flag]
+		if text == "" {
+			continue
+		}
+		if *at, err = parseDay(text); err != nil {
+			return w, misusef("--%s: %w", flag, err)
+		}
+	}
+	return w, nil
+}
+
+func newFindCmd(a *app) *cobra.Command {
+	var s selection
+	var count, asJSON bool
+	var limit int64
+	cmd := &cobra.Command{
+		Use:   "find (--db DIR | --redis ADDR | --daemon ADDR)",
+		Short: "List URLs of a crawl by state, reason, queue, age or pattern",
+		Long: `List the URLs of a crawl that are kept with their text, or with --count their number: all of them, or those that the flags
+select. All criteria must hold; of the values of one flag, any. The list is one that "firstseen add" takes; --json has all
+that is known of each URL. "firstseen requeue", "drop" and "forget" take the same flags.
+
+Queued and leased URLs always have their text; those that are done or dropped where the store keeps URLs (serve --keep-urls,
+the default).`,
+		Example: `  firstseen find --daemon 127.0.0.1:7072 --state dropped --reason attempts
+  firstseen find --db crawl.db --match "shop.example/cart/" --count`,
+		Args: noArgs,
+	}
+	s.place.onCrawl(a, cmd, false, func(ctx context.Context, c *client, _ []string) error {
+		crawls, err := c.crawls(ctx, s.place.crawl)
+		if err != nil {
+			return err
+		}
+		out, n := newOutput(a.out), int64(0)
+		for _, crawl := range crawls {
+			some, err := s.list(ctx, c, crawl, out, count, asJSON, limit-n)
+			if n += some; err != nil {
+				return errors.Join(err, endOutput(out, 0))
+			}
+			if limit > 0 && n >= limit {
+				break
+			}
+		}
+		if count {
+			out.line(grouped(n))
+		}
+		return endOutput(out, 0)
+	})
+	s.add(cmd)
+	cmd.Flags().BoolVar(&count, "count", false, "print how many they are")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write a JSON object for each")
+	cmd.Flags().Int64Var(&limit, "limit", 0, "stop after so many; 0 for all")
+	return cmd
+}
+
+// list writes the URLs of a crawl, or counts them, and returns how many they are.
+func (s *selection) list(ctx context.Context, c *client, crawl string, out *output, count, asJSON bool, limit int64) (n int64, err error) {
+	w, err := s.wire(crawl)
+	if err != nil {
+		return 0, err
+	}
+	q := url.Values{"crawl": {w.Crawl}, "queue": {w.Queue}, "state": w.States, "reason": w.Reasons, "match": w.Match}
+	for name, at := range map[string]time.Time{"before": w.Before, "after": w.After} {
+		if !at.IsZero() {
+			q.Set(name, at.Format(time.RFC3339))
+		}
+	}
+	if limit > 0 {
+		q.Set("limit", fmt.Sprint(limit))
+	}
+	if count {
+		q.Set("count", "")
+		var answer wire.Changed
+		err := c.get(ctx, "/v1/urls", q, &answer)
+		return answer.URLs, err
+	}
+	resp, err := c.do(ctx, "GET", "/v1/urls?"+q.Encode(), nil)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewReader(resp.Body)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err == io.EOF && len(line) == 0 {
+			return n, nil
+		}
+		if err != nil {
+			return n, fmt.Errorf("the list ended early, after %d URLs: %w", n, cmp.Or(err, io.ErrUnexpectedEOF))
+		}
+		n++
+		if asJSON {
+			out.line(strings.TrimSuffix(string(line), "\n"))
+			continue
+		}
+		var u wire.FoundURL
+		if err := json.Unmarshal(line, &u); err != nil {
+			return n, fmt.Errorf("cannot read the answer of the daemon: %w", err)
+		}
+		out.line(wire.TextOr(u.URL, u.URLBytes))
+	}
+}
+
+// change does something to the selected URLs of each crawl, and says to how many.
+func (s *selection) change(ctx context.Context, a *app, c *client, do, done string) error {
+	crawls, err := c.crawls(ctx, s.place.crawl)
+	if err != nil {
+		return err
+	}
+	n := int64(0)
+	for _, crawl := range crawls {
+		r := wire.ChangeRequest{Do: do, All: s.all}
+		if r.Select, err = s.wire(crawl); err != nil {
+			return err
+		}
+		var answer wire.Changed
+		if err := c.post(ctx, "/v1/change", r, &answer); err != nil {
+			return err
+		}
+		n += answer.URLs
+	}
+	if _, err := fmt.Fprintf(a.out, "%s %s\n", grouped(n), done); err != nil {
+		return fmt.Errorf("cannot write output: %w", err)
+	}
+	return nil
+}
+
+func newChangeCmd(a *app, do, done, short, long string) *cobra.Command {
+	var s selection
+	cmd := &cobra.Command{
+		Use:   do + " (--db DIR | --redis ADDR | --daemon ADDR) --state STATE | --match RULE | …",
+		Short: short,
+		Long: long + ` The flags select URLs as those of "firstseen find", which shows first what will be changed. --all stands for all
+URLs of the crawl. Fetchers and clients go on meanwhile.`,
+		Example: fmt.Sprintf(`  firstseen %s --daemon 127.0.0.1:7072 --crawl news --queue example.org --state %s
+  firstseen %s --db crawl.db --match "shop.example/cart/"`, do, map[string]string{"requeue": "dropped", "free": "leased", "drop": "queued"}[do], do),
+		Args: noArgs,
+	}
+	s.place.onCrawl(a, cmd, false, func(ctx context.Context, c *client, _ []string) error {
+		if do == "free" && !s.all && s.states == nil {
+			if !cmd.Flags().Changed("crawl") && s.queue == "" && s.match == nil {
+				return misusef("cannot free leases: nothing is named; give --crawl NAME, --queue NAME or --match RULE")
+			}
+			s.states = []string{"leased"}
+		}
+		return s.change(ctx, a, c, do, done)
+	})
+	s.add(cmd)
+	cmd.Flags().BoolVar(&s.all, "all", false, "all URLs of the crawl")
+	typed(cmd.Flags(), "state", "reason", "match", "before", "after", "queue")
+	return cmd
+}
+
+func newRequeueCmd(a *app) *cobra.Command {
+	return newChangeCmd(a, "requeue", "requeued", "Queue URLs again that are done or dropped, or scheduled for later",
+		`Queue URLs again that are done or were dropped, as if they were new, and make those due now that are scheduled for later.
+Leased URLs stay as they are.`)
+}
+
+func newFreeCmd(a *app) *cobra.Command {
+	return newChangeCmd(a, "free", "freed", "End leases whose fetchers are dead",
+		`End leases, so that their URLs are leased again at once, and not when the leases run out: those of a crawl, a queue, or of
+URLs that a rule names.`)
+}
+
+func newDropCmd(a *app) *cobra.Command {
+	return newChangeCmd(a, "drop", "dropped", "Drop queued URLs: they stay seen, and are not fetched",
+		`Drop queued URLs, also those that are scheduled for later: they stay seen and are not fetched, as when a host is given up.
+To have them fetched when they are found again, forget them; to keep others out, exclude them.`)
+}
+
+// newExcludeCmd is the command that excludes URLs.
+func newExcludeCmd(a *app) *cobra.Command {
+	var p place
+	var all, remove, create, asJSON bool
+	var from string
+	cmd := &cobra.Command{
+		Use:   "exclude (--db DIR | --redis ADDR | --daemon ADDR) [--crawl NAME | --all] [--remove] [RULE…]",
+		Short: "Keep URLs out of a crawl while it runs, and take that back",
+		Long: `Exclude URLs from a crawl, or with --all from every crawl: offers of them are refused, and those that are queued are
+forgotten. With --remove the rules are taken back, and the URLs are new when they are found again. Without a rule, print the
+rules with how many URLs each has refused and forgotten since the daemon started, and the latest of them.
+
+A rule is one of
+  example.org             a host
+  *.example.org           the hosts below it
+  example.org/private/    paths of a host that begin so; */private/ of any host
+  */*.pdf$                "*" for any text and "$" for the end, as in robots.txt
+  https://example.org/a   URLs that begin so
+  !example.org/open       an exception to the other rules of its crawl
+  hashed:sha1=…           a hashed URI
+Long lists of hashed URIs are for serve --exclude-hashed.`,
+		Example: `  firstseen exclude --daemon 127.0.0.1:7072 --crawl news example.org/calendar/
+  firstseen exclude --daemon 127.0.0.1:7072 --crawl news
+  firstseen exclude --daemon 127.0.0.1:7072 --crawl news --remove example.org/calendar/`,
+	}
+	p.onCrawl(a, cmd, false, func(ctx context.Context, c *client, rules []string) error {
+		if from != "" {
+			more, err := readRules(a.in, from)
+			if err != nil {
+				return err
+			}
+			rules = append(rules, more...)
+		}
+		given := cmd.Flags().Changed("crawl")
+		switch {
+		case all && given:
+			return misusef("--all is about every crawl: leave out --crawl, or leave out --all")
+		case p.crawl == "*" || all:
+			p.crawl, all = "*", true
+		case len(rules) > 0 && !given:
+			return misusef("cannot exclude: no crawl is named; give --crawl NAME, or --all for every crawl")
+		}
+		out := newOutput(a.out)
+		var answer wire.Exclusions
+		if len(rules) == 0 {
+			if remove {
+				return misusef("cannot take exclusions back: no rule is given")
+			}
+			if err := c.get(ctx, "/v1/exclusions", url.Values{"crawl": {p.crawl}}, &answer); err != nil {
+				return err
+			}
+			for i := range answer.Exclusions {
+				writeExclusion(out, &answer.Exclusions[i], asJSON)
+			}
+			return endOutput(out, 0)
+		}
+		r := wire.ExclusionRequest{Crawl: p.crawl, All: all, Add: rules}
+		if all {
+			r.Crawl = ""
+		}
+		if remove {
+			r.Add, r.Remove = nil, rules
+		}
+		if !all && !create {
+			if _, err := c.crawls(ctx, p.crawl); err != nil {
+				return err
+			}
+		}
+		if err := c.post(ctx, "/v1/exclusions", r, &answer); err != nil {
+			return err
+		}
+		of := "of crawl " + visible(p.crawl)
+		if all {
+			of = "of every crawl"
+		}
+		out.line(fmt.Sprintf("%d exclusions added, %d taken back; %d are in force, with those %s", answer.Added, answer.Removed, len(answer.Exclusions), of))
+		return endOutput(out, 0)
+	})
+	fs := cmd.Flags()
+	fs.BoolVar(&all, "all", false, "the rules of every crawl")
+	fs.BoolVar(&remove, "remove", false, "take the rules back")
+	fs.BoolVar(&create, "create", false, "the crawl may be one that is not there yet")
+	fs.StringVar(&from, "from", "", `file of rules, one a line, "-" for stdin; blank lines and lines that begin with # are skipped`)
+	fs.BoolVar(&asJSON, "json", false, "print the rules as JSON, one object a line")
+	typed(fs, "remove", "create", "from")
+	return cmd
+}
+
+func writeExclusion(out *output, x *wire.Exclusion, asJSON bool) {
+	if asJSON {
+		out.json(x)
+		return
+	}
+	of := visible(x.Crawl)
+	if of == "*" {
+		of = "all"
+	}
+	text := fmt.Sprintf("%-12s  %-40s  %s refused, %s forgotten", of, visible(x.Rule), grouped(x.Refused), grouped(x.Forgotten))
+	if n := len(x.Examples); n > 0 {
+		text += ", as " + visible(x.Examples[n-1])
+	}
+	out.line(text)
+}
+
+// readRules reads a file of rules.
+func readRules(in io.Reader, name string) (rules []string, err error) {
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read rules: %w", err)
+		}
+		defer file.Close()
+		in = file
+	}
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		if rule := strings.TrimSpace(lines.Text()); rule != "" && rule[0] != '#' {
+			rules = append(rules, rule)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("cannot read rules: %w", err)
+	}
+	return rules, nil
+}
+
+// newWhyCmd asks what became of a URL.
+func newWhyCmd(a *app) *cobra.Command {
+	var p place
+	var asJSON bool
+	var q wire.ExplainQuery
+	cmd := &cobra.Command{
+		Use:   "why (--db DIR | --redis ADDR | --daemon ADDR) URL",
+		Short: "Say what became of a URL, and why it is not fetched",
+		Long: `Say what a crawl knows of a URL, in any variant, and what it waits for: its canonical form and the rules that made it, what an
+offer of it would be answered, what excludes it, its state and leases, what holds its queue, and the first variant that
+was seen. --json prints what GET /v1/explain answers. It changes nothing.`,
+		Example: `  firstseen why --daemon 127.0.0.1:7072 --crawl news http://Example.org:80/a`,
+		Args:    oneArg("a URL"),
+	}
+	p.onCrawl(a, cmd, false, func(ctx context.Context, c *client, args []string) error {
+		crawls, err := c.crawls(ctx, p.crawl)
+		if err != nil {
+			return err
+		}
+		if len(crawls) != 1 {
+			return misusef("cannot say of every crawl; name one by --crawl")
+		}
+		var e wire.Explanation
+		query := url.Values{"url": {args[0]}, "crawl": {crawls[0]}, "queue": {q.Queue}, "discriminator": {q.Discriminator}}
+		if err := c.get(ctx, "/v1/explain", query, &e); err != nil {
+			return err
+		}
+		out := newOutput(a.out)
+		if asJSON {
+			out.json(e)
+		} else {
+			writeWhy(out, &e)
+		}
+		return endOutput(out, 0)
+	})
+	cmd.Flags().StringVar(&q.Queue, "queue", "", "queue of the URL, in a crawl without canonical forms")
+	cmd.Flags().StringVar(&q.Discriminator, "discriminator", "", "what it was offered with, if it was")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
+	return cmd
+}
+
+func writeWhy(out *output, e *wire.Explanation) {
+	line := func(what, text string) {
+		if text != "" {
+			out.line(fmt.Sprintf("%-11s  %s", what, visible(text)))
+		}
+	}
+	out.line(visible(e.Why))
+	line("canonical", e.Canonical)
+	for _, c := range e.Changes {
+		line("  "+c.Rule, c.After)
+	}
+	line("an offer is", e.Verdict)
+	line("refused as", e.Refusal)
+	line("excluded by", e.Excluded)
+	if t := e.Trap; t != nil {
+		line("template", fmt.Sprintf("%s: %d of %d fetches brought known content", t.Template, t.Known, t.Fetches))
+	}
+	known := e.Known
+	if known == nil {
+		return
+	}
+	line("state", known.State)
+	if first := wire.TextOr(known.First, known.FirstBytes); first != e.Input {
+		line("first seen", first)
+	}
+	for _, t := range []struct {
+		what string
+		at   time.Time
+	}{{"found", known.Created}, {"due", known.Due}, {"leased to", known.Expires}} {
+		if !t.at.IsZero() {
+			line(t.what, t.at.UTC().Format(time.RFC3339))
+		}
+	}
+	if known.Attempts > 0 {
+		line("leases", fmt.Sprintf("%d: %d failures, %d deferrals, %d releases, %d expired", known.Attempts, known.Failures, known.Deferrals, known.Releases, known.Expiries))
+	}
+	if known.Status > 0 {
+		line("last status", fmt.Sprint(known.Status))
+	}
+	line("reason", known.Reason)
+	if q := e.Holds; q != nil {
+		text := q.Queue + ": " + q.State
+		if q.Reason != "" {
+			text += ", " + q.Reason
+		}
+		if !q.Next.IsZero() {
+			text += ", until " + q.Next.UTC().Format(time.RFC3339)
+		}
+		line("queue", text)
+	}
+}

@@ -1,0 +1,86 @@
+package server
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/firstseen/firstseen/canon"
+)
+
+// TestFindAndChange lists, counts, requeues and drops URLs by HTTP, and excludes some and takes that back.
+func TestFindAndChange(t *testing.T) {
+	s := start(t, canon.Qiita(), Config{})
+	var lines strings.Builder
+	for i := range 3 {
+		fmt.Fprintf(&lines, "{\"url\":\"http://a.com/%d\",\"crawl\":\"news\",\"depth\":%d}\n{\"url\":\"http://b.com/x/%d\",\"crawl\":\"shop\"}\n", i, i, i)
+	}
+	s.request(t, "POST", "/v1/urls", lines.String())
+	for _, c := range []struct{ what, path, body, code, want string }{
+		{"a crawl", "/v1/urls?crawl=news", "", "200", `{"url":"http://a.com/2","crawl":"news","queue":"a.com","state":"queued"`},
+		{"counted", "/v1/urls?crawl=news&count", "", "200", `{"urls":3}`},
+		{"all crawls, counted", "/v1/urls?crawl=*&count", "", "200", `{"urls":6}`},
+		{"by rules", "/v1/urls?crawl=*&match=*/2&match=b.com/x/0&count", "", "200", `{"urls":2}`},
+		{"by state", "/v1/urls?crawl=news&state=done,dropped", "", "200", ""},
+		{"a limit", "/v1/urls?crawl=news&limit=1", "", "200", `"key":"`},
+		{"no state", "/v1/urls?state=lost", "", "400", "got state"},
+		{"no time", "/v1/urls?before=monday", "", "400", "got before"},
+		{"no rule", "/v1/urls?match=a%20b", "", "400", "cannot select URLs: line 1"},
+		{"no such parameter", "/v1/urls?stat=done", "", "400", "got the query parameter"},
+		{"nothing is named", "/v1/change", `{"select":{"crawl":"news"},"do":"drop"}`, "400", "or set all for a whole crawl"},
+		{"all of every crawl", "/v1/change", `{"select":{"crawl":"*"},"do":"drop","all":true}`, "400", "one crawl"},
+		{"no action", "/v1/change", `{"select":{"crawl":"news"},"do":"burn","all":true}`, "400", "got action"},
+		{"dropped", "/v1/change", `{"select":{"crawl":"news","match":["a.com/1"]},"do":"drop"}`, "200", `{"urls":1}`},
+		{"listed as that", "/v1/urls?crawl=news&state=dropped", "", "200", `"url":"http://a.com/1"`},
+		{"and why", "/v1/explain?url=http://A.com/1&crawl=news", "", "200", `"why":"It was dropped`},
+		{"an offer of it", "/v1/explain?url=http://A.com/1&crawl=news", "", "200", `"verdict":"duplicate"`},
+		{"requeued", "/v1/change", `{"select":{"crawl":"*","states":["dropped"]},"do":"requeue"}`, "200", `{"urls":1}`},
+		{"what holds it", "/v1/explain?url=http://A.com/1&crawl=news", "", "200", `"holds":{"crawl":"news","queue":"a.com","held":3`},
+		{"forgotten", "/v1/change", `{"select":{"crawl":"news","queue":"a.com","match":["*/0"]},"do":"forget"}`, "200", `{"urls":1}`},
+		{"no crawl named", "/v1/exclusions", `{"add":["b.com/x/"]}`, "400", "name a crawl"},
+		{"no rule", "/v1/exclusions", `{"crawl":"shop"}`, "400", "got no rule"},
+		{"excluded", "/v1/exclusions", `{"crawl":"shop","add":["b.com/x/","!b.com/x/0"]}`, "200", `"added":2,"exclusions":[{"crawl":"shop","rule":"!b.com/x/0"`},
+		{"and refused", "/v1/explain?url=http://b.com/x/9&crawl=shop", "", "200", `"verdict":"refused","refusal":"excluded","excluded":"b.com/x/"`},
+		{"in this crawl alone", "/v1/explain?url=http://b.com/x/9&crawl=news", "", "200", `"verdict":"new"`},
+		{"of every crawl", "/v1/exclusions", `{"all":true,"add":["*/*.pdf$"]}`, "200", `"crawl":"*"`},
+		{"listed", "/v1/exclusions?crawl=news", "", "200", `"exclusions":[{"crawl":"*","rule":"*/*.pdf$","refused":0`},
+		{"all listed", "/v1/exclusions?crawl=*", "", "200", `"rule":"b.com/x/"`},
+		{"unknown", "/v1/exclusions", `{"crawl":"shop","remove":["c.com"]}`, "404", "there is no such rule"},
+		{"taken back", "/v1/exclusions", `{"crawl":"shop","remove":["b.com/x/"]}`, "200", `"removed":1`},
+		{"and new", "/v1/explain?url=http://b.com/x/9&crawl=shop", "", "200", `"verdict":"new"`},
+	} {
+		method := "POST"
+		if c.body == "" {
+			method = "GET"
+		}
+		if got := s.request(t, method, c.path, c.body); !strings.HasPrefix(got, c.code) || !strings.Contains(got, c.want) {
+			t.Errorf("%s: got %s; want %s and %s", c.what, got, c.code, c.want)
+		}
+	}
+}
+
+// TestFindOfATenant asserts that a token for a crawl selects and excludes in no other.
+func TestFindOfATenant(t *testing.T) {
+	const oneToken, itsAdmin = "0123456789abcdef", "fedcba9876543210"
+	s := start(t, canon.Qiita(), Config{TokensFile: tokenFile(t, "admin "+bossToken+"\nread "+oneToken+" crawls=one\nadmin "+itsAdmin+" crawls=one\n")})
+	s.requestWith(t, bossToken, "POST", "/v1/urls", `{"url":"http://a.com/1","crawl":"one"}`+"\n"+`{"url":"http://a.com/1","crawl":"two"}`)
+	for _, c := range []struct{ token, path, body, code string }{
+		{oneToken, "/v1/urls?crawl=one", "", "200"}, {oneToken, "/v1/urls?crawl=two", "", "403"}, {oneToken, "/v1/urls?crawl=*", "", "403"},
+		{oneToken, "/v1/exclusions?crawl=one", "", "200"}, {oneToken, "/v1/exclusions?crawl=*", "", "403"},
+		{oneToken, "/v1/change", `{"select":{"crawl":"one","queue":"a.com"},"do":"drop"}`, "403"},
+		{oneToken, "/v1/exclusions", `{"crawl":"one","add":["b.com"]}`, "403"},
+		{itsAdmin, "/v1/change", `{"select":{"crawl":"two","queue":"a.com"},"do":"drop"}`, "403"},
+		{itsAdmin, "/v1/exclusions", `{"all":true,"add":["b.com"]}`, "403"},
+		{itsAdmin, "/v1/exclusions", `{"crawl":"one","add":["b.com"]}`, "200"},
+		{itsAdmin, "/v1/queue", `{"all":true,"paused":true}`, "403"},
+		{itsAdmin, "/v1/queue", `{"crawl":"one","paused":true}`, "200"},
+	} {
+		method := "POST"
+		if c.body == "" {
+			method = "GET"
+		}
+		if got := s.requestWith(t, c.token, method, c.path, c.body); !strings.HasPrefix(got, c.code) {
+			t.Errorf("%s %s: got %s; want %s", c.path, c.body, got, c.code)
+		}
+	}
+}

@@ -1,0 +1,359 @@
+package frontier
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/hashkey/hasheduri"
+	"github.com/firstseen/firstseen/internal/fault"
+	"github.com/firstseen/firstseen/store"
+)
+
+// An operator excludes URLs while a crawl runs, and takes that back: Exclude and Include. A URL that is excluded is refused
+// where it is offered, put, or the target of a redirect. One that is queued already is forgotten, and not dropped: dropped
+// URLs are seen, and would stay away when the exclusion goes.
+//
+// Each rule is a queue of OwnCrawl that holds nothing and is paused. So rules are as durable as settings, every store can
+// keep them, and the frontiers on a shared store hear of each other's by reading a few rows now and then.
+
+// Exclusion is a rule, with what it did since this frontier was made.
+type Exclusion struct {
+	Crawl string // "*" for one that holds in all crawls
+	Rule  string
+	// Refused counts the offers of URLs that were refused by the rule; Forgotten the queued URLs that were forgotten.
+	Refused, Forgotten int64
+	Examples           []string // the latest of both, as in Refusal
+}
+
+// exclusions are the rules in force.
+type exclusions struct {
+	changing sync.Mutex                          // held by who changes the rules of the store, or reads them
+	sets     atomic.Pointer[map[string]*ruleSet] // by crawl, replaced as a whole
+}
+
+// ruleSet are the rules of a crawl, or of all by the name "*". It does not change.
+type ruleSet struct {
+	rules  []string        // in order
+	urls   *canon.URLSet   // nil if there are none
+	hashed *hasheduri.List // nil if there are none
+}
+
+const (
+	// maxExclusions bounds the rules of a store. Longer lists go into a file of hashed URIs (Options.Exclude).
+	maxExclusions = 10_000
+	// exclusionsEvery is how often a frontier on a shared store reads the rules.
+	exclusionsEvery = 5 * time.Second
+)
+
+// newRuleSet reads rules, in any order.
+func newRuleSet(rules []string) (*ruleSet, error) {
+	slices.Sort(rules)
+	var plain, hashed strings.Builder
+	excludes := false // exceptions alone stand for all other URLs in a URLSet, and for nothing here
+	for _, rule := range rules {
+		switch _, err := hasheduri.Parse(rule); {
+		case err == nil:
+			hashed.WriteString(rule + "\n")
+		case rule == "" || rule[0] == '#' || strings.ContainsAny(rule, "\r\n"):
+			return nil, fmt.Errorf("got %q; want a rule", rule)
+		default:
+			plain.WriteString(rule + "\n")
+			excludes = excludes || rule[0] != '!'
+		}
+	}
+	s := &ruleSet{rules: rules}
+	var err error
+	if plain.Len() > 0 {
+		if s.urls, err = canon.ParseURLSet([]byte(plain.String())); !excludes {
+			s.urls = nil
+		}
+	}
+	if err == nil && hashed.Len() > 0 {
+		s.hashed, err = hasheduri.ReadList(strings.NewReader(hashed.String()), hasheduri.Hasher{Variant: hasheduri.N})
+	}
+	return s, err
+}
+
+func (s *ruleSet) match(canonical string) (rule string, ok bool) {
+	if s == nil {
+		return "", false
+	}
+	if s.urls != nil {
+		if rule, ok := s.urls.Has([]byte(canonical)); ok {
+			return rule, true
+		}
+	}
+	if s.hashed == nil {
+		return "", false
+	}
+	if entry, ok := s.hashed.Match(canonical); ok {
+		return entry.String(), true
+	}
+	return "a hashed URI", s.hashed.Excluded(canonical)
+}
+
+// match returns the rule by which a URL of a crawl is excluded.
+func (x *exclusions) match(crawl, canonical string) (rule string, ok bool) {
+	sets := *x.sets.Load()
+	if len(sets) == 0 {
+		return "", false
+	}
+	if rule, ok := sets["*"].match(canonical); ok {
+		return rule, true
+	}
+	return sets[crawl].match(canonical)
+}
+
+// listRule names Options.Exclude, which has no rules, among them.
+const listRule = "list"
+
+// excludedBy returns the rule by which a URL of a crawl is excluded.
+func (f *Frontier) excludedBy(crawl, canonical string) (rule string, ok bool) {
+	if f.opt.Exclude != nil && f.opt.Exclude(canonical) {
+		return listRule, true
+	}
+	return f.exclusions.match(crawl, canonical)
+}
+
+// ExcludedBy returns the rule by which a URL of a crawl is excluded, by its canonical form: that of an [Exclusion], or "list"
+// if Options.Exclude excludes it.
+func (f *Frontier) ExcludedBy(crawl, canonical string) (rule string, ok bool) {
+	return f.excludedBy(f.named(crawl), canonical)
+}
+
+// mayExclude reports whether anything is excluded.
+func (f *Frontier) mayExclude() bool {
+	return f.opt.Exclude != nil || len(*f.exclusions.sets.Load()) > 0
+}
+
+// ruleKey is the name of the queue that keeps a rule, and ruleOf its inverse.
+func ruleKey(crawl, rule string) string { return crawl + "\x00" + rule }
+
+func ruleOf(queue string) (crawl, rule string, ok bool) { return strings.Cut(queue, "\x00") }
+
+// loadExclusions reads the rules from the store.
+func (f *Frontier) loadExclusions(ctx context.Context) error {
+	f.exclusions.changing.Lock()
+	defer f.exclusions.changing.Unlock()
+	rules := make(map[string][]string)
+	for q, err := range f.store.Queues(ctx, OwnCrawl, "") {
+		if err != nil {
+			return fmt.Errorf("cannot read which URLs are excluded: %w", err)
+		}
+		if crawl, rule, ok := ruleOf(q.Name); ok && q.Paused {
+			rules[crawl] = append(rules[crawl], rule)
+		}
+	}
+	return f.setExclusions(rules)
+}
+
+// setExclusions puts rules in force; it takes over the map.
+func (f *Frontier) setExclusions(rules map[string][]string) error {
+	sets := make(map[string]*ruleSet, len(rules))
+	var errs []error
+	for crawl, list := range rules {
+		s, err := newRuleSet(list)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		sets[crawl] = s
+	}
+	f.exclusions.sets.Store(&sets)
+	return errors.Join(errs...)
+}
+
+// followExclusions reads the rules again and again until Close, where other frontiers may change them.
+func (f *Frontier) followExclusions() {
+	tick := time.NewTicker(exclusionsEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if err := f.loadExclusions(context.Background()); err != nil {
+				f.opt.Logger.Warn("cannot follow the exclusions; those read before stay in force", "error", err)
+			}
+		case <-f.closing:
+			return
+		}
+	}
+}
+
+// Exclude adds rules by which URLs are excluded from a crawl ("" is that of [Options.Crawl], "*" all): durably, and from
+// the next call on. They are those of [canon.URLSet], or hashed URIs of variant N; URLs are compared in canonical form. It
+// returns how many were not there yet. Queued URLs that become excluded are forgotten, in the background; each of them
+// before it would be handed out.
+//
+// The error is store.ErrInvalid for a rule that cannot be read or kept, and for more than 10,000 rules in all: then
+// none was added. A frontier on a shared store heeds the rules of others within seconds.
+func (f *Frontier) Exclude(ctx context.Context, crawl string, rules ...string) (added int, err error) {
+	return f.changeExclusions(ctx, crawl, rules, true)
+}
+
+// Include takes rules back, and returns how many. The error is store.ErrNotFound if there is no such rule: then none was
+// taken back. URLs that were forgotten are new when they are offered again.
+func (f *Frontier) Include(ctx context.Context, crawl string, rules ...string) (removed int, err error) {
+	return f.changeExclusions(ctx, crawl, rules, false)
+}
+
+func (f *Frontier) changeExclusions(ctx context.Context, crawl string, rules []string, add bool) (changed int, err error) {
+	if err := f.enter(); err != nil {
+		return 0, err
+	}
+	defer f.leave()
+	c, err := f.crawlOrAll(ctx, crawl)
+	if err != nil {
+		return 0, err
+	}
+	if err := f.loadExclusions(ctx); err != nil { // of other frontiers
+		return 0, err
+	}
+	f.exclusions.changing.Lock()
+	defer f.exclusions.changing.Unlock()
+	have := f.rulesByCrawl()
+	rules, err = checkRules(c.name, rules, have, add)
+	if err != nil {
+		return 0, err
+	}
+	for _, rule := range rules {
+		if slices.Contains(have[c.name], rule) == add {
+			continue
+		}
+		if err := f.store.Configure(ctx, OwnCrawl, ruleKey(c.name, rule), store.QueueChange{Paused: &add}); err != nil {
+			return changed, fmt.Errorf("cannot change exclusion %q: %w", rule, err)
+		}
+		changed++
+		if add {
+			have[c.name] = append(have[c.name], rule)
+		} else {
+			have[c.name] = slices.DeleteFunc(have[c.name], func(r string) bool { return r == rule })
+		}
+	}
+	if err := f.setExclusions(have); err != nil || !add || changed == 0 {
+		return changed, err
+	}
+	f.forgetExcluded(c.name)
+	return changed, nil
+}
+
+// rulesByCrawl copies the rules in force.
+func (f *Frontier) rulesByCrawl() map[string][]string {
+	all := make(map[string][]string)
+	for crawl, s := range *f.exclusions.sets.Load() {
+		all[crawl] = slices.Clone(s.rules)
+	}
+	return all
+}
+
+// checkRules trims rules, and returns store.ErrInvalid for one that cannot be kept, or ErrNotFound for one that is to be
+// taken back and is not there.
+func checkRules(crawl string, rules []string, have map[string][]string, add bool) ([]string, error) {
+	n := 0
+	for _, list := range have {
+		n += len(list)
+	}
+	out := make([]string, 0, len(rules))
+	for _, rule := range rules {
+		rule = strings.TrimSpace(rule)
+		if !add && !slices.Contains(have[crawl], rule) {
+			return nil, fault.As(store.ErrNotFound, "cannot take back exclusion %.200q of crawl %q: there is no such rule", rule, crawl)
+		}
+		if add && (len(ruleKey(crawl, rule)) > store.MaxQueueKey || strings.ContainsRune(rule, 0)) {
+			return nil, fault.As(store.ErrInvalid, "cannot exclude by %.200q: a rule has at most %d bytes", rule, store.MaxQueueKey-len(ruleKey(crawl, "")))
+		}
+		out = append(out, rule)
+	}
+	if _, err := newRuleSet(slices.Clone(out)); add && err != nil {
+		return nil, fault.As(store.ErrInvalid, "cannot exclude: %w", err)
+	}
+	if add && n+len(out) > maxExclusions {
+		return nil, fault.As(store.ErrInvalid, "cannot exclude by %d more rules: there are %d of %d; put long lists into a file of hashed URIs", len(out), n, maxExclusions)
+	}
+	return out, nil
+}
+
+// Exclusions lists the rules in force in a crawl ("" is that of [Options.Crawl]), with those of all crawls, or with "*" all
+// rules.
+func (f *Frontier) Exclusions(crawl string) []Exclusion {
+	if crawl != "*" {
+		crawl = f.named(crawl)
+	}
+	sets := *f.exclusions.sets.Load()
+	counts := f.refused.byRule()
+	var list []Exclusion
+	for _, of := range slices.Sorted(maps.Keys(sets)) {
+		if crawl != "*" && of != "*" && of != crawl {
+			continue
+		}
+		for _, rule := range sets[of].rules {
+			x := Exclusion{Crawl: of, Rule: rule}
+			for _, r := range counts[rule] {
+				if of != "*" && r.Crawl != of || crawl != "*" && r.Crawl != crawl {
+					continue
+				}
+				if r.Dropped {
+					x.Forgotten += r.Count
+				} else {
+					x.Refused += r.Count
+				}
+				x.Examples = append(x.Examples, r.Examples...)
+			}
+			x.Examples = x.Examples[max(len(x.Examples)-maxExamples, 0):]
+			list = append(list, x)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Exclusion) int { return cmp.Compare(a.Crawl, b.Crawl) })
+	return list
+}
+
+// forgetExcluded forgets the queued URLs of a crawl, or with "*" of all, that are excluded, in the background.
+func (f *Frontier) forgetExcluded(crawl string) {
+	if crawl != "*" {
+		f.purges.add(f, crawl, "")
+		return
+	}
+	names, err := f.Crawls(context.Background())
+	if err != nil {
+		return // each of them is forgotten when it is taken
+	}
+	for _, name := range names {
+		f.purges.add(f, name, "")
+	}
+}
+
+// dropExcluded forgets URLs that are excluded, queued or taken by this call, in one step, and counts them.
+func (f *Frontier) dropExcluded(ctx context.Context, c *crawl, urls []excludedURL) error {
+	if len(urls) == 0 {
+		return nil
+	}
+	keys := make([]store.Key, len(urls))
+	gone := make(map[refusalKey][]string)
+	for i, u := range urls {
+		keys[i] = u.key
+		k := refusalKey{crawl: c.name, reason: ReasonExcluded, dropped: true, rule: u.rule}
+		gone[k] = append(gone[k], u.url)
+	}
+	if _, err := f.store.Forget(ctx, store.Selection{Crawl: c.stored, Keys: keys}); err != nil {
+		return fmt.Errorf("cannot forget URLs that are excluded: %w", err)
+	}
+	f.rooms.wake(c.name)
+	for k, urls := range gone {
+		f.noteGone(k, urls)
+	}
+	return nil
+}
+
+// excludedURL is one that is to be forgotten.
+type excludedURL struct {
+	key       store.Key
+	url, rule string
+}

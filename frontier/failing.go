@@ -1,0 +1,182 @@
+package frontier
+
+import (
+	"sync"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// A host that is down costs each of its URLs all attempts, one after another, while its back-off is that of single URLs. So a
+// queue whose fetches fail in a row waits as a whole: from Options.FailingAfter failures on, longer with each, up to
+// Options.MaxFailingWait; one success ends that. The wait is the queue's NotBefore in the store, durable and shown; the
+// count of failures is this process's, and begins again with it.
+//
+// When the fetcher's own network is down, most hosts fail at once. Nothing is learned of any of them then, so nothing
+// grows: see network. Nor does it when one page fails again and again: its host may be fine.
+
+// failing counts the failures in a row of queues. The zero value is empty.
+type failing struct {
+	mu     sync.Mutex
+	queues map[queueName]*failingQueue // guarded by mu, like the rest
+	keys   map[store.Key]queueName     // URLs leased of these queues: who reports a success names the URL alone
+	recent [recentResults]result       // a ring
+	next   int
+}
+
+type failingQueue struct {
+	row  int         // failures since the last success, of one URL after another
+	last store.Key   // the URL of the latest
+	keys []store.Key // leased, the oldest first
+}
+
+// result is one of the latest results of fetches.
+type result struct {
+	at     time.Time
+	queue  queueName // of a failure
+	failed bool
+}
+
+const (
+	// maxFailing bounds the queues that are counted, and keysOfFailing the leased URLs that are remembered of one.
+	maxFailing    = 50_000
+	keysOfFailing = 16
+	// recentResults are those by which a failure of the network is recognized, if they are of the last networkWindow.
+	recentResults = 64
+	networkWindow = 5 * time.Minute
+	// leastFailing is how many queues must fail for it.
+	leastFailing = 5
+	// failingWait is the first wait; each is twice the one before.
+	failingWait = time.Minute
+)
+
+// leased remembers the URLs that are leased of failing queues.
+func (f *failing) leased(leases []*Lease) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.queues) == 0 {
+		return
+	}
+	for _, l := range leases {
+		name := queueName{l.Crawl, l.Queue}
+		q := f.queues[name]
+		if q == nil {
+			continue
+		}
+		if len(q.keys) == keysOfFailing {
+			delete(f.keys, q.keys[0])
+			q.keys = q.keys[1:]
+		}
+		q.keys = append(q.keys, l.Key)
+		f.keys[l.Key] = name
+	}
+}
+
+// note takes the result of a fetch. If it makes the queue of the lease wait, until is when; if it ends such a wait, ended is
+// true.
+func (f *failing) note(opt *Options, crawl string, s *Settlement, now time.Time) (until time.Time, ended bool) {
+	failed, known := s.failed()
+	if !known || opt.FailingAfter < 0 {
+		return time.Time{}, false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	name := queueName{crawl, s.Lease.Queue}
+	if name.queue == "" {
+		name = f.keys[s.Lease.Key]
+	}
+	f.recent[f.next] = result{now, name, failed}
+	f.next = (f.next + 1) % recentResults
+	q := f.queues[name]
+	switch {
+	case !failed && q == nil, failed && (name.queue == "" || f.network(now)):
+		return time.Time{}, false
+	case !failed:
+		f.forget(name)
+		return time.Time{}, q.row >= opt.FailingAfter
+	case q == nil:
+		q = f.add(name)
+	}
+	if q.row > 0 && q.last == s.Lease.Key { // a page that fails alone; it has a back-off of its own
+		return time.Time{}, false
+	}
+	q.last = s.Lease.Key
+	if q.row++; q.row < opt.FailingAfter {
+		return time.Time{}, false
+	}
+	wait := failingWait
+	for n := q.row - opt.FailingAfter; n > 0 && wait < opt.MaxFailingWait; n-- {
+		wait *= 2
+	}
+	return now.Add(min(wait, opt.MaxFailingWait)), false
+}
+
+// failed reports whether a settlement is of a fetch that the host failed to answer; known is false where it says nothing
+// of the host.
+func (s *Settlement) failed() (failed, known bool) {
+	status := 0
+	if s.Fetched != nil {
+		status = s.Fetched.Status
+	}
+	switch s.Outcome {
+	case Done, Recrawl, Redirected:
+		return false, true
+	case Retry:
+		return !s.isDeferral() && (status == 0 || status >= 500), status != 429 // a busy host is not down
+	case Drop:
+		return status >= 500, status != 0
+	case Defer:
+		return status >= 500, status >= 500
+	}
+	return false, false
+}
+
+// network reports whether it is the fetcher's network that fails: of the latest results, failures are of many queues, and of
+// more than there are successes.
+func (f *failing) network(now time.Time) bool {
+	queues, fine := make(map[queueName]bool), 0
+	for _, r := range f.recent {
+		switch {
+		case r.at.IsZero() || now.Sub(r.at) > networkWindow:
+		case r.failed:
+			queues[r.queue] = true
+		default:
+			fine++
+		}
+	}
+	return len(queues) >= leastFailing && len(queues) > fine
+}
+
+// add begins to count a queue. If there are too many, it drops the count of another.
+func (f *failing) add(name queueName) *failingQueue {
+	if f.queues == nil {
+		f.queues, f.keys = make(map[queueName]*failingQueue), make(map[store.Key]queueName)
+	}
+	for other := range f.queues {
+		if len(f.queues) < maxFailing {
+			break
+		}
+		f.forget(other)
+	}
+	q := &failingQueue{}
+	f.queues[name] = q
+	return q
+}
+
+func (f *failing) forget(name queueName) {
+	for _, key := range f.queues[name].keys {
+		delete(f.keys, key)
+	}
+	delete(f.queues, name)
+}
+
+// Failing returns how many fetches of a queue failed in a row, as far as this frontier saw them, and whether they are so many
+// that the queue waits as a whole ([Options.FailingAfter]).
+func (f *Frontier) Failing(crawl, queue string) (failures int, waits bool) {
+	f.failing.mu.Lock()
+	defer f.failing.mu.Unlock()
+	if q := f.failing.queues[queueName{f.named(crawl), queue}]; q != nil {
+		return q.row, f.opt.FailingAfter > 0 && q.row >= f.opt.FailingAfter
+	}
+	return 0, false
+}

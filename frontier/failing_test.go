@@ -1,0 +1,68 @@
+package frontier
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestDeadHostWaits: a host that does not answer is asked less and less, one answer ends that, and a host beside it is not
+// touched.
+func TestDeadHostWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, Options{Delay: -1, RetryAfter: time.Second, Attempts: -1})
+		for i := range 50 {
+			addAll(t, f, Link{URL: fmt.Sprintf("http://dead.example/%d", i)}, Link{URL: fmt.Sprintf("http://fine.example/%d", i)})
+		}
+		began, leases, fine := time.Now(), 0, 0
+		for time.Since(began) < 2*time.Hour {
+			l, err := f.Next(bg)
+			must(t, err)
+			if l.Queue == "fine.example" {
+				fine++
+				must(t, f.Done(bg, l))
+				continue
+			}
+			leases++
+			_, err = f.Retry(bg, l, time.Time{})
+			must(t, err)
+		}
+		if leases > 12 || fine != 50 {
+			t.Errorf("got %d leases of the dead host and %d of the other in two hours; want at most 12, and 50", leases, fine)
+		}
+		q, err := f.Queue(bg, "", "dead.example")
+		must(t, err)
+		if row, _ := f.Failing("", "dead.example"); row != leases || q.Next.Before(time.Now().Add(50*time.Minute)) {
+			t.Errorf("got %d failures, next at %v; want %d, and the longest wait", row, q.Next, leases)
+		}
+		time.Sleep(time.Until(q.Next))
+		l := leaseOne(t, f)
+		must(t, f.Done(bg, &Lease{Crawl: l.Crawl, Key: l.Key, Token: l.Token})) // as it comes over the wire
+		if row, _ := f.Failing("", "dead.example"); row != 0 {
+			t.Errorf("got %d failures after a success; want none", row)
+		}
+		leaseOne(t, f)
+	})
+}
+
+// TestNetworkFailureBlamesNobody: when all hosts fail at once, none of them waits beyond its delay.
+func TestNetworkFailureBlamesNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, Options{Delay: -1, RetryAfter: time.Second, Attempts: -1})
+		for i := range 20 {
+			addAll(t, f, Link{URL: fmt.Sprintf("http://h%d.example/", i)})
+		}
+		for range 300 {
+			l, err := f.Next(bg)
+			must(t, err)
+			_, err = f.Retry(bg, l, time.Now().Add(time.Second))
+			must(t, err)
+		}
+		for i := range 20 {
+			if row, _ := f.Failing("", fmt.Sprintf("h%d.example", i)); row > 1 {
+				t.Errorf("host %d: got %d failures counted; want next to none", i, row)
+			}
+		}
+	})
+}

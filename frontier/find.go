@@ -1,0 +1,282 @@
+package frontier
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/internal/fault"
+	"github.com/firstseen/firstseen/store"
+)
+
+// Operators select URLs by what is known of them, look at them, and send them back, away, or to the start: Find and Change.
+// A selection is a walk over the URLs whose text is kept, since no index by state or reason exists: an index would cost each
+// URL of every crawl a write, for a question that is asked once a day. A change takes the URLs in batches as they are found,
+// so that no step of the store is long, whatever the selection.
+
+// Query selects URLs whose text is kept. The zero value selects all of a crawl.
+type Query struct {
+	// Crawl is the crawl of the URLs, "*" for all. The default is that of [Options.Crawl].
+	Crawl string
+	// Queue is the only queue to look at, of one crawl. The default is all of them.
+	Queue string
+	// States are those of the URLs. The default is any.
+	States []QueryState
+	// Reasons are those for which dropped URLs were dropped. The default is any.
+	Reasons []Reason
+	// Before and After bound when a URL was found ([Entry.Created]): before the one, not before the other. The default is no
+	// bound.
+	Before, After time.Time
+	// URLs has the canonical forms of the URLs. The default, nil, is all.
+	URLs *canon.URLSet
+}
+
+// QueryState is a state of a URL as operators see it.
+type QueryState string
+
+// The states of a Query.
+const (
+	StateQueued    QueryState = "queued"    // its turn may come
+	StateScheduled QueryState = "scheduled" // queued for a later time: after a failure, for a recrawl
+	StateLeased    QueryState = "leased"
+	StateDone      QueryState = "done"
+	StateDropped   QueryState = "dropped"
+)
+
+// QueryStates are all states of a Query.
+func QueryStates() []QueryState {
+	return []QueryState{StateQueued, StateScheduled, StateLeased, StateDone, StateDropped}
+}
+
+// StateAt is the state of an entry at a time; "" if nothing but its key is known.
+func (e *Entry) StateAt(now time.Time) QueryState {
+	switch e.State {
+	case store.Queued:
+		if e.Due.After(now) {
+			return StateScheduled
+		}
+		return StateQueued
+	case store.Leased:
+		return StateLeased
+	case store.Done:
+		return StateDone
+	case store.Dropped:
+		return StateDropped
+	}
+	return ""
+}
+
+// All reports whether the query selects everything in its crawl.
+func (q *Query) All() bool {
+	return q.Queue == "" && q.States == nil && q.Reasons == nil && q.Before.IsZero() && q.After.IsZero() && q.URLs == nil
+}
+
+// ErrNoTexts is returned by a Find of done or dropped URLs in a store that keeps no texts of them.
+var ErrNoTexts = fault.As(store.ErrInvalid, "the store keeps no text of URLs that are done or dropped, and so cannot list them")
+
+// Find lists the URLs that a query selects, in order of crawl and queue. It ends with the first error, after which there is
+// no other. One that asks for done or dropped URLs alone, of a store that has counted some and keeps no texts of them, ends
+// with [ErrNoTexts].
+func (f *Frontier) Find(ctx context.Context, q Query) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		if err := q.check(); err != nil {
+			yield(Entry{}, err)
+			return
+		}
+		crawls := []string{f.named(q.Crawl)}
+		if q.Crawl == "*" {
+			var err error
+			if crawls, err = f.Crawls(ctx); err != nil {
+				yield(Entry{}, err)
+				return
+			}
+		}
+		now := time.Now()
+		for _, crawl := range crawls {
+			ended := false // there are texts of ended URLs
+			for e, err := range f.Entries(ctx, crawl, q.Queue) {
+				if err != nil {
+					yield(Entry{}, err)
+					return
+				}
+				ended = ended || e.State == store.Done || e.State == store.Dropped
+				if q.selects(f, &e, now) && !yield(e, nil) {
+					return
+				}
+			}
+			if err := f.missing(ctx, &q, crawl, ended); err != nil {
+				yield(Entry{}, err)
+				return
+			}
+		}
+	}
+}
+
+func (q *Query) check() error {
+	for _, s := range q.States {
+		if !slices.Contains(QueryStates(), s) {
+			return fault.As(store.ErrInvalid, "cannot select URLs; got state %.20q; want some of %s", s, QueryStates())
+		}
+	}
+	if q.Crawl == "*" && q.Queue != "" {
+		return fault.As(store.ErrInvalid, "cannot select URLs; got queue %q of any crawl; want the name of one", q.Queue)
+	}
+	return nil
+}
+
+// selects reports whether a query selects an entry.
+func (q *Query) selects(f *Frontier, e *Entry, now time.Time) bool {
+	switch {
+	case q.States != nil && !slices.Contains(q.States, e.StateAt(now)),
+		q.Reasons != nil && (e.State != store.Dropped || !slices.Contains(q.Reasons, e.Reason)),
+		!q.Before.IsZero() && !e.Created.Before(q.Before),
+		e.Created.Before(q.After):
+		return false
+	case q.URLs == nil:
+		return true
+	}
+	form, err := f.Profile(e.Crawl).Canonicalize(e.URL)
+	if err != nil { // the rules, which may have changed, refuse it
+		form = e.URL
+	}
+	_, ok := q.URLs.Has([]byte(form))
+	return ok
+}
+
+// missing returns ErrNoTexts if a crawl has ended URLs that a query asks for, and nothing else, and their texts are gone.
+func (f *Frontier) missing(ctx context.Context, q *Query, crawl string, found bool) error {
+	ends := func(s QueryState) bool { return s == StateDone || s == StateDropped }
+	if found || q.States == nil || slices.ContainsFunc(q.States, func(s QueryState) bool { return !ends(s) }) {
+		return nil
+	}
+	if q.Queue != "" {
+		info, err := f.Queue(ctx, crawl, q.Queue)
+		if err == nil && info.Completed+info.Dropped > 0 {
+			return ErrNoTexts
+		}
+		return nil
+	}
+	st, err := f.Stats(ctx, crawl)
+	if err == nil && st.Completed+st.Dropped > 0 {
+		return ErrNoTexts
+	}
+	return err
+}
+
+// Action is what becomes of the URLs that a query selects.
+type Action string
+
+// The actions of Change.
+const (
+	// ActionRequeue queues done and dropped URLs again, with no leases counted, and makes scheduled ones due now. Leased URLs
+	// stay as they are: see ActionFree.
+	ActionRequeue Action = "requeue"
+	// ActionForget makes URLs new again. Leases on them end.
+	ActionForget Action = "forget"
+	// ActionFree ends leases whose fetchers are dead: the URLs are queued again, due now. Each counts as a release. A fetcher that
+	// lives after all may still report its result, until the URL is leased again.
+	ActionFree Action = "free"
+	// ActionDrop drops queued and scheduled URLs: they stay seen. Others stay as they are, leased ones too.
+	ActionDrop Action = "drop"
+)
+
+// changeAtOnce bounds the URLs of one step of Change.
+const changeAtOnce = 500
+
+// Change does something to all URLs that a query selects, in steps of a bounded size, and returns to how many. If it fails,
+// some are done, and n says how many. It may run at the same time as everything else: a URL that changes its state meanwhile
+// may be left out. The error is store.ErrInvalid for an action that is none.
+func (f *Frontier) Change(ctx context.Context, q Query, do Action) (n int64, err error) {
+	batch := changes{f: f, do: do}
+	switch do {
+	case ActionRequeue, ActionForget, ActionFree, ActionDrop:
+	default:
+		return 0, fault.As(store.ErrInvalid, "cannot change URLs; got action %.20q; want requeue, forget, free or drop", do)
+	}
+	now := time.Now()
+	for e, err := range f.Find(ctx, q) {
+		if err != nil {
+			return batch.n, err
+		}
+		if !touches(do, e.StateAt(now)) {
+			continue
+		}
+		if e.Crawl != batch.crawl || len(batch.keys) == changeAtOnce {
+			if err := batch.apply(ctx); err != nil {
+				return batch.n, err
+			}
+			batch.crawl = e.Crawl
+		}
+		batch.add(&e)
+	}
+	err = batch.apply(ctx)
+	return batch.n, err
+}
+
+// touches reports whether an action concerns a URL in a state.
+func touches(do Action, state QueryState) bool {
+	switch do {
+	case ActionRequeue:
+		return state == StateDone || state == StateDropped || state == StateScheduled
+	case ActionFree:
+		return state == StateLeased
+	case ActionDrop:
+		return state == StateQueued || state == StateScheduled
+	}
+	return state != ""
+}
+
+// changes are the URLs of one crawl that the next step takes.
+type changes struct {
+	f     *Frontier
+	do    Action
+	crawl string
+	keys  []store.Key
+	steps []store.Settlement // for all actions but ActionForget
+	n     int64
+}
+
+func (c *changes) add(e *Entry) {
+	c.keys = append(c.keys, e.Key)
+	s, r := store.Settlement{Key: e.Key, Outcome: store.Requeue}, e.kept
+	switch c.do {
+	case ActionDrop:
+		s.Outcome, s.OnlyQueued, r.reason = store.Drop, true, ReasonOperator
+	case ActionFree:
+		r.releases++
+	case ActionRequeue:
+		s.NewRound, r = true, r.anew()
+	}
+	s.Meta = r.replacing()
+	c.steps = append(c.steps, s)
+}
+
+func (c *changes) apply(ctx context.Context) error {
+	if len(c.keys) == 0 {
+		return nil
+	}
+	defer func() { c.keys, c.steps = c.keys[:0], c.steps[:0] }()
+	if c.do == ActionForget {
+		n, err := c.f.Forget(ctx, Selection{Crawl: c.crawl, Keys: c.keys})
+		c.n += n
+		return err
+	}
+	of, err := c.f.crawl(ctx, c.crawl, false)
+	if err != nil {
+		return err
+	}
+	statuses, err := c.f.store.Settle(ctx, of.stored, c.steps)
+	if err != nil {
+		return fmt.Errorf("cannot %s URLs: %w", c.do, err)
+	}
+	c.f.rooms.wake(of.name)
+	for _, s := range statuses {
+		if s == store.Settled {
+			c.n++
+		}
+	}
+	return nil
+}

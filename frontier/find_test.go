@@ -1,0 +1,125 @@
+package frontier
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/store"
+)
+
+// TestFindAndChange selects URLs by each criterion, and requeues, drops and forgets what was selected: nothing else changes.
+func TestFindAndChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := openKeep(t, true, Options{Crawl: "*", Delay: -1, MaxInFlight: -1, Attempts: 1})
+		began := time.Now()
+		for i, path := range []string{"leased", "done", "failed/1", "failed/2", "queued"} {
+			addOne(t, f, Link{URL: "http://a.example/" + path, Crawl: "news", Priority: uint8(7 - i)})
+		}
+		for range 4 {
+			leases, _, err := f.Lease(bg, LeaseRequest{Crawl: "news"})
+			must(t, err)
+			switch l := leases[0]; {
+			case strings.HasSuffix(l.URL, "done"):
+				must(t, f.Done(bg, l))
+			case strings.Contains(l.URL, "failed"):
+				_, err := f.Retry(bg, l, time.Time{})
+				must(t, err)
+			}
+		}
+		time.Sleep(time.Hour)
+		addAll(t, f, Link{URL: "http://b.example/later", Crawl: "news", Due: time.Now().Add(time.Hour)}, Link{URL: "http://B.example/other", Crawl: "shop"})
+		rules := func(rules ...string) *canon.URLSet {
+			s, err := canon.ParseURLSet([]byte(strings.Join(rules, "\n")))
+			must(t, err)
+			return s
+		}
+		find := func(q Query) string {
+			t.Helper()
+			var found []string
+			for e, err := range f.Find(bg, q) {
+				must(t, err)
+				found = append(found, fmt.Sprintf("%s %s", e.StateAt(time.Now()), e.URL[strings.LastIndexByte(e.URL, '/')+1:]))
+			}
+			slices.Sort(found)
+			return strings.Join(found, ", ")
+		}
+		for _, c := range []struct {
+			what string
+			q    Query
+			want string
+		}{
+			{"all of a crawl", Query{Crawl: "news"}, "done done, dropped 1, dropped 2, leased leased, queued queued, scheduled later"},
+			{"of all crawls", Query{Crawl: "*", Queue: "", URLs: rules("b.example")}, "queued other, scheduled later"},
+			{"a queue", Query{Crawl: "news", Queue: "b.example"}, "scheduled later"},
+			{"states", Query{Crawl: "news", States: []QueryState{StateDone, StateLeased}}, "done done, leased leased"},
+			{"a pattern", Query{Crawl: "news", URLs: rules("*/failed/*2$")}, "dropped 2"},
+			{"found before", Query{Crawl: "*", Before: began.Add(time.Minute), States: []QueryState{StateQueued, StateScheduled}}, "queued queued"},
+			{"found after", Query{Crawl: "*", After: began.Add(time.Minute)}, "queued other, scheduled later"},
+			{"a reason", Query{Crawl: "news", Reasons: []Reason{ReasonAttempts}, URLs: rules("*/failed/")}, "dropped 1, dropped 2"},
+			{"of operators", Query{Crawl: "news", Reasons: []Reason{ReasonOperator}}, ""},
+			{"another reason", Query{Crawl: "news", Reasons: []Reason{ReasonExpired}}, ""},
+			{"nothing", Query{Crawl: "none"}, ""},
+		} {
+			if got := find(c.q); got != c.want {
+				t.Errorf("%s: got %s; want %s", c.what, got, c.want)
+			}
+		}
+		change := func(do Action, q Query, want int64, after string) {
+			t.Helper()
+			if n, err := f.Change(bg, q, do); err != nil || n != want {
+				t.Errorf("%s: got %d, %v; want %d", do, n, err, want)
+			}
+			if got := find(Query{Crawl: "news"}); got != after {
+				t.Errorf("after %s: got %s; want %s", do, got, after)
+			}
+		}
+		change(ActionRequeue, Query{Crawl: "news", States: []QueryState{StateDropped}}, 2, "done done, leased leased, queued 1, queued 2, queued queued, scheduled later")
+		change(ActionDrop, Query{Crawl: "news", URLs: rules("*/failed/1")}, 1, "done done, dropped 1, leased leased, queued 2, queued queued, scheduled later")
+		change(ActionRequeue, Query{Crawl: "news", Queue: "b.example"}, 1, "done done, dropped 1, leased leased, queued 2, queued later, queued queued")
+		change(ActionFree, Query{Crawl: "news"}, 1, "done done, dropped 1, queued 2, queued later, queued leased, queued queued")
+		leases, _, err := f.Lease(bg, LeaseRequest{Crawl: "news", Queue: "a.example"})
+		must(t, err)
+		if l := leases[0]; !strings.HasSuffix(l.URL, "/leased") || l.Releases != 1 || l.Expiries != 0 {
+			t.Errorf("got %+v; want the URL that was freed, with a release", l)
+		}
+		change(ActionForget, Query{Crawl: "news", States: []QueryState{StateDone, StateLeased}}, 2, "dropped 1, queued 2, queued later, queued queued")
+		change(ActionDrop, Query{Crawl: "news"}, 3, "dropped 1, dropped 2, dropped later, dropped queued")
+		if got := find(Query{Crawl: "news", Reasons: []Reason{ReasonOperator}}); got != "dropped 1, dropped 2, dropped later, dropped queued" {
+			t.Errorf("got %s; want the reason of those", got)
+		}
+		if r := addOne(t, f, Link{URL: "http://a.example/done", Crawl: "news"}); r.Status != StatusNew {
+			t.Errorf("got %v; want what was forgotten new", r.Status)
+		}
+		for _, q := range []Query{{States: []QueryState{"lost"}}, {Crawl: "*", Queue: "a"}} {
+			if _, err := f.Change(bg, q, ActionDrop); !errors.Is(err, store.ErrInvalid) {
+				t.Errorf("%+v: got %v; want it refused", q, err)
+			}
+		}
+		if _, err := f.Change(bg, Query{}, "burn"); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("got %v; want no such action", err)
+		}
+	})
+}
+
+// TestFindSaysWhatIsNotKept asks a store that keeps no texts for done URLs.
+func TestFindSaysWhatIsNotKept(t *testing.T) {
+	f := open(t, Options{Delay: -1})
+	ends := func() (err error) {
+		for _, err = range f.Find(bg, Query{States: []QueryState{StateDone, StateDropped}}) {
+		}
+		return err
+	}
+	must(t, ends())
+	addOne(t, f, Link{URL: "http://a.example/"})
+	must(t, ends())
+	must(t, f.Done(bg, leaseOne(t, f)))
+	if err := ends(); !errors.Is(err, ErrNoTexts) {
+		t.Errorf("got %v; want ErrNoTexts", err)
+	}
+}

@@ -1,0 +1,235 @@
+package redisstore
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
+)
+
+// Each shard tells with its leases how many of its queues hold something, what keeps them, and when that changes (lua/state.lua). This file adds
+// that up: for the answer of a take that found nothing, and for the limit of a crawl, whose pages are in all shards.
+//
+// No shard knows what the others have fetched and leased of a crawl. So a take tells each shard the sum of the others, as they
+// answered last. The sum is too small by what other daemons have leased since, or settled late: by so much can the limit be exceeded. A take that
+// has less room than it wants asks one shard after the other.
+
+// limited is a crawl with a limit, by shard.
+type limited struct {
+	limit  int64
+	shards []limitedShard
+}
+
+type limitedShard struct {
+	used    int64 // fetched and leased
+	late    bool  // leases ran out
+	closed  hold  // the whole crawl is paused or blocked
+	holding store.Holding
+	runs    bool
+	next    int64 // when there may be more, with room under the limit
+	by      hold
+	again   int64 // the same of leases that ran out
+	byAgain hold
+	end     int64 // of the first lease
+}
+
+// readState reads what lua/state.lua tells. Without all, it reads the sums of crawls with a limit alone.
+func (t *taking) readState(shard int, r *reader, all bool) {
+	holding := func() store.Holding {
+		return store.Holding{Queues: int64(r.uint(6)), Paused: int64(r.uint(6)), Limited: int64(r.uint(6)), Blocked: int64(r.uint(6))}
+	}
+	h, runs, by := holding(), r.uint(1) == 1, hold(r.uint(1))
+	if all {
+		t.shards[shard].holding, t.shards[shard].runs, t.shards[shard].by = h, runs, by
+		for _, c := range t.limited {
+			c.shards[shard] = limitedShard{used: c.shards[shard].used} // a take of all crawls hears only of those that hold something
+		}
+	}
+	for r.more() {
+		name := r.short()
+		c := t.limited[name]
+		if c == nil {
+			c = &limited{shards: make([]limitedShard, t.s.opt.Shards)}
+			t.limited[name] = c
+		}
+		c.limit = int64(r.uint(8))
+		s := limitedShard{used: int64(r.uint(6)), late: r.uint(1) == 1, closed: hold(r.uint(1)), holding: holding(), runs: r.uint(1) == 1,
+			next: int64(r.uint(6)), by: hold(r.uint(1)), again: int64(r.uint(6)), byAgain: hold(r.uint(1)), end: int64(r.uint(6))}
+		if all {
+			c.shards[shard] = s
+		} else {
+			c.shards[shard].used = s.used
+		}
+	}
+}
+
+// mostLimited bounds the crawls with a limit of one take of all crawls; the others wait for their turn.
+const mostLimited = 254
+
+// limitedCrawls returns the names of crawls with a limit, as lua/ready.lua takes them, that this take or the last one met.
+func (t *taking) limitedCrawls() (names []byte, known []string) {
+	if t.crawl != sched.AnyCrawl {
+		return nil, nil // each shard tells of the crawl
+	}
+	known = slices.Collect(maps.Keys(t.limited))
+	if before := t.s.limited.Load(); before != nil && len(known) == 0 {
+		known = *before
+	}
+	known = known[:min(len(known), mostLimited)]
+	for _, name := range known {
+		names = appendShort(names, name)
+	}
+	return names, known
+}
+
+// isStranger reports whether shards told of a crawl with a limit of which not all were asked.
+func (t *taking) isStranger(known []string) bool {
+	if t.crawl != sched.AnyCrawl {
+		return false
+	}
+	now := slices.Collect(maps.Keys(t.limited))
+	t.s.limited.Store(&now)
+	return slices.ContainsFunc(now, func(name string) bool { return !slices.Contains(known, name) })
+}
+
+// used is what all shards but one have fetched and leased, as they told.
+func (c *limited) used(but int) (sum int64) {
+	for i := range c.shards {
+		if i != but {
+			sum += c.shards[i].used
+		}
+	}
+	return sum
+}
+
+// room is how many URLs may be leased before the limit is reached.
+func (c *limited) room() int64 { return c.limit - c.used(-1) }
+
+// tight reports whether shards that are asked at the same time could exceed a limit.
+func (t *taking) tight() bool {
+	for _, c := range t.limited {
+		if room := c.room(); room > 0 && room < int64(t.left()) {
+			return true
+		}
+	}
+	return false
+}
+
+// appendLimited appends the crawls with a limit and what shards but one have of them; see lua/serve.lua.
+func (t *taking) appendLimited(dst []byte, but int) []byte {
+	if t.s.opt.Shards == 1 {
+		return append(dst, 255)
+	}
+	at, n := len(dst), 0
+	dst = append(dst, 0)
+	for name, c := range t.limited {
+		if n++; n > mostLimited { // the others wait for the next take
+			break
+		}
+		dst = appendUint(appendShort(dst, name), 6, uint64(c.used(but)))
+	}
+	dst[at] = byte(min(n, mostLimited))
+	return dst
+}
+
+// rest sets what the answer says beside its leases.
+func (t *taking) rest(ctx context.Context, taken *store.Taken) error {
+	next, by := int64(sched.Never), free
+	sooner := func(at int64, of hold) {
+		switch {
+		case at == 0:
+			return
+		case at == stopped:
+			at = sched.Now(t.s.wallTime())
+		}
+		if at < next {
+			next, by = at, of
+		}
+	}
+	var sum store.Holding
+	runs, silent := false, false
+	for i := range t.shards {
+		sh := &t.shards[i]
+		sooner(sh.next, sh.by)
+		sum, runs, silent = add(sum, sh.holding), runs || sh.runs, silent || sh.silent
+	}
+	for _, c := range t.limited {
+		holding, crawlRuns := c.rest(sooner)
+		sum, runs = add(sum, holding), runs || crawlRuns
+	}
+	taken.Next = sched.Time(next)
+	if len(taken.Leases) > 0 {
+		return nil
+	}
+	taken.State, taken.Holding = stateOf(sum, runs, by), sum
+	if taken.State == store.Finished && t.req.Queue == "" { // or is a URL on its way to its queue?
+		by, err := t.s.statsBy(ctx, t.crawl)
+		if err != nil {
+			return err
+		}
+		for _, st := range by {
+			runs = runs || st.Held > 0
+		}
+		if runs {
+			taken.State = store.Waiting
+		}
+	}
+	if silent && taken.State != store.Blocked {
+		taken.State = store.Delayed
+	}
+	return nil
+}
+
+func add(a, b store.Holding) store.Holding {
+	return store.Holding{Queues: a.Queues + b.Queues, Paused: a.Paused + b.Paused, Limited: a.Limited + b.Limited, Blocked: a.Blocked + b.Blocked}
+}
+
+// rest returns what holds back the queues of a crawl, and whether a lease runs, and tells when there may be more.
+func (c *limited) rest(sooner func(int64, hold)) (sum store.Holding, runs bool) {
+	late, closed := false, free
+	for i := range c.shards {
+		s := &c.shards[i]
+		sum, runs, late = add(sum, s.holding), runs || s.runs, late || s.late
+		if closed != paused && s.closed != free {
+			closed = s.closed
+		}
+	}
+	room := c.room()
+	serves := room > 0 || room == 0 && late
+	for i := range c.shards {
+		switch s := &c.shards[i]; {
+		case room > 0:
+			sooner(s.next, s.by)
+		case serves:
+			sooner(s.again, s.byAgain)
+		}
+		sooner(c.shards[i].end, free)
+	}
+	switch {
+	case closed == paused:
+		sum = store.Holding{Queues: sum.Queues, Paused: sum.Queues}
+	case !serves:
+		sum = store.Holding{Queues: sum.Queues, Paused: sum.Paused, Limited: sum.Queues - sum.Paused}
+	case closed == blocked:
+		sum.Blocked = sum.Queues - sum.Paused - sum.Limited
+	}
+	return sum, runs
+}
+
+func stateOf(n store.Holding, runs bool, by hold) store.TakeState {
+	switch {
+	case n.Queues == 0:
+		return store.Finished
+	case n.Paused == n.Queues:
+		return store.Paused
+	case runs:
+		return store.Waiting
+	case n.Paused+n.Limited == n.Queues:
+		return store.Limited
+	case by == blocked:
+		return store.Blocked
+	}
+	return store.Delayed
+}
