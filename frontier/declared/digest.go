@@ -16,7 +16,7 @@ import (
 const minWords = 20
 
 // Digest returns a digest of what a visitor sees of a page, for frontier.Fetched: of its text, and of the addresses
-// of its images, videos and frames. It stays the same if scripts, styles, comments, tokens in
+// of its images, videos and frames, without their hosts. It stays the same if scripts, styles, comments, tokens in
 // forms, the targets of links or white space change, as they do on many sites at every fetch. Numbers
 // count: "page 2" is not "page 3".
 //
@@ -76,6 +76,10 @@ func address(z *html.Tokenizer) (src []byte) {
 		switch string(name) {
 		case "src", "data":
 			value, _, _ = bytes.Cut(value, []byte("#")) // some sites put a random secret there
+			value = bytes.TrimPrefix(bytes.TrimPrefix(value, []byte("http:")), []byte("https:"))
+			if rest, ok := bytes.CutPrefix(value, []byte("//")); ok { // or take one of several hosts
+				_, value, _ = bytes.Cut(rest, []byte("/"))
+			}
 			src = bytes.Clone(value)
 		case "width", "height":
 			if size := string(bytes.TrimSpace(value)); size == "0" || size == "1" || size == "2" {

@@ -10,7 +10,7 @@ import (
 // TestDigest: what a visitor sees counts, and nothing else.
 func TestDigest(t *testing.T) {
 	const text = `A page with more than twenty words, so that its text can stand for it: one two three four five six seven eight nine ten.`
-	page := `<html><body><a href="/login">` + text + `</a><img src="/a.png"></body></html>`
+	page := `<html><body><a href="/login">` + text + `</a><img src="http://img0.example/a.png"></body></html>`
 	of := func(body string) string { return Digest("Text/HTML; charset=utf-8", []byte(body)) }
 	bytes := func(body string) string { return fmt.Sprintf("sha1:%x", sha1.Sum([]byte(body))) }
 	same := func(old, new string) string { return strings.Replace(page, old, new, 1) }
@@ -23,6 +23,7 @@ func TestDigest(t *testing.T) {
 		"white space":          same(" more ", "\n\t more \r\n"),
 		"pixel":                same("</body>", `<img src="/count?1764215" width="2" height=1></body>`),
 		"template":             same("</body>", `<template><p>unseen <script>1</script></template></body>`),
+		"host of an image":     same("img0", "img2"),
 		"fragment":             same("a.png", "a.png#secret=8wq"),
 		"script within script": same("</body>", `<script>document.write("<style>")</script></body>`),
 	} {

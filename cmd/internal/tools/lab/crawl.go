@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -216,7 +217,10 @@ func (o *other) crawl(ctx context.Context, l *lab, r *run, seed string, limit in
 	file := fmt.Sprintf("%s.%s.%d.log", r.rec.file, o.name, limit)
 	if log, err := os.ReadFile(file); err == nil {
 		r.log = strings.Split(string(log), "\n")
-		return nil
+		if !slices.ContainsFunc(r.log, func(u string) bool { return r.rec.peek(u) == nil }) {
+			return nil
+		}
+		r.log = nil // it is of another recording
 	}
 	dir := filepath.Join(l.dir, "crawlers", o.name)
 	if _, err := os.Stat(dir + ".installed"); err != nil {
