@@ -28,7 +28,7 @@ func TestScriptsAreBounded(t *testing.T) {
 	t.Parallel()
 	thousands, err := strconv.Atoi(os.Getenv("FIRSTSEEN_TORTURE_N"))
 	if err != nil {
-		thousands = 6
+		thousands = 3
 	}
 	s := open(t, testOptions(rediscluster.Single(t), 1))
 	defer s.Close()

@@ -106,7 +106,6 @@ func newScript(parts string, repeat repeat) *script {
 // call is a script to run in one shard.
 type call struct {
 	shard  int
-	nth    int // of the batch in this shard
 	script *script
 	id     string // "" if no answer is kept
 	crawl  string
@@ -125,7 +124,8 @@ type call struct {
 type batch struct {
 	s      *Store
 	script *script
-	id     [16]byte // its calls have this one, and their number in their shard for the last byte
+	id     [16]byte // its calls have this one, with the number of their part for the last byte
+	nth    int      // the part: when the call of a shard is full, all shards begin another one, so that steps are delivered in order
 	crawl  string
 	head   []byte // what each blob begins with
 	calls  []*call
@@ -164,13 +164,13 @@ func (b *batch) expect(n, bytes int) *batch {
 func (b *batch) call(shard int, more ...byte) *call {
 	c := b.last[callKey{shard, string(more)}] // a literal: no copy is made to look it up
 	if c == nil || len(c.of) == maxPart {
-		nth := 0
-		if c != nil {
-			nth = c.nth + 1
+		if c != nil && b.script.repeat == answered {
+			b.nth++
+			clear(b.last)
 		}
-		c = &call{shard: shard, nth: nth, script: b.script, crawl: b.crawl, blob: append(append(make([]byte, 0, b.room), b.head...), more...)}
+		c = &call{shard: shard, script: b.script, crawl: b.crawl, blob: append(append(make([]byte, 0, b.room), b.head...), more...)}
 		if b.script.repeat == answered {
-			c.id = string(append(b.id[:15:15], byte(nth)))
+			c.id = string(append(b.id[:15:15], byte(b.nth)))
 		}
 		b.last[callKey{shard, string(more)}] = c
 		b.calls = append(b.calls, c)

@@ -52,6 +52,7 @@ func (l *leases) churn(ctx context.Context, s *redisstore.Store, rng *rand.Rand)
 			_, err = s.Forget(do, store.Selection{Crawl: "churn", Keys: []store.Key{items[0].Key, items[1].Key}})
 		}
 		l.promised("a deletion", err)
+		pause(ctx)
 	}
 }
 

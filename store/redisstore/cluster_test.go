@@ -155,12 +155,15 @@ func TestClusterFaults(t *testing.T) {
 			}
 		}
 	}
-	t.Run("NodeAdded", func(t *testing.T) { addNode(newTorture(t, c, 0)) })
+	if torturing() { // TestANodeIsAddedWithTLS does the same, and more
+		t.Run("NodeAdded", func(t *testing.T) { addNode(newTorture(t, c, 0)) })
+	}
 }
 
 // addNode adds a master and its replica as REDIS.md says, under load. While the master has no replica, a check of the servers
 // refuses it. The environment is that of redis-cli.
 func addNode(t *torture, env ...string) {
+	t.shards = 32 // so each run of 512 slots has a key
 	page, err := os.ReadFile("REDIS.md")
 	t.check(err)
 	_, block, _ := strings.Cut(string(page), "NEW=")
@@ -196,7 +199,7 @@ func addNode(t *torture, env ...string) {
 		t.check(s.CheckServers(t.ctx))
 		if torturing() { // thousands of empty slots take minutes on a busy machine
 			sh(last + rebalance)
-		} else { // 32 shards have a key in each run of 512 slots
+		} else {
 			from := c.Nodes[t.master(0)]
 			sh("$CLI --cluster reshard $ANY --cluster-slots 512 --cluster-yes --cluster-from " + from.ID + " --cluster-to " + master.ID)
 		}

@@ -48,7 +48,7 @@ func TestLeasesWithoutAReplica(t *testing.T) {
 	t.Parallel()
 	c := rediscluster.New(t, 3, 1, "min-replicas-max-lag 3")
 	tt := newTorture(t, c, 0)
-	l := &leaser{torture: tt, s: tt.openWaiting(32, 200*time.Millisecond), lease: 250 * time.Millisecond, given: map[store.Key]int{}}
+	l := &leaser{torture: tt, s: tt.openWaiting(tt.shards, 200*time.Millisecond), lease: 250 * time.Millisecond, given: map[store.Key]int{}}
 	const urls = 300
 	items := make([]store.Item, urls)
 	for i := range items {

@@ -15,8 +15,8 @@ import (
 func TestADeletionHalfWayIsFinished(t *testing.T) {
 	t.Parallel()
 	addr := sharedServer(t)
-	const urls = 2500
-	for stop := range 6 {
+	const urls = 1100
+	for stop := range 5 {
 		for _, by := range []string{"sweep", "forget"} {
 			t.Run(fmt.Sprint("after-", stop, "-by-", by), func(t *testing.T) {
 				s := open(t, testOptions(addr, 8))

@@ -77,6 +77,7 @@ func (l *leases) run(fault func()) {
 			for ctx.Err() == nil {
 				l.offer(s, rng)
 				l.work(s)
+				pause(ctx)
 			}
 		})
 	}

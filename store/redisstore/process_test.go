@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -57,6 +58,7 @@ func TestDaemonProcess(t *testing.T) {
 	if does[0] == "work" {
 		for n := number; ; n += 2 {
 			workAround(t, s, n, func(line string) { fmt.Println(line) })
+			_ = async.Sleep(t.Context(), 5*time.Millisecond)
 		}
 	}
 	must(true, operations[does[0]](t, s))(t)

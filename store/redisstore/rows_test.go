@@ -14,7 +14,7 @@ func TestEachTextHasAKey(t *testing.T) {
 	t.Parallel()
 	s := open(t, testOptions(sharedServer(t), 1))
 	defer s.Close()
-	ctx, redis, urls := t.Context(), only(t, s), 20_000
+	ctx, redis, urls := t.Context(), only(t, s), 6_000
 	var items []store.Item
 	for i := range urls {
 		items = append(items, testItem(i, fmt.Sprint("q", i%500)))

@@ -115,10 +115,10 @@ func TestActiveCrawlsTakeTurns(t *testing.T) {
 	s := open(t, testOptions(rediscluster.Single(t), 1))
 	defer s.Close()
 	ctx := t.Context()
-	for n := range 300 {
+	for n := range 100 {
 		must(s.Add(ctx, fmt.Sprint("c", n), []store.Item{testItem(n, "a")}, store.AddOptions{}))(t)
 	}
-	for range 300 {
+	for range 100 {
 		for _, l := range must(s.Take(ctx, store.TakeRequest{Crawl: "*"}))(t).Leases {
 			must(s.Settle(ctx, l.Crawl, []store.Settlement{{Key: l.Key, Token: l.Token}}))(t)
 		}
@@ -129,6 +129,6 @@ func TestActiveCrawlsTakeTurns(t *testing.T) {
 		t.Fatalf("got %d leases; want one", n)
 	}
 	if after, _ := commandsOf(t, s); after-before > 60 {
-		t.Fatalf("got %d commands for a take with 1 of 300 crawls active; want at most 60", after-before)
+		t.Fatalf("got %d commands for a take with 1 of 100 crawls active; want at most 60", after-before)
 	}
 }
