@@ -10,7 +10,7 @@ export CGO_ENABLED ?= 1
 endif
 
 .PHONY: all build generate reference check test deps vet suite fuzz-smoke test-examples lint clean \
-        test-interop bench-serve bench-hostile bench-canon bench-hashkey bench-store bench-frontier bench-replay bench-uniq bench-redis bench lab torture mutants soak release dist test-packages
+        test-interop bench-serve bench-hostile bench-canon bench-hashkey bench-store bench-frontier bench-replay bench-uniq bench-redis bench-day bench lab torture mutants soak release dist test-packages
 
 # The tests link what a release links, Pebble without the C library of zstd, which takes a minute of processor time to compile.
 export GOFLAGS := $(shell $(GO) env GOFLAGS) -tags=pebblegozstd
@@ -143,6 +143,12 @@ torture:
 # mutants: known faults are put into the code, one after the other; a test must find each.
 mutants:
 	$(GO) run ./cmd/internal/tools/mutants
+
+# bench-day: a crawl of a web of which nine links in ten are known, with a kill of the daemon in the middle: rates, latencies,
+# processor time. DAY="-known 300000000 -queued 30000000 -hosts 3000000 -rate 11600 -length 10m" is a billion pages a day.
+DAY ?=
+bench-day: build
+	$(GO) run ./cmd/internal/tools/soak day $(DAY)
 
 # soak: the daemon for a long time under kills, full disks, clock steps and reloads; an
 # hour with SOAK="-length 60m". Prints a report.

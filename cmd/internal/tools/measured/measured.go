@@ -94,7 +94,7 @@ func (s *Server) run(ctx context.Context) error {
 }
 
 func (s *Server) start(ctx context.Context) error {
-	log, err := os.OpenFile(s.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	log, err := os.Create(s.logFile())
 	if err != nil {
 		return err
 	}

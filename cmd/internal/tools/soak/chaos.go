@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -134,7 +136,12 @@ func (w *world) offerAll(ctx context.Context) (forgotten int, err error) {
 	}); err != nil {
 		return 0, err
 	}
-	a, r := newAPI(w.addr), rand.New(rand.NewPCG(w.o.seed, 4))
+	r := rand.New(rand.NewPCG(w.o.seed, 4))
+	return offerAgain(ctx, newAPI(w.addr), maps.Keys(seen), func(page int) string { return spelling(r, page) })
+}
+
+// offerAgain offers known pages, and returns how many the daemon calls anything but a duplicate.
+func offerAgain(ctx context.Context, a *api, pages iter.Seq[int], url func(page int) string) (forgotten int, err error) {
 	var urls []offered
 	flush := func() error {
 		verdicts, err := a.offer(ctx, urls)
@@ -149,8 +156,8 @@ func (w *world) offerAll(ctx context.Context) (forgotten int, err error) {
 		urls = urls[:0]
 		return err
 	}
-	for page := range seen {
-		if urls = append(urls, offered{URL: spelling(r, page), ID: strconv.Itoa(page)}); len(urls) == 1000 {
+	for page := range pages {
+		if urls = append(urls, offered{URL: url(page), ID: strconv.Itoa(page)}); len(urls) == 1000 {
 			if err := flush(); err != nil {
 				return forgotten, err
 			}

@@ -19,12 +19,10 @@ import (
 	"github.com/firstseen/firstseen/internal/async"
 )
 
-// A day is a crawl of a web that is larger than any time there is: "soak day" seeds a store with known and queued
-// URLs, lets fetchers crawl on from there, restarts them as a deploy does, kills the daemon in the middle, and says what
-// an hour of it would cost. The daemon and each fetcher are processes of their own, and so is their processor time.
-//
-// The web is a function of a page's number (see dayWeb), so the journals of the fetchers are judged against the truth
-// without a list of pages.
+// A day is a crawl of a web without end, in the steady state of a large crawl. "soak day" fills a store with known and
+// queued URLs, lets fetchers crawl on from there, kills and restarts each of them in turn, as a deploy does, and kills the
+// daemon in the middle. It reports rates, latencies and processor time; the daemon and each fetcher are processes of their
+// own, so that theirs can be told apart. The journals are those of a soak, with how long each call took, and judged alike.
 type day struct {
 	web      dayWeb
 	fetchers int
@@ -68,7 +66,7 @@ func (d *day) run(ctx context.Context, out io.Writer) (bool, error) {
 	s, err := measured.Start(ctx, measured.Spec{Name: "firstseen", Ports: 2, Ready: func(ctx context.Context, s *measured.Server) error {
 		return ready(ctx, newAPI(s.Addrs[0]))
 	}, Command: func(_ string, addrs []string) ([]string, error) {
-		return []string{d.binary, "serve", "--db", d.db(), "--http", addrs[0], "--grpc", addrs[1], "--delay", "1s", "--log-level", "warn"}, nil
+		return []string{d.binary, "serve", "--db", d.db(), "--http", addrs[0], "--grpc", addrs[1], "--delay", dayDelay.String(), "--log-level", "warn"}, nil
 	}})
 	if err != nil {
 		return false, err
@@ -79,7 +77,7 @@ func (d *day) run(ctx context.Context, out io.Writer) (bool, error) {
 	}
 	s.Rest(ctx)
 	fmt.Fprintf(out, "%d known and %d queued URLs of %d hosts, made in %v.\n", d.web.known, d.web.queued, d.web.hosts, time.Since(began).Round(time.Second))
-	r := dayReport{day: d, server: s}
+	r := newDayReport(d, s)
 	if err := r.crawl(ctx); err != nil {
 		return false, err
 	}

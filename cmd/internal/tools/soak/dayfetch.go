@@ -18,11 +18,10 @@ import (
 const (
 	dayLoops = 4
 	dayMax   = 100
-	dayLease = 30 * time.Second
+	dayDelay = time.Second // of a host
 )
 
-// dayFetch crawls until it is killed. Its journal has each call with its microseconds and how much it asked for, and of
-// pages what it got and settled.
+// dayFetch crawls until it is killed.
 func dayFetch(ctx context.Context, args []string) error {
 	var addr, name string
 	var seed uint64
@@ -70,32 +69,38 @@ type dayLoop struct {
 
 // timed makes a call and notes how long it took. The daemon may be down: then the caller goes on after a moment.
 func (l *dayLoop) timed(ctx context.Context, note *lines, what string, n int, call func() error) error {
-	began := time.Now()
+	began, word := time.Now(), "took"
 	err := call()
 	if err != nil {
-		what = "failed-" + what
+		word = "failed"
 		_ = async.Sleep(ctx, 20*time.Millisecond)
 	}
-	note.add(what, time.Since(began).Microseconds(), n)
+	note.add(word, what, time.Since(began).Microseconds(), n)
 	return err
+}
+
+// write writes to the journal, and begins anew. A journal that cannot be written is short, which the report shows.
+func (l *dayLoop) write(note *lines) {
+	_ = l.journal.write(note)
+	*note = lines{}
 }
 
 // turn leases, fetches, offers what was found, and settles. It returns how many pages it fetched.
 func (l *dayLoop) turn(ctx context.Context) int {
 	var note lines
-	defer func() { _ = l.journal.write(&note) }() // a journal that cannot be written shows in the report
+	defer func() { l.write(&note) }()
 	var answer struct{ Leases []leased }
 	err := l.timed(ctx, &note, "lease", dayMax, func() error {
 		return l.api.ask(ctx, http.MethodPost, "/v1/lease", map[string]any{"max": dayMax, "max_per_queue": 1, "max_in_flight": 1,
-			"lease_seconds": dayLease.Seconds(), "delay_seconds": 1, "wait_seconds": 1, "stay": true}, &answer)
+			"lease_seconds": leaseTime.Seconds(), "delay_seconds": dayDelay.Seconds(), "wait_seconds": 1, "stay": true}, &answer)
 	})
 	if err != nil || len(answer.Leases) == 0 {
 		return 0
 	}
 	for _, got := range answer.Leases {
-		note.add("got", dayPage(got.URL), got.Token, got.Queue, got.Expires.UnixNano())
+		note.add("lease", dayPage(got.URL), got.Token, got.Queue, got.Expires.UnixNano())
 	}
-	var asked [][2]string
+	l.write(&note)
 	settle := make([]settlement, len(answer.Leases))
 	var found []int
 	for i, got := range answer.Leases {
@@ -110,7 +115,6 @@ func (l *dayLoop) turn(ctx context.Context) int {
 		default:
 			found = l.web.links(l.r, dayPage(got.URL), found)
 		}
-		asked = append(asked, [2]string{got.Token, settle[i].Outcome})
 	}
 	for len(found) > 0 {
 		part := found[:min(100, len(found))]
@@ -119,16 +123,16 @@ func (l *dayLoop) turn(ctx context.Context) int {
 			return len(settle) // the leases run out, and what they found is offered then
 		}
 	}
+	for i, s := range settle {
+		note.add("settle", dayPage(answer.Leases[i].URL), s.Token, s.Outcome)
+	}
+	l.write(&note)
 	var answers struct{ Answers []string }
-	err = l.timed(ctx, &note, "done", len(settle), func() error {
+	_ = l.timed(ctx, &note, "done", len(settle), func() error { // without an answer the leases run out, or were settled
 		return l.api.ask(ctx, http.MethodPost, "/v1/done", map[string]any{"leases": settle}, &answers)
 	})
-	for i, a := range asked {
-		word := "settled"
-		if err != nil || i < len(answers.Answers) && answers.Answers[i] != "ok" {
-			word = "unsettled"
-		}
-		note.add(word, dayPage(answer.Leases[i].URL), a[0], a[1])
+	for i, what := range answers.Answers {
+		note.add("settled", dayPage(answer.Leases[i].URL), settle[i].Token, what)
 	}
 	return len(settle)
 }
@@ -146,8 +150,9 @@ func (l *dayLoop) offer(ctx context.Context, note *lines, pages []int) bool {
 	})
 	for _, v := range verdicts {
 		if v.Verdict == "new" {
-			note.add("new", v.ID)
+			note.add("new", v.ID, v.Requeued)
 		}
 	}
+	l.write(note)
 	return err == nil && len(verdicts) == len(urls)
 }

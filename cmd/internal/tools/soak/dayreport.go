@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -25,58 +26,54 @@ type dayReport struct {
 	killed          time.Time
 	down            time.Duration // from the kill of the daemon until it was ready
 
-	took     map[string][]int64 // µs of each call, by its word
+	book     *book
+	took     map[string][]int64 // µs of each call, by its name
 	asked    map[string]int     // URLs of them
-	news     map[int]int
-	got      []handOut
-	ended    map[string]int64 // token to when a result that ends a page was accepted
-	firstGot int64            // after the kill
+	failed   map[string]int     // calls
+	outcomes map[string]string  // that were asked for, by token
+	ended    map[string]bool    // tokens by which a page was done or dropped
+}
+
+func newDayReport(d *day, s *measured.Server) *dayReport {
+	return &dayReport{day: d, server: s, book: newBook(dayDelay), took: map[string][]int64{}, asked: map[string]int{},
+		failed: map[string]int{}, outcomes: map[string]string{}, ended: map[string]bool{}}
 }
 
 // take takes an entry of a journal.
 func (r *dayReport) take(e entry) {
-	number := func(i int) int64 {
-		if i >= len(e.fields) {
-			return 0
+	r.book.take(&findings{}, e)
+	switch {
+	case (e.word == "took" || e.word == "failed") && len(e.fields) == 3 && e.at >= r.from.UnixNano() && e.at <= r.to.UnixNano():
+		us, err := strconv.ParseInt(e.fields[1], 10, 64)
+		n, err2 := strconv.Atoi(e.fields[2])
+		if name := e.fields[0]; err != nil || err2 != nil { // cut by a kill
+			return
+		} else if e.word == "failed" {
+			r.failed[name]++
+		} else {
+			r.took[name], r.asked[name] = append(r.took[name], us), r.asked[name]+n
 		}
-		n, _ := strconv.ParseInt(e.fields[i], 10, 64) // 0 for none
-		return n
-	}
-	switch e.word {
-	case "offer", "lease", "done", "failed-offer", "failed-lease", "failed-done":
-		if e.at >= r.from.UnixNano() && e.at <= r.to.UnixNano() {
-			r.took[e.word] = append(r.took[e.word], number(0))
-			r.asked[e.word] += int(number(1))
-		}
-	case "new":
-		r.news[int(number(0))]++
-	case "got":
-		if len(e.fields) == 4 {
-			expires := number(3)
-			h := handOut{at: e.at, granted: expires - int64(dayLease), expires: expires, page: int(number(0)), token: e.fields[1], queue: e.fields[2]}
-			r.got = append(r.got, h)
-			if h.granted > r.killed.UnixNano() && (r.firstGot == 0 || h.at < r.firstGot) {
-				r.firstGot = h.at
-			}
-		}
-	case "settled":
-		if len(e.fields) == 3 && e.fields[2] != "retry" {
-			r.ended[e.fields[1]] = e.at
-		}
+	case e.word == "settle" && len(e.fields) == 3:
+		r.outcomes[e.fields[1]] = e.fields[2]
+	case e.word == "settled" && len(e.fields) == 3 && e.fields[2] == "ok":
+		o := r.outcomes[e.fields[1]]
+		r.ended[e.fields[1]] = o == "done" || o == "drop"
 	}
 }
 
 // print judges the journals, writes the report, and reports whether all held.
 func (r *dayReport) print(ctx context.Context, out io.Writer) (bool, error) {
-	r.took, r.asked, r.news, r.ended = map[string][]int64{}, map[string]int{}, map[int]int{}, map[string]int64{}
 	if err := readJournals(filepath.Join(r.day.dir, "*.journal"), r.take); err != nil {
 		return false, err
 	}
 	seconds := r.to.Sub(r.from).Seconds()
-	pages := 0
-	for _, h := range r.got {
+	pages, firstLease := 0, int64(0)
+	for _, h := range r.book.handOuts {
 		if h.at >= r.from.UnixNano() && h.at <= r.to.UnixNano() {
 			pages++
+		}
+		if h.granted > r.killed.UnixNano() && (firstLease == 0 || h.at < firstLease) {
+			firstLease = h.at
 		}
 	}
 	p := func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) }
@@ -92,78 +89,54 @@ func (r *dayReport) print(ctx context.Context, out io.Writer) (bool, error) {
 			n = pages
 		}
 		ms := func(i int) float64 { return float64(all[i]) / 1000 }
-		p("| %s | %.0f | %.1f | %.1f | %.1f | %d |", word, float64(n)/seconds, ms(len(all)/2), ms(len(all)*99/100), ms(len(all)-1), len(r.took["failed-"+word]))
+		p("| %s | %.0f | %.1f | %.1f | %.1f | %d |", word, float64(n)/seconds, ms(len(all)/2), ms(len(all)*99/100), ms(len(all)-1), r.failed[word])
 	}
 	p("\nDaemon: %.2f processors, %.1f s of processor a million pages with their %d offers each; %d MB of memory, %d MB of disk.",
 		r.cpu.Seconds()/seconds, r.cpu.Seconds()/float64(max(pages, 1))*1e6, dayLinks, r.server.PeakMB(), measured.DiskMB(r.day.db()))
 	p("Fetchers: %.2f processors. After kill -9: ready in %v, the first lease in %v.\n", r.fetcherCPU.Seconds()/(seconds+r.day.warm.Seconds()),
-		r.down.Round(time.Millisecond), time.Duration(r.firstGot-r.killed.UnixNano()).Round(time.Millisecond))
-	lost, err := r.lost(ctx)
+		r.down.Round(time.Millisecond), time.Duration(firstLease-r.killed.UnixNano()).Round(time.Millisecond))
+	lost, err := offerAgain(ctx, newAPI(r.server.Addrs[0]), r.someNew(), r.day.web.url)
 	if err != nil {
 		return false, err
 	}
-	twice, impolite, again := r.judge()
 	told := 0
-	for _, n := range r.news {
+	for _, n := range r.book.news {
 		if n > 1 {
 			told++
 		}
 	}
-	p("Pages told new twice: %d. Leased while a lease of them ran, or after they had ended: %d. Hosts before their delay: %d. Acknowledged and forgotten: %d. Leased again since a fetcher was killed or failed: %d of %d.",
-		told, twice, impolite, lost, again, len(r.got))
-	return told+twice+impolite+lost == 0 && pages > 0, nil
+	twice, impolite := len(r.book.overlaps()), len(r.book.tooSoon(nil))
+	ended, again := r.leasedAgain()
+	p("Pages told new twice: %d. Leased twice at a time: %d; after they had ended: %d. Hosts before their delay: %d. Acknowledged and forgotten: %d. Leased again by right: %d of %d.",
+		told, twice, ended, impolite, lost, again, len(r.book.handOuts))
+	return told+twice+ended+impolite+lost == 0 && pages > 0, nil
 }
 
-// judge counts the leases of pages that were leased or had ended, those of hosts before their delay, and those that were right,
-// but not the first of their page.
-func (r *dayReport) judge() (twice, impolite, again int) {
-	slices.SortFunc(r.got, func(x, y handOut) int { return cmp.Or(cmp.Compare(x.page, y.page), cmp.Compare(x.granted, y.granted)) })
-	for i := 1; i < len(r.got); i++ {
-		before, h := &r.got[i-1], &r.got[i]
-		if before.page != h.page || before.token == h.token {
-			continue
-		}
-		_, ended := r.ended[before.token]
-		again++
-		if ended || h.granted < min(before.expires, before.granted+int64(10*time.Second))-jitter { // a retry waits for ten seconds
-			twice++
-		}
-	}
-	slices.SortFunc(r.got, func(x, y handOut) int {
-		return cmp.Or(cmp.Compare(x.queue, y.queue), cmp.Compare(x.granted, y.granted))
-	})
-	for i := 1; i < len(r.got); i++ {
-		if x, y := &r.got[i-1], &r.got[i]; x.queue == y.queue && y.granted-x.granted < int64(time.Second)-jitter {
-			impolite++
+// leasedAgain counts the leases of pages that had ended, and the others that are not the first of their page: after a retry,
+// or since a fetcher was killed.
+func (r *dayReport) leasedAgain() (ended, again int) {
+	all := r.book.handOuts
+	slices.SortFunc(all, func(x, y handOut) int { return cmp.Or(cmp.Compare(x.page, y.page), cmp.Compare(x.granted, y.granted)) })
+	for i := 1; i < len(all); i++ {
+		switch before := &all[i-1]; {
+		case before.page != all[i].page:
+		case r.ended[before.token]:
+			ended++
+		default:
+			again++
 		}
 	}
-	return twice, impolite, again
+	return ended, again
 }
 
-// lost offers up to a hundred thousand pages again that were told new, and returns how many are told new once more.
-func (r *dayReport) lost(ctx context.Context) (lost int, err error) {
-	a := newAPI(r.server.Addrs[0])
-	var urls []offered
-	offer := func() error {
-		verdicts, err := a.offer(ctx, urls)
-		for _, v := range verdicts {
-			if v.Verdict != "duplicate" {
-				lost++
-			}
-		}
-		urls = urls[:0]
-		return err
-	}
-	left := 100_000
-	for page := range r.news {
-		if left--; left < 0 {
-			break
-		}
-		if urls = append(urls, offered{URL: r.day.web.url(page), ID: strconv.Itoa(page)}); len(urls) == 1000 {
-			if err := offer(); err != nil {
-				return lost, err
+// someNew yields a hundred thousand of the pages that were told new.
+func (r *dayReport) someNew() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		left := 100_000
+		for page := range r.book.news {
+			if left--; left < 0 || !yield(page) {
+				return
 			}
 		}
 	}
-	return lost, offer()
 }

@@ -27,7 +27,5 @@
 // contains a note about it. The clock is that of a build with the tag soak, which reads
 // its error from a file.
 //
-//	go run ./cmd/internal/tools/soak day -known 300000000 -queued 30000000 -hosts 3000000 -rate 11600 -length 10m
-//
-// is a crawl of a web with nine known links in ten, at a rate or as fast as it goes: see day.go.
+// "soak day" measures the daemon in a large crawl, and judges it in the same way: see day.go.
 package main

@@ -40,6 +40,7 @@ type findings struct {
 
 // book is the data of the journals.
 type book struct {
+	delay    time.Duration // of a host
 	news     map[int]int
 	final    map[int]bool     // permanently settled, or asked to be
 	settle   map[string]int64 // token to when its settlement was first asked
@@ -47,7 +48,7 @@ type book struct {
 }
 
 func judge(pattern string, steps []step) (*findings, error) {
-	f, b := &findings{}, book{news: map[int]int{}, final: map[int]bool{}, settle: map[string]int64{}}
+	f, b := &findings{}, newBook(hostDelay)
 	if err := readJournals(pattern, func(e entry) { b.take(f, e) }); err != nil {
 		return nil, err
 	}
@@ -63,6 +64,10 @@ func judge(pattern string, steps []step) (*findings, error) {
 	f.twiceLeased = b.overlaps()
 	f.impolite = b.tooSoon(steps)
 	return f, nil
+}
+
+func newBook(delay time.Duration) *book {
+	return &book{delay: delay, news: map[int]int{}, final: map[int]bool{}, settle: map[string]int64{}}
 }
 
 func (b *book) take(f *findings, e entry) {
@@ -132,7 +137,7 @@ func (b *book) tooSoon(steps []step) (bad []handOut) {
 	for i := 1; i < len(b.handOuts); i++ {
 		x, y := &b.handOuts[i-1], &b.handOuts[i]
 		gap := max(x.granted, y.granted) - min(x.granted, y.granted) // answers may overtake each other
-		if x.queue == y.queue && gap < int64(hostDelay)-jitter && !stepped(x.at, y.at) {
+		if x.queue == y.queue && gap < int64(b.delay)-jitter && !stepped(x.at, y.at) {
 			bad = append(bad, *y)
 		}
 	}
