@@ -22,22 +22,20 @@ import (
 // turn, but at least 64; the rest is fetched after everything else of the host. Nothing is refused: a crawl
 // that runs to its end fetches the same URLs, and one that is limited, or interrupted, has the pages first.
 //
-// The zero value works, and belongs to one frontier. Counts begin with the process and take at most 1.2 MiB, whatever is offered: they
+// The zero value works, and belongs to one frontier. Counts begin with the process and take at most 4.3 MiB, whatever is offered: they
 // are estimates, and those of paths with few URLs may be lost. Lower is safe for concurrent use.
 type Facets struct {
 	mu    sync.Mutex
-	paths facetTable // of URLs with two or more parameters, by host and path
-	hosts facetTable // of the other URLs, by host
+	seed  maphash.Seed // of all hashes; made at the first URL
+	paths facetTable   // of URLs with two or more parameters, by host and path
+	hosts facetTable   // of the other URLs, by host
 }
 
 const (
 	facetsFree  = 64 // combinations of a path that always keep their turn
 	facetsShare = 10 // one in so many other URLs of the host, beyond that
-	facetsRatio = 4  // combinations for each value that they are made of
+	facetsRatio = 5  // combinations for each value that they are made of
 )
-
-// facetSeed makes the hashes of all tables; estimates of equal URLs are then equal within a process.
-var facetSeed = maphash.MakeSeed()
 
 // Lower reports whether a URL is one of too many combinations. URLs that are queued already keep their place.
 func (f *Facets) Lower(canonical string, queued bool) bool {
@@ -49,46 +47,47 @@ func (f *Facets) Lower(canonical string, queued bool) bool {
 	host := ByHost(canonical)
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.paths == nil {
+		f.seed, f.paths, f.hosts = maphash.MakeSeed(), make(facetTable, facetSets), make(facetTable, facetSets)
+	}
 	if !strings.Contains(query, "&") {
-		f.hosts.find(host).urls.add(maphash.String(facetSeed, canonical))
+		f.hosts.find(f.hash(host)).urls.add(f.hash(canonical))
 		return false
 	}
-	p := f.paths.find(path)
-	p.urls.add(maphash.String(facetSeed, query))
+	p := f.paths.find(f.hash(path))
+	p.urls.add(f.hash(query))
 	for pair := range strings.SplitSeq(query, "&") {
-		p.values.add(maphash.String(facetSeed, pair))
+		p.values.add(f.hash(pair))
 	}
 	n := p.urls.estimate()
-	return n > facetsFree && n > facetsRatio*p.values.estimate() && n > facetsFree+f.hosts.find(host).urls.estimate()/facetsShare
+	return n > facetsFree && n > facetsRatio*p.values.estimate() && n > facetsFree+f.hosts.find(f.hash(host)).urls.estimate()/facetsShare
 }
+
+func (f *Facets) hash(s string) uint64 { return max(maphash.String(f.seed, s), 1) }
 
 const (
 	facetWays = 8
-	facetSets = 1 << 9
+	facetSets = 1 << 8
 )
 
-// facetTable has the counts of 4,096 paths or hosts. If a set of eight is full, the smallest is evicted: one that grows keeps its place.
-type facetTable [][facetWays]facetCount // facetSets of them, nil until the first URL
+// facetTable has the counts of 2,048 paths or hosts. If a set of eight is full, the smallest is evicted: one that grows keeps its place.
+type facetTable [][facetWays]facetCount // facetSets of them
 
 type facetCount struct {
 	key          uint64 // 0 for none
 	urls, values distinct
 }
 
-// find returns the counts of a name, which belong to it until the next call.
-func (t *facetTable) find(name string) *facetCount {
-	if *t == nil {
-		*t = make(facetTable, facetSets)
-	}
-	key := max(maphash.String(facetSeed, name), 1)
-	set := &(*t)[key%facetSets]
+// find returns the counts of a path or host, by its hash, which belong to it until the next call.
+func (t facetTable) find(key uint64) *facetCount {
+	set := &t[key%facetSets]
 	smallest := &set[0]
 	for i := range set {
 		c := &set[i]
 		if c.key == key {
 			return c
 		}
-		if c.urls.sum < smallest.urls.sum {
+		if c.urls.inverse < smallest.urls.inverse {
 			smallest = c
 		}
 	}
@@ -96,33 +95,36 @@ func (t *facetTable) find(name string) *facetCount {
 	return smallest
 }
 
-// distinct estimates how many different values were added, within about 13 %: a HyperLogLog of 64
-// registers (Flajolet et al., 2007), with its correction for small counts.
+// distinct estimates how many different values were added, within about 5 %: a HyperLogLog (Flajolet et al., 2007),
+// with its correction for small counts.
 type distinct struct {
-	rank [64]uint8
-	sum  uint16 // of the registers; it grows with the estimate
+	rank    [registers]uint8
+	used    uint16  // registers that aren't 0
+	inverse float64 // what the sum of 2^-rank is short of registers; it grows with the estimate
 }
 
+const (
+	registers    = 1 << registerBits
+	registerBits = 9
+)
+
 func (d *distinct) add(hash uint64) {
-	i := hash >> 58
-	if r := uint8(bits.LeadingZeros64(hash<<6|1<<5) + 1); r > d.rank[i] {
-		d.sum += uint16(r - d.rank[i])
-		d.rank[i] = r
+	at := &d.rank[hash>>(64-registerBits)]
+	r := uint8(bits.LeadingZeros64(hash<<registerBits|1<<(registerBits-1)) + 1)
+	if r <= *at {
+		return
 	}
+	if *at == 0 {
+		d.used++
+	}
+	d.inverse += math.Ldexp(1, -int(*at)) - math.Ldexp(1, -int(r))
+	*at = r
 }
 
 func (d *distinct) estimate() float64 {
-	const m, alpha = 64, 0.709
-	var inverse float64
-	empty := 0
-	for _, r := range d.rank {
-		inverse += math.Ldexp(1, -int(r))
-		if r == 0 {
-			empty++
-		}
-	}
-	if e := alpha * m * m / inverse; e > 2.5*m || empty == 0 {
+	const m = registers
+	if e := 0.7213 / (1 + 1.079/m) * m * m / (m - d.inverse); e > 2.5*m || d.used == m {
 		return e
 	}
-	return m * math.Log(m/float64(empty))
+	return m * math.Log(m/float64(m-int(d.used)))
 }

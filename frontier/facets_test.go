@@ -13,14 +13,16 @@ func TestDistinct(t *testing.T) {
 		for i := range 3 * n { // each three times
 			d.add(hashOf(fmt.Sprint("value ", i%max(n, 1))))
 		}
-		if got := d.estimate(); math.Abs(got-float64(n)) > 0.45*float64(n) {
+		if got := d.estimate(); math.Abs(got-float64(n)) > 0.2*float64(n) {
 			t.Errorf("got %.0f; want about %d", got, n)
 		}
 	}
 }
 
-// TestFacetsOfHonestSites: URLs whose parameters name pages keep their turn, however many there are.
+// TestFacetsOfHonestSites: URLs whose parameters name pages keep their turn, however many there are, and whatever seed
+// the estimates have.
 func TestFacetsOfHonestSites(t *testing.T) {
+	const seeds = 2
 	for name, urls := range map[string]func(yield func(string)){
 		"forum": func(yield func(string)) {
 			for topic := range 8000 {
@@ -60,15 +62,17 @@ func TestFacetsOfHonestSites(t *testing.T) {
 			}
 		},
 	} {
-		var f Facets
-		n, lowered := 0, 0
-		urls(func(url string) {
-			if n++; f.Lower(url, false) {
-				lowered++
+		for range seeds {
+			var f Facets
+			n, lowered := 0, 0
+			urls(func(url string) {
+				if n++; f.Lower(url, false) {
+					lowered++
+				}
+			})
+			if lowered > n/100 {
+				t.Errorf("%s: %d of %d URLs were lowered; want none (an estimate may err)", name, lowered, n)
 			}
-		})
-		if lowered > n/100 {
-			t.Errorf("%s: %d of %d URLs were lowered; want none (an estimate may err)", name, lowered, n)
 		}
 	}
 }

@@ -99,7 +99,7 @@ func TestServeReloadsExclusions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"dropped":2`, `"firstseen_urls_dropped_total{reason=\"excluded\"}":2`, `"reason":"excluded","dropped":true,"count":2`} {
+	for _, want := range []string{`"seen":2`, `"firstseen_urls_dropped_total{reason=\"excluded\"}":2`, `"reason":"excluded","rule":"list","dropped":true,"count":2`} {
 		if !strings.Contains(string(body), want) {
 			t.Errorf("the stats lack %s: %s", want, body)
 		}

@@ -62,8 +62,8 @@ func TestNamedTokens(t *testing.T) {
 		}
 	}
 	run(teamFile, 0, "delay", "--crawl", "news", "--queue", "a.example", "5s")
-	if got := run(teamFile, statusMisuse, "delay", "--crawl", "other", "--queue", "a.example", "5s"); !strings.Contains(got, "in the store, which has \"news\"\n") {
-		t.Errorf("got %s; want the crawls of the token alone", got)
+	if got := run(teamFile, statusFailed, "delay", "--crawl", "other", "--queue", "a.example", "5s"); !strings.Contains(got, "the token team is for news") {
+		t.Errorf("got %s; want a refusal that names the token and its crawls", got)
 	}
 	if got := askWith(t, d, team, "/v1/queue", `{"crawl":"other","queue":"a.example","paused":true}`); !strings.Contains(got, "the token team is for news") {
 		t.Errorf("got %s; want a refusal that names the token", got)

@@ -1,4 +1,4 @@
-// Package parquetfile reads the columns of a Parquet file that describe captures, in bounded
+// Package parquetfile writes files of URLs, and reads the columns of a Parquet file that describe captures, in bounded
 // memory: it checks the sizes in the file before parquet-go decodes it.
 package parquetfile
 

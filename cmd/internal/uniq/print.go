@@ -10,8 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/parquet-go/parquet-go"
-
+	"github.com/firstseen/firstseen/cmd/internal/parquetfile"
 	"github.com/firstseen/firstseen/hashkey"
 )
 
@@ -52,25 +51,12 @@ type printer struct {
 	buf   bytes.Buffer
 	json  *json.Encoder
 	csv   *csv.Writer
-	table *parquet.GenericWriter[outRow] // writes to w itself, a row group at a time
+	table *parquetfile.Writer // writes to w itself, a row group at a time
 	form  []byte
 
 	failed error // of the table
 	closed bool  // the table is whole
 }
-
-// outRow is a row of a table.
-type outRow struct {
-	File      string `parquet:"file,dict"`
-	Row       int64  `parquet:"row"`
-	Offset    int64  `parquet:"offset"`
-	URL       string `parquet:"url"`
-	Canonical string `parquet:"canonical"`
-	Key       string `parquet:"key"`
-}
-
-// rowsOfGroup bounds the rows that a table holds in memory.
-const rowsOfGroup = 1 << 16
 
 // outBytes is how much output is written at once.
 const outBytes = 256 << 10
@@ -78,7 +64,7 @@ const outBytes = 256 << 10
 func newPrinter(opt *Output, w io.Writer) printer {
 	p := printer{opt: opt, w: w}
 	if opt.Form == Parquet {
-		p.table = parquet.NewGenericWriter[outRow](w, parquet.Compression(&parquet.Zstd), parquet.MaxRowsPerRowGroup(rowsOfGroup))
+		p.table = parquetfile.NewWriter(w)
 	}
 	return p
 }
@@ -86,8 +72,8 @@ func newPrinter(opt *Output, w io.Writer) printer {
 func (p *printer) full() bool { return p.buf.Len() >= outBytes }
 
 // row makes the row of a URL.
-func (p *printer) row(it *item) outRow {
-	r := outRow{File: it.file, Row: it.row, Offset: it.offset, URL: string(it.text)}
+func (p *printer) row(it *item) parquetfile.Place {
+	r := parquetfile.Place{File: it.file, Row: it.row, Offset: it.offset, URL: string(it.text)}
 	var err error
 	if p.form, err = p.opt.Canonical(p.form[:0], it.text); err == nil {
 		key := hashkey.SumShort(p.form)
@@ -139,7 +125,8 @@ func (p *printer) url(it *item) {
 		p.csv.Flush() // into the buffer
 		return
 	case Parquet:
-		if _, err := p.table.Write([]outRow{p.row(it)}); err != nil && p.failed == nil {
+		r := p.row(it)
+		if err := p.table.Write(&r); err != nil && p.failed == nil {
 			p.failed = err
 		}
 		return
