@@ -103,7 +103,7 @@ func (w *world) live() {
 	opt := tiny(fs)
 	mode := w.modes[w.rng.IntN(len(w.modes))]
 	opt.IndexBytes, opt.Exact, opt.flushKeys = mode.IndexBytes, mode.Exact, mode.flushKeys
-	s, err := Open("db", opt)
+	s, err := openPrepared("db", opt)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func (w *world) tell(k crawlKey) {
 
 // check opens the disk after the cut and compares.
 func (w *world) check() {
-	s, err := Open("db", Options{FS: w.fs, IndexBytes: w.modes[0].IndexBytes, tuning: tuning{flushKeys: w.modes[0].flushKeys}})
+	s, err := openPrepared("db", Options{FS: w.fs, IndexBytes: w.modes[0].IndexBytes, tuning: tuning{flushKeys: w.modes[0].flushKeys}})
 	if err != nil {
 		w.t.Fatal(err)
 	}

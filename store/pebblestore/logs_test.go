@@ -77,7 +77,7 @@ func testLogDamage(t *testing.T, size int, idle bool) {
 			t.Fatal(err)
 		}
 		opt := opt.on(disk)
-		s, err := Open("db", opt)
+		s, err := openPrepared("db", opt)
 		if err != nil {
 			if refused++; !errors.Is(err, store.ErrCorrupt) {
 				t.Errorf("batches of %d, %s: got %v; want ErrCorrupt", size, what, err)

@@ -258,7 +258,7 @@ func (w *mutated) try(t *testing.T, m mutation, sum *tally) {
 	sum.all++
 	disk := w.disk(t, m)
 	before := filesBelow(t, disk, "db")
-	s, err := Open("db", w.opt.on(disk))
+	s, err := openPrepared("db", w.opt.on(disk))
 	if err != nil {
 		sum.refused++
 		if !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, store.ErrFormat) {
@@ -397,7 +397,7 @@ func (w *mutated) repair(t *testing.T, m mutation, sum *tally) {
 	disk := w.disk(t, m)
 	opt := w.opt.on(disk)
 	opt.Mode = OpenRepair
-	s, err := Open("db", opt)
+	s, err := openPrepared("db", opt)
 	w.kept(t, m, disk)
 	if err != nil {
 		if !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, store.ErrFormat) || !strings.Contains(err.Error(), "restore") && !strings.Contains(err.Error(), "format") {

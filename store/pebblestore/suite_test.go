@@ -29,7 +29,11 @@ func suiteOptions(env storetest.Env, fs vfs.FS) Options {
 func openSuite(t testing.TB, env storetest.Env, fs vfs.FS, way Options) store.Store {
 	opt := suiteOptions(env, fs)
 	opt.IndexBytes, opt.Exact, opt.flushKeys = way.IndexBytes, way.Exact, way.flushKeys
-	return mustOpen(t, "db", opt)
+	s, err := Open("db", opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 func TestSuite(t *testing.T) { storetest.Run(t, suiteBackend(Options{})) }
