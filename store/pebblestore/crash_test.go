@@ -31,6 +31,14 @@ func tortureCount(t *testing.T, few, many int) int {
 	return few
 }
 
+// tortureSize returns how large an input is: small in an ordinary run, full under FIRSTSEEN_TORTURE=1.
+func tortureSize(small, full int) int {
+	if os.Getenv("FIRSTSEEN_TORTURE") == "1" {
+		return full
+	}
+	return small
+}
+
 // TestPowerCuts cuts the power at random file operations of a random load, a few times in the life of
 // each store, and compares the store with the answers that callers got.
 func TestPowerCuts(t *testing.T) {

@@ -20,9 +20,9 @@ import (
 // is done, no answer may be wrong, nobody's file may be removed, a refusal may change nothing, and nothing may panic.
 // A repair must end in a store that is sound, or refuse.
 func TestMutations(t *testing.T) {
-	stride := tortureCount(t, 24, 1)
+	stride := tortureCount(t, 48, 1)
 	if stride == 1 && testing.Short() {
-		stride = 40
+		stride = 80
 	}
 	var sum tally
 	for name, w := range map[string]*mutated{"closed": newMutated(t, true), "idle": newMutated(t, false)} {
