@@ -58,7 +58,7 @@ func TestDaemonProcess(t *testing.T) {
 	if does[0] == "work" {
 		for n := number; ; n += 2 {
 			workAround(t, s, n, func(line string) { fmt.Println(line) })
-			_ = async.Sleep(t.Context(), 5*time.Millisecond)
+			_ = async.Sleep(t.Context(), 20*time.Millisecond)
 		}
 	}
 	must(true, operations[does[0]](t, s))(t)
@@ -254,7 +254,7 @@ func TestADaemonIsStopped(t *testing.T) {
 	work := func(d time.Duration) {
 		for end := time.Now().Add(d); time.Now().Before(end); n += 2 {
 			workAround(t, s, n, tell)
-			time.Sleep(5 * time.Millisecond)
+			time.Sleep(20 * time.Millisecond)
 		}
 	}
 	work(time.Second)

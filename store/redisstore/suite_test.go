@@ -113,7 +113,11 @@ func TestSuite(t *testing.T) {
 	t.Parallel()
 	addr := sharedServer(t)
 	// The model's histories are the dear part. Four shards find what crosses shards, one what a shard decides alone.
-	for shards, seeds := range map[int]int{1: 4, 4: 8} {
+	histories := map[int]int{1: 2, 4: 5}
+	if os.Getenv("FIRSTSEEN_TORTURE") == "1" {
+		histories = map[int]int{1: 4, 4: 8}
+	}
+	for shards, seeds := range histories {
 		t.Run(fmt.Sprintf("shards-%d", shards), func(t *testing.T) {
 			t.Parallel()
 			storetest.Run(t, storetest.Backend{

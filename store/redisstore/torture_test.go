@@ -161,7 +161,7 @@ func (t *torture) start() {
 // pause lets others have the processors, but in the torture: what a fault breaks, it breaks for a few URLs as for many.
 func pause(ctx context.Context) {
 	if !torturing() {
-		_ = async.Sleep(ctx, 20*time.Millisecond)
+		_ = async.Sleep(ctx, 60*time.Millisecond)
 	}
 }
 
