@@ -26,7 +26,7 @@ type block struct {
 }
 
 // optional are programs that a machine may lack. The blocks that begin with one of them are then left out.
-var optional = []string{"promtool", "prometheus"}
+var optional = []string{"promtool"}
 
 // TestPages runs the pages as a reader would: of README.md each block of sh and each Go program alone, in the root of
 // the repository; of the pages in docs all blocks of sh in one shell, in an empty directory, with the program on the
