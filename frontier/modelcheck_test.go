@@ -60,7 +60,7 @@ func backends() []backend { return []backend{memBackend(), pebbleBackend()} }
 
 // TestModel runs random operations against the model on every backend.
 func TestModel(t *testing.T) {
-	runs, ops := tortureCount(40, 2000), 400
+	runs, ops := tortureCount(16, 2000), 400
 	for _, b := range backends() {
 		t.Run(b.name, func(t *testing.T) {
 			for seed := range uint64(runs) {

@@ -109,6 +109,9 @@ func runGroups(ctx context.Context, groups []group, self string, r *report) erro
 func runGroup(ctx context.Context, g group, self string, r *report) error {
 	args := g.args()
 	cmd := exec.CommandContext(ctx, "go", append([]string{args[0], "-exec", self + " " + timed}, args[1:]...)...)
+	if g.race && os.Getenv("GORACE") == "" { // each process sleeps for a second before it exits otherwise
+		cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=50")
+	}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()

@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -45,10 +47,10 @@ type group struct {
 }
 
 func (g group) args() []string {
-	// -parallel: tests that are marked as parallel mostly wait for processes that they started.
-	args := []string{"test", "-json", "-count=1", "-timeout", "20m", "-parallel", "6"}
-	if g.race {
-		args = append(args, "-race")
+	// -vet=off: make vet looks at everything, once. -parallel: tests that are marked as parallel mostly wait for processes that they started.
+	args := []string{"test", "-json", "-count=1", "-vet=off", "-timeout", "20m", "-parallel", "6"}
+	if g.race { // the largest group, which ends last: -p lets others run while a package waits for a browser or a server
+		args = append(args, "-race", "-p", strconv.Itoa(runtime.GOMAXPROCS(0)+1))
 	}
 	if g.run != "" {
 		args = append(args, "-run", g.run)
@@ -64,7 +66,7 @@ func (g group) args() []string {
 
 // first are packages that take longest: go test runs packages in the order of its arguments, and one that
 // begins last is waited for by all.
-var first = []string{"store/", "canon", "cmd/internal/audit", "cmd/internal/tools/packages", "frontier", "cmd/firstseen"}
+var first = []string{"store/", "canon", "cmd/internal/audit", "cmd/internal/tools/packages", "frontier", "cmd/firstseen", "cmd/internal/server", "cmd/internal/report"}
 
 // rank is how soon a package is begun, 0 the first.
 func rank(pkg string) int {
