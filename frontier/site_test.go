@@ -17,8 +17,6 @@ type site struct {
 	busy map[string]bool
 }
 
-const sitePages = 2000
-
 // spellings are the links to a page, in the order in which a crawler meets them.
 func (s *site) spellings(n int) []string {
 	page := fmt.Sprintf("site.example/dir/page-%d", n)
@@ -54,6 +52,7 @@ func knows(n int, url string) bool {
 // TestSiteLosesNoPage crawls the site under eight sets of rules. No page may be lost if its canonical form or the next
 // offered spelling answers.
 func TestSiteLosesNoPage(t *testing.T) {
+	pages := tortureCount(600, 2000)
 	for i, rules := range []string{"", "+strip-www", "+fold-https", "+strip-trailing-slash", "+strip-tracking-params", "+strip-session-ids",
 		"+strip-www,+fold-https,+strip-trailing-slash,+strip-tracking-params,+strip-session-ids", "+lowercase-path,+keep-duplicate-slashes"} {
 		t.Run(rules, func(t *testing.T) {
@@ -63,7 +62,7 @@ func TestSiteLosesNoPage(t *testing.T) {
 			f := open(t, Options{Profile: profile, Delay: -1, MaxInFlight: -1, Traps: Traps{Off: true}})
 			var links []Link
 			pageOf, canReach := map[string]int{}, map[int]bool{}
-			for n := range sitePages {
+			for n := range pages {
 				groups := map[string][]string{}
 				for _, url := range s.spellings(n) {
 					links, pageOf[url] = append(links, Link{URL: url}), n
@@ -94,7 +93,7 @@ func TestSiteLosesNoPage(t *testing.T) {
 				}
 			}
 			lost := 0
-			for n := range sitePages {
+			for n := range pages {
 				if canReach[n] && !read[n] {
 					lost++
 				}

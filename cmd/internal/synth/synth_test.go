@@ -29,7 +29,7 @@ func write(t testing.TB, w *Web, opt WriteOptions) (string, Written) {
 }
 
 func TestSameBytesForAnyNumberOfWorkers(t *testing.T) {
-	w := web(t, Options{Hosts: 300, Window: 8, Quantum: 4})
+	w := web(t, Options{Hosts: 80, Window: 8, Quantum: 4})
 	for _, f := range Formats() {
 		want, _ := write(t, w, WriteOptions{Format: f, Workers: 1})
 		for _, workers := range []int{2, 5} {

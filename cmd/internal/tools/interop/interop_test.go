@@ -65,16 +65,21 @@ func TestPython(t *testing.T) {
 
 // TestSchemathesis holds the HTTP interface to its OpenAPI file. One check is
 // left out: bounds on names are in bytes, which a schema can't say, so that a
-// request it allows may still be refused.
+// request it allows may still be refused. Each operation gets the cases of the coverage phase and some random ones,
+// many with FIRSTSEEN_TORTURE=1.
 func TestSchemathesis(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes thousands of requests")
 	}
 	python := installed(t, "FIRSTSEEN_PYTHON_PACKAGES")
+	examples := "8"
+	if os.Getenv("FIRSTSEEN_TORTURE") == "1" {
+		examples = "100"
+	}
 	s := serve(t)
 	t.Chdir(t.TempDir()) // it keeps a cache where it runs
 	run(t, python, "-c", "from schemathesis.cli import schemathesis; schemathesis()", "run", "http://"+s.HTTPAddr()+"/openapi.json", "--url", "http://"+s.HTTPAddr(),
-		"--checks", "all", "--exclude-checks", "positive_data_acceptance", "--max-examples", "25", "--seed", "1", "--no-color")
+		"--checks", "all", "--exclude-checks", "positive_data_acceptance", "--max-examples", examples, "--seed", "1", "--no-color")
 }
 
 // installed returns the variable that install.sh sets for a tool, or skips the test if it is not
