@@ -30,9 +30,9 @@ func runList(t *testing.T, list string, opt Options) (string, Result) {
 func TestBeyondTheMemory(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	var list, old bytes.Buffer
-	for i := range 30_000 {
+	for i := range 60_000 {
 		fmt.Fprintf(&list, "http://h%d.example/%d\n", rng.IntN(20), rng.IntN(1+i/2))
-		fmt.Fprintf(&old, "http://h%d.example/%d\n", rng.IntN(20), rng.IntN(15_000))
+		fmt.Fprintf(&old, "http://h%d.example/%d\n", rng.IntN(20), rng.IntN(30_000))
 	}
 	opt := options(2)
 	opt.Against = []logs.Input{source(t.Context(), bytes.NewReader(old.Bytes()))}
