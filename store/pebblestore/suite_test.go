@@ -37,6 +37,7 @@ func TestSuite(t *testing.T) { storetest.Run(t, suiteBackend(Options{})) }
 func suiteBackend(way Options) storetest.Backend {
 	return storetest.Backend{
 		MaxBytes: true,
+		Groups:   true,
 		Open:     func(t testing.TB, env storetest.Env) store.Store { return openSuite(t, env, vfs.NewMem(), way) },
 		Reopen: func(t testing.TB, s store.Store, env storetest.Env) store.Store {
 			if err := s.Close(); err != nil {

@@ -337,7 +337,7 @@ func (s *httpAPI) parseLine(line *bodyLine, v *wire.VerdictLine) (u frontier.Lin
 		return u, true, &wire.Fault{Code: "invalid", Message: fmt.Sprintf("got priority %d; want 0 to %d", l.Priority, store.MaxPriority)}
 	}
 	u.Due, u.Priority, u.Depth, u.Force, u.Raise, u.Discriminator = l.Due, l.Priority, l.Depth, l.Force, l.Raise, l.Discriminator
-	u.SkipTraps = l.SkipTraps
+	u.SkipTraps, u.Group = l.SkipTraps, l.Group
 	return u, l.Record == nil || *l.Record, nil
 }
 
