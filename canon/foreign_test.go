@@ -52,8 +52,8 @@ func eachLine[T any](t *testing.T, file string, f func(t *testing.T, row T)) int
 // corpora is the files of real URLs, one a line.
 var corpora = []string{"logs/urls/top100.txt.gz", "logs/urls/sites_href.txt.gz", "logs/urls/ada_kasztp.txt"}
 
-// eachInput calls f for every input of the oracles' vectors in the repository and of the
-// shared corpora, those that are here.
+// eachInput calls f for every input of the oracles' vectors and of the sample in the repository, and for the
+// shares of those shared corpora that are here.
 func eachInput(t *testing.T, f func(raw string)) {
 	t.Helper()
 	type row struct{ Input string }
@@ -63,9 +63,12 @@ func eachInput(t *testing.T, f func(raw string)) {
 	if testing.Short() {
 		return
 	}
+	for _, raw := range sample(t) {
+		f(string(raw))
+	}
 	for _, name := range corpora {
 		t.Run(filepath.Base(name), func(t *testing.T) {
-			urls := corpus(t, name)
+			urls := corpusShare(t, name)
 			for _, raw := range urls {
 				f(string(raw))
 			}

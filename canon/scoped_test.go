@@ -124,7 +124,10 @@ func pickOne[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 // entries of random rule files, the same ones in every run. FIRSTSEEN_TORTURE_N sets how
 // many files there are, and has others drawn in every run.
 func TestLawsOfRandomRuleFiles(t *testing.T) {
-	files, seed := 400, uint64(1)
+	files, seed := 200, uint64(1)
+	if os.Getenv("FIRSTSEEN_TORTURE") == "1" {
+		files = 400
+	}
 	if text := os.Getenv("FIRSTSEEN_TORTURE_N"); text != "" {
 		var err error
 		if files, err = strconv.Atoi(text); err != nil {

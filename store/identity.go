@@ -36,6 +36,14 @@ func (id Identity) String() string {
 	return fmt.Sprintf("profile %q, version %d, key kind %q, Unicode %s", id.Profile, id.Version, id.KeyKind, id.Unicode)
 }
 
+// Stated returns [ErrIdentity] if id does not say how keys are made.
+func (id Identity) Stated() error {
+	if id.Profile == "" {
+		return mismatch("the store does not say how its keys are made; call Prepare first, with store.Terms{Identity: store.IdentityOf(profile)}")
+	}
+	return nil
+}
+
 // Adopt returns the identity of a store with identity id after a user requested want: a zero field
 // of one takes the value of the other, and the Unicode version of want replaces that of id. The
 // error is ErrIdentity if another field differs; if the Unicode versions differ and unicodeHosts is

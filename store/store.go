@@ -129,7 +129,7 @@ type Store interface {
 	// See records keys without queueing anything, and sets fresh[i] to whether
 	// keys[i] was new; of keys equal within the batch the first is new. The
 	// slices have equal length. All of the batch is durable when it returns. The error is
-	// [DamagedKeys] if that holds for some keys alone. Call Prepare before the first See: no program accepts
+	// [DamagedKeys] if that holds for some keys alone, and [ErrIdentity] before Prepare: no program would accept
 	// a store with keys that does not say how they were made.
 	See(ctx context.Context, crawl string, keys []Key, fresh []bool, opt SeeOptions) error
 

@@ -78,10 +78,11 @@ func (p *place) check() error {
 	return misusef("%s are places of different stores: give one of them", strings.Join(given, " and "))
 }
 
-// openStore opens the store of --db or --redis.
+// openStore opens the store of --db or --redis. The text of what the command drops is kept, also if the store's daemons
+// run with --keep-urls=false: find lists it, and requeue takes the drop back.
 func (p *place) openStore(ctx context.Context, a *app, readOnly bool) (s store.Store, err error) {
 	if p.redis.given() {
-		return p.redis.open(ctx, a.log, redisstore.Options{MustExist: p.fresh == nil})
+		return p.redis.open(ctx, a.log, redisstore.Options{MustExist: p.fresh == nil, KeepURLs: true})
 	}
 	mode := pebblestore.OpenExisting
 	switch {

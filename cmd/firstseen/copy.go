@@ -56,8 +56,9 @@ A crawl with a profile of its own keeps it in the other store. From a file, the 
 crawl with that profile: an existing one, or a new one that you name with the profile, as in
 --to-crawl "news|whatwg@2".
 
-Not copied are: counts of attempts, the text of completed and dropped URLs if the store does not
-keep it (their keys are copied), and settings of a whole crawl or store.`,
+Not copied are: when a URL was found (in the new store, when it was copied), counts of attempts, the
+text of completed and dropped URLs if the store does not keep it (their keys are copied), and
+settings of a whole crawl or store.`,
 		Example: `  firstseen copy --from-db crawl.db --to-redis 10.0.0.1:6379,10.0.0.2:6379
   firstseen copy --from-redis 10.0.0.1:6379 --to-db crawl.db
   firstseen copy --from-db crawl.db --to-file crawl.fs && firstseen copy --from-file crawl.fs --to-redis 10.0.0.1:6379`,

@@ -51,7 +51,7 @@ type handed struct {
 	sent    time.Time // when a thread of colly's surely had it
 	started bool      // past colly's filters
 	id      uint32    // of the colly request, once started
-	url     string    // as colly fetches it
+	made    string    // method and URL, once started
 }
 
 // request is what the frontier needs to know of colly's serialized request.
@@ -68,19 +68,27 @@ func (q *Queue) Init() error { return nil }
 // AddRequest queues a request unless its page was queued before. A method other
 // than GET and a body are part of what makes a request itself.
 func (q *Queue) AddRequest(b []byte) error {
-	var r request
-	if err := json.Unmarshal(b, &r); err != nil {
-		return fmt.Errorf("cannot queue request: %w", err)
+	l, err := linkOf(b)
+	if err != nil {
+		return err
 	}
-	u := frontier.Link{URL: r.URL, Depth: max(r.Depth, 0), Meta: b}
-	if r.Method != "GET" || len(r.Body) > 0 {
-		u.Discriminator = fmt.Sprintf("%s %x", r.Method, sha256.Sum256(r.Body))
-	}
-	results, err := q.f.AddBatch(context.Background(), []frontier.Link{u})
+	results, err := q.f.AddBatch(context.Background(), []frontier.Link{l})
 	if err == nil && results[0].Status == frontier.StatusRefused {
-		err = fmt.Errorf("cannot queue %q: refused as %s", r.URL, results[0].Reason)
+		err = fmt.Errorf("cannot queue %q: refused as %s", l.URL, results[0].Reason)
 	}
 	return err
+}
+
+func linkOf(b []byte) (frontier.Link, error) {
+	var r request
+	if err := json.Unmarshal(b, &r); err != nil {
+		return frontier.Link{}, fmt.Errorf("cannot queue request: %w", err)
+	}
+	l := frontier.Link{URL: r.URL, Depth: max(r.Depth, 0), Meta: b}
+	if r.Method != "GET" || len(r.Body) > 0 {
+		l.Discriminator = fmt.Sprintf("%s %x", r.Method, sha256.Sum256(r.Body))
+	}
+	return l, nil
 }
 
 // QueueSize returns how many requests wait, if one of them can be had now.
@@ -187,21 +195,9 @@ func (q *Queue) GetRequest() ([]byte, error) {
 	l := q.next
 	name := strconv.FormatUint(l.Token, 10)
 	q.out[name], q.next, q.idle = &handed{lease: l}, nil, false
-	return withName(l, name)
-}
-
-// leaseName is where a request carries the name of its lease.
-const leaseName = "firstseen-lease"
-
-// withName puts the name of a lease into the context of its request.
-func withName(l *frontier.Lease, name string) ([]byte, error) {
-	fields := map[string]any{"URL": l.URL, "Method": "GET", "Depth": l.Depth} // of a redirect's target
-	if len(l.Meta) > 0 {
-		d := json.NewDecoder(bytes.NewReader(l.Meta))
-		d.UseNumber()
-		if err := d.Decode(&fields); err != nil {
-			return nil, fmt.Errorf("cannot read request of %q: %w", l.URL, err)
-		}
+	fields, err := fieldsOf(l)
+	if err != nil {
+		return nil, err
 	}
 	ctx, _ := fields["Ctx"].(map[string]any)
 	if ctx == nil {
@@ -210,6 +206,25 @@ func withName(l *frontier.Lease, name string) ([]byte, error) {
 	ctx[leaseName] = name
 	fields["Ctx"] = ctx
 	return json.Marshal(fields)
+}
+
+// leaseName is where a request carries the name of its lease.
+const leaseName = "firstseen-lease"
+
+// fieldsOf returns the colly request of a lease, which was stored with its URL. A URL that another
+// program queued is a plain GET. The URL is always the lease's: the target of a redirect has the
+// request of its source, and a page that was not found may be leased under its canonical form.
+func fieldsOf(l *frontier.Lease) (map[string]any, error) {
+	fields := map[string]any{"Method": "GET", "Depth": l.Depth}
+	if len(l.Meta) > 0 {
+		d := json.NewDecoder(bytes.NewReader(l.Meta))
+		d.UseNumber()
+		if err := d.Decode(&fields); err != nil {
+			return nil, fmt.Errorf("cannot read request of %q: %w", l.URL, err)
+		}
+	}
+	fields["URL"] = l.URL
+	return fields, nil
 }
 
 // Close releases the request that was leased in advance, and gives up the requests that colly

@@ -3,11 +3,15 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -170,5 +174,66 @@ func TestQueueResumesAfterKill(t *testing.T) {
 	}
 	if n := s.times("/unwanted"); n != 0 {
 		t.Errorf("an aborted request was made %d times", n)
+	}
+}
+
+// TestQueueRedirects posts forms that lead elsewhere: after 302 and 303 a page is fetched, after 307 the
+// form is posted again. Each target is fetched once, with the context of its source.
+func TestQueueRedirects(t *testing.T) {
+	var mu sync.Mutex
+	var log []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		log = append(log, strings.TrimSpace(fmt.Sprintf("%s %s %s", r.Method, r.URL.Path, body)))
+		mu.Unlock()
+		switch r.URL.Path {
+		case "/see-other":
+			http.Redirect(w, r, "/page", http.StatusSeeOther)
+		case "/temporary":
+			http.Redirect(w, r, "/form", http.StatusTemporaryRedirect)
+		case "/itself":
+			if r.Method == http.MethodPost {
+				http.Redirect(w, r, "/itself", http.StatusFound)
+			}
+		case "/moved":
+			http.Redirect(w, r, "/target", http.StatusMovedPermanently)
+		}
+	}))
+	defer server.Close()
+	f, closeAll, err := openOn(t.TempDir(), frontier.Options{Delay: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := colly.NewCollector()
+	s := NewQueue(f, c)
+	q, err := queue.New(1, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	contexts := map[string]string{}
+	c.OnScraped(func(r *colly.Response) { contexts[r.Request.URL.Path] = r.Ctx.Get("from") })
+	for _, path := range []string{"/see-other", "/temporary", "/itself", "/moved"} {
+		u, _ := url.Parse(server.URL + path)
+		r := &colly.Request{Method: http.MethodPost, URL: u, Body: strings.NewReader("n=1"), Ctx: colly.NewContext()}
+		if path == "/moved" {
+			r.Method, r.Body = http.MethodGet, nil
+		}
+		r.Ctx.Put("from", path)
+		if err := q.AddRequest(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(q.Run(c), s.Close(), closeAll()); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(log)
+	want := []string{"GET /itself", "GET /moved", "GET /page", "GET /target", "POST /form n=1", "POST /itself n=1", "POST /see-other n=1", "POST /temporary n=1"}
+	if !slices.Equal(log, want) {
+		t.Errorf("fetched %q; want %q", log, want)
+	}
+	from := map[string]string{"/page": "/see-other", "/form": "/temporary", "/itself": "/itself", "/target": "/moved"}
+	if !maps.Equal(contexts, from) {
+		t.Errorf("pages come from %v; want %v", contexts, from)
 	}
 }

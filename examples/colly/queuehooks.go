@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 
 	"github.com/gocolly/colly/v2"
@@ -27,7 +28,7 @@ func (q *Queue) start(r *colly.Request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if h := q.out[r.Ctx.Get(leaseName)]; h != nil && !h.started {
-		h.started, h.id, h.url = true, r.ID, r.URL.String()
+		h.started, h.id, h.made = true, r.ID, r.Method+" "+r.URL.String()
 	}
 }
 
@@ -57,10 +58,16 @@ func (q *Queue) redirect(to *http.Request, via []*http.Request) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for name, h := range q.out {
-		if !h.started || h.url != via[0].URL.String() {
+		if !h.started || h.made != via[0].Method+" "+via[0].URL.String() {
 			continue
 		}
-		r, err := q.f.Redirect(to.Context(), h.lease, to.URL.String())
+		var r frontier.Redirection
+		var err error
+		if to.Method == via[0].Method {
+			r, err = q.f.Redirect(to.Context(), h.lease, to.URL.String())
+		} else {
+			err = q.afterForm(to, h.lease)
+		}
 		if err != nil {
 			return err // the request fails, and is tried again
 		}
@@ -71,4 +78,29 @@ func (q *Queue) redirect(to *http.Request, via []*http.Request) error {
 		delete(q.out, name)
 	}
 	return http.ErrUseLastResponse
+}
+
+// afterForm queues the page that the answer to a form leads to, a GET (302, 303), and settles the
+// form. The frontier's own Redirect would queue the form once more, at the target: it keeps the
+// metadata of the source, and the method and body are in it.
+func (q *Queue) afterForm(to *http.Request, form *frontier.Lease) error {
+	fields, err := fieldsOf(form)
+	if err != nil {
+		return err
+	}
+	delete(fields, "Body")
+	fields["URL"], fields["Method"] = to.URL.String(), to.Method
+	b, err := json.Marshal(fields)
+	if err != nil {
+		return err
+	}
+	l, err := linkOf(b)
+	if err != nil {
+		return err
+	}
+	if _, err := q.f.AddBatch(to.Context(), []frontier.Link{l}); err != nil {
+		return err
+	}
+	_, err = q.f.Settle(to.Context(), []frontier.Settlement{{Lease: form, Outcome: frontier.Redirected}})
+	return err
 }

@@ -114,7 +114,7 @@ type Changed struct {
 	URLs int64 `json:"urls"` // how many were changed, or found
 }
 
-// FoundURL is a line of the answer of GET /v1/urls. POST /v1/urls takes such lines.
+// FoundURL is a line of the answer of GET /v1/urls.
 type FoundURL struct {
 	URL      string `json:"url"`
 	URLBytes []byte `json:"url_bytes,omitempty"` // the URL, if it is not UTF-8
@@ -320,7 +320,7 @@ type CrawlProfile struct {
 	Crawl string `json:"crawl,omitempty" maxLength:"200"`
 	// Profile is as the flag --profile takes it: whatwg, none, surt. One with a rule file, or of more than 52 bytes,
 	// cannot be chosen for a crawl.
-	Profile string `json:"profile" minLength:"1"`
+	Profile string `json:"profile" minLength:"1" pattern:"^((qiita|whatwg|hashed-n|hashed-p|c14n|scrapy|safebrowsing|surt|none)(:.*)?|purell:.*)$"`
 }
 
 // Traps is the answer of GET /v1/traps.
@@ -403,9 +403,9 @@ type ReadyQuery struct {
 type URLsQuery struct {
 	Crawl  string    `query:"crawl" maxLength:"200"` // or * for all; the default is DEFAULT
 	Queue  string    `query:"queue" maxLength:"255"`
-	State  string    `query:"state"`  // of queued, scheduled, leased, done and dropped; several with commas
-	Reason string    `query:"reason"` // for which URLs were dropped; several with commas
-	Match  string    `query:"match"`  // a rule that names URLs, as in an ExclusionRequest; may be given several times
+	State  []string  `query:"state"`  // of queued, scheduled, leased, done and dropped; several with commas
+	Reason []string  `query:"reason"` // for which URLs were dropped; several with commas
+	Match  []string  `query:"match"`  // rules that name URLs, as in an ExclusionRequest
 	Before time.Time `query:"before"` // found before this
 	After  time.Time `query:"after"`  // found at this time or later
 	Limit  int64     `query:"limit" minimum:"1"`

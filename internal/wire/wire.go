@@ -168,7 +168,7 @@ type Done struct {
 type DoneLease struct {
 	Crawl string `json:"crawl,omitempty" maxLength:"200"`
 	Key   string `json:"key" pattern:"^[0-9a-f]{32}$"`
-	Token string `json:"token" pattern:"^[1-9][0-9]{0,18}$"`
+	Token string `json:"token" pattern:"^[1-9][0-9]{0,19}$"`
 	// Attempts is not needed: the daemon knows the counts of a URL.
 	Attempts int `json:"attempts,omitempty" minimum:"0" maximum:"1073741824"`
 	// Outcome is done, retry (a failure), defer (the host said "not now"), recrawl, drop, release, extend, or redirected:
@@ -216,7 +216,7 @@ type RedirectRequest struct {
 	Crawl         string `json:"crawl,omitempty" maxLength:"200"`
 	Queue         string `json:"queue,omitempty" maxLength:"255"`
 	Key           string `json:"key" pattern:"^[0-9a-f]{32}$"`
-	Token         string `json:"token" pattern:"^[1-9][0-9]{0,18}$"`
+	Token         string `json:"token" pattern:"^[1-9][0-9]{0,19}$"`
 	URL           string `json:"url"`
 	URLBytes      Bytes  `json:"url_bytes,omitempty"` // the URL, if it is not UTF-8
 	Discriminator string `json:"discriminator,omitempty" maxLength:"255"`

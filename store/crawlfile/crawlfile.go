@@ -10,8 +10,8 @@
 //
 // Of a URL the file has text, queue, data, due time and priority. Leased URLs are queued again,
 // because their leases cannot be settled in another store. Of a queue it has the settings, and the
-// time before which the delay since its last take allows no other, if that is to come. The file lacks the counts of
-// attempts, the counts of completed and dropped URLs whose text is not kept, and the
+// time before which the delay since its last take allows no other, if that is to come. The file lacks the times
+// at which URLs were added, the counts of attempts, the counts of completed and dropped URLs whose text is not kept, and the
 // settings of a whole crawl or store.
 //
 // A key file is a crawl file without rows: [Import], [Scan] and [IdentityOf] read both. All numbers are big-endian:

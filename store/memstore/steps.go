@@ -26,6 +26,9 @@ func (s *Store) See(ctx context.Context, name string, keys []store.Key, fresh []
 		return err
 	}
 	defer s.mu.Unlock()
+	if err := s.id.Stated(); err != nil {
+		return fmt.Errorf("cannot see keys: %w", err)
+	}
 	for i, key := range keys {
 		c := s.crawl(name)
 		if fresh[i] = c.known[key] == nil; fresh[i] {

@@ -31,6 +31,14 @@ func tortureCount(t *testing.T, few, many int) int {
 	return few
 }
 
+// tortureSize returns how large an input is: small in an ordinary run, full under FIRSTSEEN_TORTURE=1.
+func tortureSize(small, full int) int {
+	if os.Getenv("FIRSTSEEN_TORTURE") == "1" {
+		return full
+	}
+	return small
+}
+
 // TestPowerCuts cuts the power at random file operations of a random load, a few times in the life of
 // each store, and compares the store with the answers that callers got.
 func TestPowerCuts(t *testing.T) {
@@ -103,7 +111,7 @@ func (w *world) live() {
 	opt := tiny(fs)
 	mode := w.modes[w.rng.IntN(len(w.modes))]
 	opt.IndexBytes, opt.Exact, opt.flushKeys = mode.IndexBytes, mode.Exact, mode.flushKeys
-	s, err := Open("db", opt)
+	s, err := openPrepared("db", opt)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -164,7 +172,7 @@ func (w *world) tell(k crawlKey) {
 
 // check opens the disk after the cut and compares.
 func (w *world) check() {
-	s, err := Open("db", Options{FS: w.fs, IndexBytes: w.modes[0].IndexBytes, tuning: tuning{flushKeys: w.modes[0].flushKeys}})
+	s, err := openPrepared("db", Options{FS: w.fs, IndexBytes: w.modes[0].IndexBytes, tuning: tuning{flushKeys: w.modes[0].flushKeys}})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -400,7 +400,7 @@ func openFailing(t *testing.T, disk vfs.FS, at int64, once bool, unicode string)
 		return nil
 	}))
 	within(t, "Open or Close", func() {
-		s, err := Open("db", Options{FS: fs, BufferBytes: 1})
+		s, err := openPrepared("db", Options{FS: fs, BufferBytes: 1})
 		if err == nil {
 			err = errors.Join(s.Prepare(t.Context(), store.Terms{Identity: store.Identity{Unicode: unicode}}), s.Close())
 		}

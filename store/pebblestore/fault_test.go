@@ -25,7 +25,7 @@ func tiny(fs vfs.FS) Options {
 // faultyLoad opens a store on a file system that fails, adds keys in batches, and returns the acknowledged ones. Every error must be that the store failed.
 func faultyLoad(t *testing.T, fsys vfs.FS, want error) (acked []store.Key, failed bool) {
 	t.Helper()
-	s, err := Open("db", tiny(fsys))
+	s, err := openPrepared("db", tiny(fsys))
 	if err != nil {
 		if !errors.Is(err, want) {
 			t.Errorf("got %v at open; want %v", err, want)
@@ -56,7 +56,7 @@ func faultyLoad(t *testing.T, fsys vfs.FS, want error) (acked []store.Key, faile
 // wantKeys opens the store on a disk, and checks that it has the keys and no damage.
 func wantKeys(t *testing.T, fsys vfs.FS, keys []store.Key) {
 	t.Helper()
-	s, err := Open("db", tiny(fsys))
+	s, err := openPrepared("db", tiny(fsys))
 	if err != nil {
 		t.Errorf("cannot open after the fault: %v", err)
 		return
@@ -249,7 +249,7 @@ func damage(t *testing.T, suffix string, part int) bool {
 
 // verifyDisk opens and verifies a store, and wants keys in it if that is well.
 func verifyDisk(t *testing.T, opt Options, keys []store.Key) error {
-	s, err := Open("db", opt)
+	s, err := openPrepared("db", opt)
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func TestFaultsNameTheirFile(t *testing.T) {
 				}))
 				var failed error
 				within(t, c.what, func() {
-					s, err := Open("db", Options{FS: fs, BufferBytes: 1})
+					s, err := openPrepared("db", Options{FS: fs, BufferBytes: 1})
 					if err != nil {
 						failed = err
 						return

@@ -48,12 +48,12 @@ func TestForgottenTwiceIsNewOnce(t *testing.T) {
 		for _, keep := range []bool{false, true} {
 			clock := newStepClock()
 			s := mustOpen(t, "db", Options{FS: vfs.NewMem(), KeepURLs: keep, Clock: clock.Now})
-			addQueued(t, s, "a", 0, 4000)
+			addQueued(t, s, "a", 0, 1000)
 			o := &forgetOp{sel: store.Selection{Queue: "a"}}
 			if err := onePart(s, o, 100); err != errMore || len(o.left) != 1 {
 				t.Fatalf("got %v, %d queues left; want one", err, len(o.left))
 			}
-			again := testKeys(3980, 4000)
+			again := testKeys(980, 1000)
 			items := make([]store.Item, len(again))
 			for i, k := range again {
 				items[i] = store.Item{Key: k, Queue: "b", URL: "u", Force: true}
@@ -82,7 +82,7 @@ func TestForgottenTwiceIsNewOnce(t *testing.T) {
 func TestJournalOfPlacesIsTrusted(t *testing.T) {
 	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
 	defer s.Close()
-	addQueued(t, s, "a", 0, 4000)
+	addQueued(t, s, "a", 0, 1000)
 	addQueued(t, s, "b", 5000, 5100)
 	o := &forgetOp{sel: store.Selection{Queue: "a"}}
 	if err := onePart(s, o, 100); err != errMore {
@@ -103,12 +103,12 @@ func TestJournalOfPlacesIsTrusted(t *testing.T) {
 func TestPlacesThatLeftTheJournalAreRead(t *testing.T) {
 	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), tuning: tuning{keptPlaces: 50}})
 	defer s.Close()
-	addQueued(t, s, "a", 0, 4000)
+	addQueued(t, s, "a", 0, 1000)
 	o := &forgetOp{sel: store.Selection{Queue: "a"}}
 	if err := onePart(s, o, 100); err != errMore {
 		t.Fatal(err)
 	}
-	again := testKeys(3980, 4000)
+	again := testKeys(980, 1000)
 	items := make([]store.Item, len(again))
 	for i, k := range again {
 		items[i] = store.Item{Key: k, Queue: "b", URL: "u", Force: true}

@@ -38,7 +38,7 @@ func TestForgetBesideDamage(t *testing.T) {
 			text := slices.Clone(w.files[path])
 			text[at] ^= 0xff
 			opt.FS = w.disk(t, mutation{name: path, text: text})
-			s, err := Open("db", opt)
+			s, err := openPrepared("db", opt)
 			if err != nil { // it says what is damaged
 				continue
 			}

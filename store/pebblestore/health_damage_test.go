@@ -54,7 +54,7 @@ func TestCompactionMeetsDamage(t *testing.T) {
 		opt := opt.on(disk)
 		told := make(chan error, mostDamage)
 		opt.OnDamage = func(err error) { told <- err }
-		s, err := Open("db", opt)
+		s, err := openPrepared("db", opt)
 		if err != nil {
 			continue // a row that it needs
 		}

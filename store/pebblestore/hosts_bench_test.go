@@ -15,7 +15,7 @@ func BenchmarkNewHosts(b *testing.B) {
 	for name, queues := range map[string]int{"hosts=1": 1, "hosts=1000000": all} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				s, err := Open(b.TempDir(), Options{KeepURLs: true, CacheBytes: 64 << 20, BufferBytes: 64 << 20})
+				s, err := openPrepared(b.TempDir(), Options{KeepURLs: true, CacheBytes: 64 << 20, BufferBytes: 64 << 20})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -123,7 +123,7 @@ func childLoad(dir string) {
 	fmt.Sscan(os.Getenv("FIRSTSEEN_KILL_OFFSET"), &offset)
 	var index int64
 	fmt.Sscan(os.Getenv(killIndex), &index)
-	s, err := Open(dir, killOptions(index))
+	s, err := openPrepared(dir, killOptions(index))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

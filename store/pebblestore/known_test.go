@@ -12,7 +12,7 @@ import (
 // also across the end of a step.
 func TestKnownIsLookup(t *testing.T) {
 	for _, budget := range []int64{0, -1} {
-		s, err := Open(t.TempDir(), Options{IndexBytes: budget, tuning: tuning{flushKeys: 5000}})
+		s, err := openPrepared(t.TempDir(), Options{IndexBytes: budget, tuning: tuning{flushKeys: 5000}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,7 @@ func TestLogDamage(t *testing.T) {
 
 func testLogDamage(t *testing.T, size int, idle bool) {
 	t.Helper()
-	batches := max(8, min(60, 30_000/size))
+	batches := max(8, min(tortureSize(20, 60), 30_000/size))
 	mem := vfs.NewCrashableMem()
 	opt := Options{FS: mem}
 	s := mustOpen(t, "db", opt)
@@ -77,7 +77,7 @@ func testLogDamage(t *testing.T, size int, idle bool) {
 			t.Fatal(err)
 		}
 		opt := opt.on(disk)
-		s, err := Open("db", opt)
+		s, err := openPrepared("db", opt)
 		if err != nil {
 			if refused++; !errors.Is(err, store.ErrCorrupt) {
 				t.Errorf("batches of %d, %s: got %v; want ErrCorrupt", size, what, err)
@@ -109,8 +109,9 @@ func testLogDamage(t *testing.T, size int, idle bool) {
 			harmless++
 		}
 	}
-	for i := range tortureCount(t, 24, 200) {
-		at := len(text) * (2*i + 1) / (2 * tortureCount(t, 24, 200))
+	tries := tortureCount(t, 8, 200)
+	for i := range tries {
+		at := len(text) * (2*i + 1) / (2 * tries)
 		flipped := append([]byte(nil), text...)
 		flipped[at] ^= 1 << (i % 8)
 		try(fmt.Sprintf("bit of byte %d of %d flipped", at, len(text)), last, flipped)

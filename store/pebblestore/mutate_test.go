@@ -20,9 +20,9 @@ import (
 // is done, no answer may be wrong, nobody's file may be removed, a refusal may change nothing, and nothing may panic.
 // A repair must end in a store that is sound, or refuse.
 func TestMutations(t *testing.T) {
-	stride := tortureCount(t, 24, 1)
+	stride := tortureCount(t, 48, 1)
 	if stride == 1 && testing.Short() {
-		stride = 40
+		stride = 80
 	}
 	var sum tally
 	for name, w := range map[string]*mutated{"closed": newMutated(t, true), "idle": newMutated(t, false)} {
@@ -258,7 +258,7 @@ func (w *mutated) try(t *testing.T, m mutation, sum *tally) {
 	sum.all++
 	disk := w.disk(t, m)
 	before := filesBelow(t, disk, "db")
-	s, err := Open("db", w.opt.on(disk))
+	s, err := openPrepared("db", w.opt.on(disk))
 	if err != nil {
 		sum.refused++
 		if !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, store.ErrFormat) {
@@ -397,7 +397,7 @@ func (w *mutated) repair(t *testing.T, m mutation, sum *tally) {
 	disk := w.disk(t, m)
 	opt := w.opt.on(disk)
 	opt.Mode = OpenRepair
-	s, err := Open("db", opt)
+	s, err := openPrepared("db", opt)
 	w.kept(t, m, disk)
 	if err != nil {
 		if !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, store.ErrFormat) || !strings.Contains(err.Error(), "restore") && !strings.Contains(err.Error(), "format") {

@@ -32,9 +32,21 @@ func testKeys(lo, hi int) []store.Key {
 	return keys
 }
 
+// openPrepared opens a store for keys of the identity that it has, or of that of the tests.
+func openPrepared(dir string, opt Options) (*Store, error) {
+	s, err := Open(dir, opt)
+	if err != nil || opt.Mode == OpenReadOnly || s.Identity() != (store.Identity{}) {
+		return s, err
+	}
+	if err := s.Prepare(context.Background(), store.Terms{Identity: testIdentity}); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
 func mustOpen(t testing.TB, dir string, opt Options) *Store {
 	t.Helper()
-	s, err := Open(dir, opt)
+	s, err := openPrepared(dir, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +56,10 @@ func mustOpen(t testing.TB, dir string, opt Options) *Store {
 // openFor opens a store for keys of an identity.
 func openFor(t testing.TB, dir string, id store.Identity, opt Options) *Store {
 	t.Helper()
-	s := mustOpen(t, dir, opt)
+	s, err := Open(dir, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := s.Prepare(context.Background(), store.Terms{Identity: id}); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 // written ends the open with an error, and nothing is lost.
 func TestOpenOnFullDisk(t *testing.T) {
 	mem := vfs.NewCrashableMem()
-	s, err := Open("db", Options{FS: mem})
+	s, err := openPrepared("db", Options{FS: mem})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestOpenOnFullDisk(t *testing.T) {
 	if _, err := Open("db", Options{FS: full}); !errors.Is(err, store.ErrFailed) || !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("got %v; want that the disk is full", err)
 	}
-	s, err = Open("db", Options{FS: after}) // room again
+	s, err = openPrepared("db", Options{FS: after}) // room again
 	if err != nil {
 		t.Fatal(err)
 	}

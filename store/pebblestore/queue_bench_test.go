@@ -100,7 +100,7 @@ func fillBench(b *testing.B, s *Store, n, hosts, dup int) (offered int, took, cp
 func BenchmarkAddTakeSettle(b *testing.B) {
 	for range b.N {
 		dir := b.TempDir()
-		s, err := Open(dir, Options{})
+		s, err := openPrepared(dir, Options{})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -157,7 +157,7 @@ func cycleBench(b *testing.B, s *Store, n, queues, urls int) {
 func BenchmarkFirst(b *testing.B) {
 	const n, hosts = 1_000_000, 10_000
 	dir := b.TempDir()
-	s, err := Open(dir, Options{})
+	s, err := openPrepared(dir, Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func BenchmarkFirst(b *testing.B) {
 				if err := s.Close(); err != nil {
 					b.Fatal(err)
 				}
-				if s, err = Open(dir, Options{}); err != nil {
+				if s, err = openPrepared(dir, Options{}); err != nil {
 					b.Fatal(err)
 				}
 				askFirst(b, s, rand.New(rand.NewPCG(1, 3)).Perm(n), hosts, batch)

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/storetest"
 )
 
@@ -76,6 +77,11 @@ func (l *life) live() int {
 		return nil
 	}))
 	s := openSuite(l.t, l.env, fs, waysToLookUp[l.rng.IntN(len(waysToLookUp))])
+	if s.Identity() == (store.Identity{}) {
+		if err := s.Prepare(l.t.Context(), store.Terms{Identity: testIdentity}); err != nil {
+			l.fail(err)
+		}
+	}
 	before, steps := l.h.Mark(), 0
 	for l.cut.Load() == nil {
 		before = l.h.Mark()

@@ -13,7 +13,7 @@ import (
 // flush: the steps before it are there with all their rows.
 func TestFlushLeavesWholeSteps(t *testing.T) {
 	fs, ctx := vfs.NewCrashableMem(), t.Context()
-	s, err := Open("db", Options{FS: fs})
+	s, err := openPrepared("db", Options{FS: fs})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestFlushLeavesWholeSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := Open("db", Options{FS: left})
+	after, err := openPrepared("db", Options{FS: left})
 	if err != nil {
 		t.Fatal(err)
 	}

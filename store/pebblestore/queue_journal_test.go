@@ -266,7 +266,7 @@ func TestJournalIsChecked(t *testing.T) {
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if s, err := Open("db", opt); !errors.Is(err, store.ErrCorrupt) {
+			if s, err := openPrepared("db", opt); !errors.Is(err, store.ErrCorrupt) {
 				t.Errorf("got %v; want %v", err, store.ErrCorrupt)
 				if err == nil {
 					s.Close()

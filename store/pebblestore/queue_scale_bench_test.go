@@ -17,7 +17,7 @@ import (
 func BenchmarkTakeByQueues(b *testing.B) {
 	for _, queues := range []int{1_000, 10_000, 100_000, 1_000_000} {
 		b.Run(fmt.Sprintf("queues=%d", queues), func(b *testing.B) {
-			s, err := Open(b.TempDir(), Options{})
+			s, err := openPrepared(b.TempDir(), Options{})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -92,7 +92,7 @@ func takeAndRequeue(b *testing.B, s *Store) {
 func BenchmarkRestart(b *testing.B) {
 	const n, hosts = 5_000_000, 10_000
 	dir := b.TempDir()
-	s, err := Open(dir, Options{})
+	s, err := openPrepared(dir, Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func BenchmarkRestart(b *testing.B) {
 		runtime.GC()
 		cpu := cpuTime()
 		b.StartTimer()
-		again, err := Open(left, Options{})
+		again, err := openPrepared(left, Options{})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -130,7 +130,7 @@ func BenchmarkRestart(b *testing.B) {
 func BenchmarkIdleQueueMemory(b *testing.B) {
 	const queues = 200_000
 	for range b.N {
-		s, err := Open(b.TempDir(), Options{})
+		s, err := openPrepared(b.TempDir(), Options{})
 		if err != nil {
 			b.Fatal(err)
 		}

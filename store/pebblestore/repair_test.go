@@ -69,7 +69,7 @@ func TestRepairLog(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 2 { // nothing is changed by a refusal
-				s, err := Open("db", opt)
+				s, err := openPrepared("db", opt)
 				if err == nil {
 					_ = s.Close()
 				}
@@ -114,7 +114,7 @@ func TestRepairLogFails(t *testing.T) {
 	keysOf := func(disk vfs.FS, mode Mode) (int64, error) {
 		opt := opt.on(disk)
 		opt.Mode = mode
-		s, err := Open("db", opt)
+		s, err := openPrepared("db", opt)
 		if err != nil {
 			return 0, err
 		}

@@ -370,7 +370,7 @@ func wantNoticed(t *testing.T, opt Options, name string, at int64) {
 			t.Errorf("byte %d: got %v; want ErrCorrupt, and the file named", at, err)
 		}
 	}
-	s, err := Open("db", opt)
+	s, err := openPrepared("db", opt)
 	if err != nil {
 		named(err)
 		return

@@ -23,6 +23,9 @@ func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh [
 	if len(keys) != len(fresh) {
 		return fault.As(store.ErrInvalid, "cannot record keys; got %d keys and room for %d answers; want as many answers as keys", len(keys), len(fresh))
 	}
+	if err := s.Identity().Stated(); err != nil {
+		return fmt.Errorf("cannot record keys: %w", err)
+	}
 	paths, err := s.seenIn(crawl, keys)
 	if err != nil {
 		return err

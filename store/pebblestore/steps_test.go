@@ -36,7 +36,8 @@ func during(t *testing.T, s *Store, from int, f func()) (steps int64, answered i
 // TestAddsGoOn checks that Verify and forgetting by age take many steps, that adds are
 // answered between them, and that the result is right.
 func TestAddsGoOn(t *testing.T) {
-	const n, many = 200_000, 20
+	n := tortureSize(40_000, 200_000)
+	many := int64(n / 10_000)
 	clock := newStepClock()
 	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), Clock: clock.Now, tuning: tuning{generation: time.Hour}})
 	defer s.Close()
@@ -50,7 +51,7 @@ func TestAddsGoOn(t *testing.T) {
 	see(t, s, "", testKeys(30_000_000, 30_000_001))
 	var gone int64
 	steps, answered := during(t, s, 40_000_000, func() { gone = forget(t, s, store.Selection{Before: before}) })
-	if steps < many || gone < 3*n {
+	if steps < many || gone < int64(3*n) {
 		t.Errorf("%d keys were forgotten in %d steps; want %d, in at least %d", gone, steps, 3*n, many)
 	}
 	wantSeen(t, s, "", int64(1+answered))

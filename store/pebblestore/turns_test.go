@@ -10,7 +10,7 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// TestLargeCallsLeaveRoom: while six callers add 32,768 URLs at a time, a step waits for a few groups, not until one of these
+// TestLargeCallsLeaveRoom: while six callers add 16,384 URLs at a time, a step waits for a few groups, not until one of these
 // calls has ended. At most one is in the queue when it comes, and inFlight groups may be ahead of its answer.
 func TestLargeCallsLeaveRoom(t *testing.T) {
 	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
@@ -19,7 +19,7 @@ func TestLargeCallsLeaveRoom(t *testing.T) {
 	for caller := range 6 {
 		adders.Go(func() {
 			for round := 0; ; round++ {
-				items := make([]store.Item, 32768)
+				items := make([]store.Item, 16384)
 				for i := range items {
 					n := (caller*100+round)*len(items) + i
 					items[i] = store.Item{Key: testKey(n), Queue: fmt.Sprintf("queue-%04d", n%5000), URL: fmt.Sprintf("https://example.com/%09d", n)}
@@ -36,7 +36,7 @@ func TestLargeCallsLeaveRoom(t *testing.T) {
 			}
 		})
 	}
-	for s.groups.Load() < 30 {
+	for s.groups.Load() < 15 {
 		if _, err := s.Take(t.Context(), store.TakeRequest{MaxURLs: 1}); err != nil {
 			t.Fatal(err)
 		}

@@ -265,9 +265,10 @@ func TestUpgradeCrashes(t *testing.T) {
 	before := filesOf(t, mem, "db")
 	var n atomic.Int64
 	var clones []vfs.FS
+	every := int64(tortureSize(21, 7))
 	hooked := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && strings.HasPrefix(op.Path, "new") {
-			if i := n.Add(1); i%7 == 0 || op.Kind == errorfs.OpRename || op.Kind == errorfs.OpRemove {
+			if i := n.Add(1); i%every == 0 || op.Kind == errorfs.OpRename || op.Kind == errorfs.OpRemove {
 				clones = append(clones, mem.CrashClone(vfs.CrashCloneCfg{}))
 			}
 		}

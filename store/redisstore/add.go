@@ -45,6 +45,9 @@ func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh [
 	if len(keys) != len(fresh) {
 		return fault.As(store.ErrInvalid, "cannot see keys; got %d answers; want %d", len(fresh), len(keys))
 	}
+	if err := s.Identity().Stated(); err != nil {
+		return fmt.Errorf("cannot see keys: %w", err)
+	}
 	crawl, err := s.enterCrawl(ctx, crawl)
 	if err != nil {
 		return err

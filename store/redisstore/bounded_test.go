@@ -30,7 +30,9 @@ func TestScriptsAreBounded(t *testing.T) {
 	if err != nil {
 		thousands = 3
 	}
-	s := open(t, testOptions(rediscluster.Single(t), 1))
+	o := testOptions(rediscluster.Single(t), 1)
+	o.waitTimeout = time.Minute // after which a take ends with what it has
+	s := open(t, o)
 	defer s.Close()
 	ctx, queues := t.Context(), 1000*thousands
 	server := only(t, s)

@@ -105,7 +105,7 @@ func TestScriptsAreLoadedAgain(t *testing.T) {
 	}
 }
 
-// TestForgottenCrawlsAreSwept leaves nothing of a crawl in the server but numbers and answers.
+// TestForgottenCrawlsAreSwept leaves nothing of a crawl in the server but numbers, answers and the identity.
 func TestForgottenCrawlsAreSwept(t *testing.T) {
 	t.Parallel()
 	o := testOptions(sharedServer(t), 2)
@@ -125,7 +125,7 @@ func TestForgottenCrawlsAreSwept(t *testing.T) {
 	for _, base := range s.layout.bases {
 		keys := must(only(t, s).Keys(t.Context(), base+"*").Result())(t)
 		for _, k := range keys {
-			if kind := k[len(base)]; kind != 'S' && kind != 'r' && kind != 'b' {
+			if kind := k[len(base)]; kind != 'S' && kind != 'r' && kind != 'b' && kind != 'i' {
 				t.Errorf("got key %q after the crawl was forgotten", k)
 			}
 		}

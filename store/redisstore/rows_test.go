@@ -54,10 +54,9 @@ func TestEachTextHasAKey(t *testing.T) {
 func TestTheStoresOwnKeyIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	o := testOptions(sharedServer(t), 8)
-	s := open(t, o)
 	ctx := t.Context()
 	id := store.Identity{Profile: "qiita", Version: 1, KeyKind: "k", Unicode: "15.0.0"}
-	must(true, s.Prepare(ctx, store.Terms{Identity: id}))(t)
+	s := openFor(t, o, id)
 	items := []store.Item{testItem(1, "a"), testItem(2, "b"), testItem(3, "c")}
 	must(s.Add(ctx, "c", items, store.AddOptions{}))(t)
 	keys := must(only(t, s).Keys(ctx, s.opt.Prefix+"{meta}*").Result())(t)

@@ -56,7 +56,19 @@ func testOptions(addr string, shards int) Options {
 	return Options{Addrs: []string{addr}, Prefix: fmt.Sprintf("t%d:", prefixes.Add(1)), Shards: shards, Replicas: -1, CacheBytes: 64 << 10}
 }
 
+// open opens a store for keys of the identity that it has, or of that of the tests.
 func open(t testing.TB, o Options) *Store {
+	t.Helper()
+	s := openUnprepared(t, o)
+	if s.Identity() == (store.Identity{}) {
+		if err := s.Prepare(t.Context(), store.Terms{Identity: store.Identity{Profile: "qiita", Version: 1, KeyKind: "url-short-hash"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func openUnprepared(t testing.TB, o Options) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), o)
 	if err != nil {
@@ -68,7 +80,7 @@ func open(t testing.TB, o Options) *Store {
 // openFor opens a store for keys of an identity.
 func openFor(t testing.TB, o Options, id store.Identity) *Store {
 	t.Helper()
-	s := open(t, o)
+	s := openUnprepared(t, o)
 	if err := s.Prepare(t.Context(), store.Terms{Identity: id}); err != nil {
 		t.Fatal(err)
 	}
@@ -127,5 +139,5 @@ func openSuite(t testing.TB, env storetest.Env, o Options) store.Store {
 	if o.Replicas == 0 {
 		o.Replicas = -1
 	}
-	return open(t, o)
+	return openUnprepared(t, o)
 }

@@ -39,6 +39,7 @@ var lifeCases = []testCase{
 	{"keys of unknown making are not adopted", func(f *fixture) {
 		f.check(f.s.Close())
 		f.s = f.b.Open(f.T, f.env)
+		f.wantErr(f.s.See(f.ctx, "a", []store.Key{{1}}, make([]bool, 1), store.SeeOptions{}), store.ErrIdentity)
 		f.fill("a", 0, 1)
 		f.wantErr(f.s.Prepare(f.ctx, store.Terms{Identity: identity}), store.ErrIdentity)
 		f.check(f.s.Prepare(f.ctx, store.Terms{}))

@@ -85,8 +85,10 @@ func (u *modelURL) ended() bool { return u.State == store.Done || u.State == sto
 
 // used reports whether a queue holds or has counted anything.
 func (c *modelCrawl) used(q *modelQueue) bool {
-	return len(c.held(q.name)) > 0 || q.completed+q.dropped+q.fetched+q.failed > 0
+	return q.counted() || len(c.held(q.name)) > 0
 }
+
+func (q *modelQueue) counted() bool { return q.completed+q.dropped+q.fetched+q.failed > 0 }
 
 // held lists the held URLs of a queue, or of the crawl with queue "".
 func (c *modelCrawl) held(queue string) (list []*modelURL) {
@@ -462,16 +464,25 @@ func compareService(a, b *modelURL) int {
 // stats is Stats of one crawl.
 func (m *model) stats(c *modelCrawl) (s store.Stats) {
 	s.Seen, s.Marked = int64(len(c.urls)), int64(len(c.marks))
+	held, live := map[string]int64{}, map[string]int64{} // by queue, counted once for all: most of a history's time was lists of each queue
+	for _, u := range c.urls {
+		if u.held() {
+			held[u.Queue]++
+			live[u.Queue] += one(u.State == store.Leased && u.Expires.After(m.now))
+		}
+	}
+	for _, o := range c.overtaken {
+		live[o.queue] += one(o.expires.After(m.now))
+	}
 	for _, q := range c.queues {
-		held := int64(len(c.held(q.name)))
-		s.Held += held
-		s.InFlight += int64(m.live(c, q.name))
+		s.Held += held[q.name]
+		s.InFlight += live[q.name]
 		s.Completed += q.completed
 		s.Dropped += q.dropped
 		s.Fetched += q.fetched
 		s.Failed += q.failed
-		s.Queues += one(c.used(q))
-		s.Active += one(held > 0)
+		s.Queues += one(held[q.name] > 0 || q.counted())
+		s.Active += one(held[q.name] > 0)
 	}
 	return s
 }

@@ -114,7 +114,7 @@ func scoreHeldOut(t *testing.T, d *synth.Declaring, p *canon.Profile) (s score) 
 // fetches. FIRSTSEEN_TORTURE_N=5 uses five webs of each kind, and prints the figures of docs/RESULTS.md.
 func TestLearnsFromDeclarations(t *testing.T) {
 	seeds, fetches := uint64(1), []int{1}
-	hosts := 20
+	hosts := 10
 	all := os.Getenv("FIRSTSEEN_TORTURE_N") != ""
 	if all {
 		seeds, fetches, hosts = 5, []int{1, 2, 5}, 0

@@ -36,7 +36,7 @@ const harmHost, goodHost = "harm.example", "good.example"
 // may be proposed, and the two good rules of the other site must be. The audit must not
 // call a rule right whose pairs on the site are nearly all one page's.
 func TestTrapsTeachNothing(t *testing.T) {
-	seeds := uint64(5)
+	seeds := uint64(2)
 	if os.Getenv("FIRSTSEEN_TORTURE") != "" {
 		seeds = 20
 	}
@@ -226,7 +226,7 @@ func TestLearnsTheSameAgain(t *testing.T) {
 	web.Pages /= 10
 	l, _ := logOf(t, web, func([]byte) bool { return true })
 	var first string
-	for range 4 {
+	for range 3 {
 		learned, err := Learn(context.Background(), l, LearnOptions{})
 		if err != nil {
 			t.Fatal(err)

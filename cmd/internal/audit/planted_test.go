@@ -49,7 +49,10 @@ func TestRecoversPlantedTruth(t *testing.T) {
 }
 
 func plantedLog(t *testing.T, seed uint64, volatile float64) (*Log, map[string]uint64) {
-	opt := synth.Options{Seed: seed, Hosts: 600, Pages: 60_000, Volatile: volatile}
+	opt := synth.Options{Seed: seed, Hosts: 300, Pages: 30_000, Volatile: volatile}
+	if os.Getenv("FIRSTSEEN_TORTURE") != "" {
+		opt.Hosts, opt.Pages = 600, 60_000
+	}
 	l, _ := logOf(t, opt, func([]byte) bool { return true })
 	_, identity := logOf(t, opt, func([]byte) bool { return false })
 	l.options.Confidence = 0.99

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
@@ -21,6 +22,9 @@ func openStore(t *testing.T, dir string) *pebblestore.Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() }) // a test may have closed it
+	if err := s.Prepare(t.Context(), store.Terms{Identity: store.IdentityOf(canon.Qiita())}); err != nil {
+		t.Fatal(err)
+	}
 	return s
 }
 

@@ -55,6 +55,9 @@ func (s *Space) full() (bool, error) {
 		IndexBytes: -1, // memory is what there is none of
 		CacheBytes: 4 << 20, BufferBytes: 32 << 20,
 	})
+	if err == nil {
+		err = s.store.Prepare(context.Background(), store.Terms{Identity: store.Identity{Profile: "none", Version: 1, KeyKind: "sum"}})
+	}
 	if err != nil {
 		return false, errors.Join(fmt.Errorf("cannot keep hashes beyond the memory in %s: %w", s.path, err), s.Close())
 	}

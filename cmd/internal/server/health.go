@@ -1,7 +1,6 @@
 package server
 
 import (
-	"fmt"
 	"net/http"
 
 	"github.com/firstseen/firstseen/internal/wire"
@@ -21,7 +20,7 @@ func (s *httpAPI) healthRoutes() []route {
 func (s *httpAPI) newHealth() *http.Server {
 	mux := http.NewServeMux()
 	for _, r := range s.healthRoutes() {
-		mux.HandleFunc(r.pattern, s.handled(r.pattern, r.handler))
+		mux.HandleFunc(r.pattern, s.handled(r.pattern, s.withQuery(r)))
 	}
 	server := s.newHTTP()
 	server.Handler = mux
@@ -43,9 +42,6 @@ func (s *httpAPI) getHealth(w http.ResponseWriter, _ *http.Request) {
 func (s *httpAPI) getReady(w http.ResponseWriter, r *http.Request) {
 	why := ""
 	switch of := r.URL.Query().Get("for"); {
-	case of != "" && of != "reads" && of != "writes" && of != "leases":
-		writeText(w, http.StatusBadRequest, fmt.Sprintf("got for=%.20q; want reads, writes or leases", of))
-		return
 	case s.store.failure() != nil:
 		why = "store failed"
 	case s.isDraining():

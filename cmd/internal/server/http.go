@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -20,6 +21,7 @@ type httpAPI struct {
 	tls       bool
 	exporting chan struct{} // has room for one export
 	handlers  tally         // of requests, that run
+	shapes    sync.Map      // of the types that requests have
 }
 
 func newHTTPAPI(m *metrics, tls bool) *httpAPI {
@@ -57,6 +59,7 @@ type operation struct {
 	id, summary, more string
 	query             any    // a struct whose fields have the tag query
 	body, answer      any    // a value of the type of the JSON, or contents
+	counted           any    // the answer if the query asks for a count
 	is                string // what the answer is
 	missing, conflict string // what 404 and 409 mean, where they are answered
 	header, headerIs  string // of the answer
@@ -98,7 +101,7 @@ func (s *httpAPI) described() []route {
 			body: wire.ForgetRequest{}, answer: wire.Forgotten{}, is: "Done.", conflict: over}},
 		{"GET /v1/urls", Read, 1 << 20, 0, s.getURLs, operation{id: "findURLs", summary: "List URLs whose text is kept, by state, reason, queue, time and rules, one JSON object a line, or count them.",
 			more:  "The list has changes during the request in part. One that broke off is not whole.",
-			query: wire.URLsQuery{}, answer: jsonLines, is: "A FoundURL for each; with count, a Changed."}},
+			query: wire.URLsQuery{}, answer: jsonLines, counted: wire.Changed{}, is: "A FoundURL for each; with count, a Changed, as application/json."}},
 		{"POST /v1/change", Admin, 0, 0, s.postChange, operation{id: "changeURLs", summary: "Requeue, free, drop or forget the URLs that a selection names. Scope admin.",
 			more: "It is done in small steps, beside other requests; the answer comes at the end. If the request ends early, some are done.",
 			body: wire.ChangeRequest{}, answer: wire.Changed{}, is: "How many were changed.", conflict: over}},
@@ -155,7 +158,7 @@ func (s *httpAPI) routes() http.Handler {
 		mux.HandleFunc(r.pattern, s.observed(r.pattern, s.admitted(r)))
 	}
 	for _, r := range s.healthRoutes() {
-		mux.HandleFunc(r.pattern, s.observed(r.pattern, s.handled(r.pattern, r.handler)))
+		mux.HandleFunc(r.pattern, s.observed(r.pattern, s.handled(r.pattern, s.withQuery(r))))
 	}
 	s.refuseOthers(mux, append(all, s.healthRoutes()...))
 	protection := http.NewCrossOriginProtection()

@@ -10,24 +10,16 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/frontier"
-	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/internal/wire"
-	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/captures"
 )
 
-func fetchedOf(b *wire.Fetched) (*frontier.Fetched, error) {
+func fetchedOf(b *wire.Fetched) *frontier.Fetched {
 	if b == nil {
-		return nil, nil
-	}
-	switch {
-	case b.URL == "":
-		return nil, fault.As(store.ErrInvalid, "cannot settle; got fetched without url; want the URL as fetched")
-	case b.Status < 0 || b.Status > 999:
-		return nil, fault.As(store.ErrInvalid, "cannot settle; got fetched with status %d; want 0 to 999", b.Status)
+		return nil
 	}
 	return &frontier.Fetched{URL: b.URL, Time: b.Time, Status: b.Status, Digest: b.Digest, Redirect: b.Redirect,
-		Canonical: b.Canonical, NoVarySearch: b.NoVarySearch, CleanParam: b.CleanParam}, nil
+		Canonical: b.Canonical, NoVarySearch: b.NoVarySearch, CleanParam: b.CleanParam}
 }
 
 // getAudit answers with the last judgement, and makes one if there is none.

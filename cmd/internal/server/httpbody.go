@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -106,7 +107,7 @@ func readHeld[T any](s *httpAPI, w http.ResponseWriter, r *http.Request) (v T, h
 		err = held.take(r.Context(), int64(max(costOfJSON*len(body), costOfElement*n)))
 	}
 	if err == nil {
-		err = decodeJSON(body, &v)
+		err = decodeJSON(body, &v, s.shapeOf(reflect.TypeFor[T]()))
 	}
 	var tooLarge *http.MaxBytesError
 	switch {
@@ -119,7 +120,7 @@ func readHeld[T any](s *httpAPI, w http.ResponseWriter, r *http.Request) (v T, h
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		writeError(w, http.StatusRequestTimeout, "timeout", "cannot read body in time")
 	default:
-		writeError(w, http.StatusBadRequest, "json", err.Error())
+		writeMisshapen(w, "cannot read body", err)
 	}
 	return v, held, false
 }
@@ -151,26 +152,25 @@ func (s *httpAPI) readBody(w http.ResponseWriter, r *http.Request, held *holding
 	return append(first, rest...), err
 }
 
-func decodeJSON(body []byte, v any) error {
+// decodeJSON reads a body into a value of the type of a shape.
+func decodeJSON(body []byte, v any, s *shape) error {
 	what, element := shortest(v)
 	if n := countElements(body); n > fewOf && n*len(element) > len(body) {
-		return fmt.Errorf("cannot read body; got %d %s in %d bytes; want at least %d bytes for each, as in %s", n, what, len(body), len(element), element)
+		return fmt.Errorf("got %d %s in %d bytes; want at least %d bytes for each, as in %s", n, what, len(body), len(element), element)
 	}
 	if err := logs.CheckJSON(body); err != nil {
-		return fmt.Errorf("cannot read body; %w; send a URL that is not UTF-8 as url_bytes or target_bytes, in base64", err)
-	}
-	if bytes.Equal(bytes.TrimSpace(body), []byte("null")) {
-		return errors.New("cannot read body; got a JSON null; want an object")
+		return fmt.Errorf("%w; send a URL that is not UTF-8 as url_bytes or target_bytes, in base64", err)
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
-		return fmt.Errorf("cannot read body; %w", jsonError(err))
+		return jsonError(err)
 	}
 	if _, more := d.Token(); !errors.Is(more, io.EOF) {
-		return fmt.Errorf("cannot read body; got more than one JSON value")
+		return errors.New("got more than one JSON value")
 	}
-	return nil
+	_, err := s.checkJSON(body, 0)
+	return err
 }
 
 // countElements counts the elements of the lists in the object that a body is,
@@ -201,6 +201,7 @@ func jsonError(err error) error {
 	var kind *json.UnmarshalTypeError
 	var when *time.ParseError
 	var syntax *json.SyntaxError
+	var base64Error base64.CorruptInputError
 	switch {
 	case errors.As(err, &kind) && kind.Field != "":
 		return fmt.Errorf("got a JSON %s in the field %q; want %s", kind.Value, kind.Field, jsonKind(kind.Type))
@@ -208,6 +209,10 @@ func jsonError(err error) error {
 		return fmt.Errorf("got a JSON %s; want an object", kind.Value)
 	case errors.As(err, &when):
 		return fmt.Errorf("got the time %.60q; want one such as 2026-01-31T12:00:00Z", strings.Trim(when.Value, `"`))
+	case strings.HasPrefix(err.Error(), "Time.UnmarshalJSON"):
+		return errors.New("got a time that is not a JSON string; want one such as 2026-01-31T12:00:00Z")
+	case errors.As(err, &base64Error):
+		return errors.New("got bytes that are not base64")
 	case errors.As(err, &syntax):
 		return fmt.Errorf("got no JSON: %w", err)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/url"
 	"reflect"
 	"runtime/debug"
 	"slices"
@@ -39,7 +41,7 @@ func withConn(ctx context.Context, conn net.Conn) context.Context {
 // admitted serves requests that are admitted, and refuses the others.
 func (s *httpAPI) admitted(r route) http.HandlerFunc {
 	r.handler = s.withSteeringLog(r)
-	handler := s.handled(r.pattern, withQuery(r))
+	handler := s.handled(r.pattern, s.withQuery(r))
 	return func(w http.ResponseWriter, req *http.Request) {
 		c, ctx, over := newHTTPCall(w, req, &r)
 		defer over()
@@ -314,32 +316,38 @@ func checkHosts(names []string) error {
 	return nil
 }
 
-// withQuery refuses unknown query parameters, like unknown fields of a body: a misspelled one
-// would have no effect. Pages and /metrics take any, for caches and as Prometheus is configured.
-func withQuery(r route) http.HandlerFunc {
-	if r.need == Open || r.pattern == "GET /metrics" {
-		return r.handler
-	}
-	var known []string
+// withQuery refuses query parameters that do not have the shape of the route's, before anything else. It also refuses
+// unknown ones, like unknown fields of a body: a misspelled one would have no effect. Health, pages and /metrics take
+// any of these, for probes and caches and as Prometheus is configured.
+func (s *httpAPI) withQuery(r route) http.HandlerFunc {
+	known, takesAny := []string{}, r.need == Open || r.pattern == "GET /metrics"
+	want := &shape{}
 	if r.query != nil {
+		want = s.shapeOf(reflect.TypeOf(r.query))
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(r.query)) {
 			known = append(known, f.Tag.Get("query"))
 		}
 	}
 	return func(w http.ResponseWriter, req *http.Request) {
-		if req.URL.RawQuery != "" {
-			for _, name := range slices.Sorted(maps.Keys(req.URL.Query())) {
-				if !slices.Contains(known, name) {
-					want := "want none"
-					if len(known) > 0 {
-						want = "want " + strings.Join(known, ", ")
-					}
-					writeError(w, http.StatusBadRequest, "invalid", fmt.Sprintf("cannot call %s; got the query parameter %.40q; %s", r.pattern, name, want))
-					return
-				}
+		q, err := url.ParseQuery(req.URL.RawQuery)
+		if err != nil && !takesAny {
+			writeError(w, http.StatusBadRequest, "invalid", fmt.Sprintf("cannot call %s; cannot read the query: %v", r.pattern, err))
+			return
+		}
+		for _, name := range slices.Sorted(maps.Keys(q)) {
+			if !takesAny && !slices.Contains(known, name) {
+				want := cmp.Or(strings.Join(known, ", "), "none")
+				writeError(w, http.StatusBadRequest, "invalid", fmt.Sprintf("cannot call %s; got the query parameter %.40q; want %s", r.pattern, name, want))
+				return
 			}
 		}
-		r.handler(w, req)
+		if err := want.checkQuery(q); err == nil {
+			r.handler(w, req)
+		} else if r.need == Open {
+			writeText(w, http.StatusBadRequest, err.Error())
+		} else {
+			writeMisshapen(w, "cannot call "+r.pattern, err)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/firstseen/firstseen/frontier"
@@ -21,22 +22,12 @@ var outcomes = map[string]frontier.Outcome{
 
 func settlementOf(d *wire.DoneLease) (frontier.Settlement, error) {
 	l := &frontier.Lease{Crawl: d.Crawl}
-	outcome, ok := outcomes[d.Outcome]
-	if d.Attempts < 0 || d.Attempts > unbounded {
-		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got attempts %d; want 0 to %d", d.Attempts, unbounded)
-	}
-	if !ok {
-		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got outcome %.20q; want done, retry, defer, recrawl, drop, release, extend or redirected", d.Outcome)
-	}
-	if n, err := hex.Decode(l.Key[:], []byte(d.Key[:min(len(d.Key), 2*len(l.Key))])); err != nil || n != len(l.Key) || len(d.Key) != 2*n {
+	if n, err := hex.Decode(l.Key[:], []byte(d.Key[:min(len(d.Key), 2*len(l.Key))])); err != nil || n != len(l.Key) || len(d.Key) != 2*n || strings.ToLower(d.Key) != d.Key {
 		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got key %.40q; want %d hex digits", d.Key, 2*len(l.Key))
 	}
 	var err error
-	if l.Token, err = strconv.ParseUint(d.Token, 10, 64); err != nil || l.Token == 0 {
+	if l.Token, err = strconv.ParseUint(d.Token, 10, 64); err != nil || strings.HasPrefix(d.Token, "0") {
 		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got token %.40q; want that of a lease", d.Token)
-	}
-	if d.Priority != nil && *d.Priority > store.MaxPriority {
-		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got priority %d; want 0 to %d", *d.Priority, store.MaxPriority)
 	}
 	meta := []byte(d.Meta)
 	if d.Metadata != nil {
@@ -45,17 +36,10 @@ func settlementOf(d *wire.DoneLease) (frontier.Settlement, error) {
 		}
 		meta = AppendMetadata([]byte{}, d.Metadata)
 	}
-	if !(d.TookSeconds >= 0 && d.TookSeconds <= maxLease.Seconds()) {
-		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got took_seconds %v; want 0 to %v", d.TookSeconds, maxLease.Seconds())
-	}
 	if d.TookSeconds > 0 {
 		l.Started = time.Now().Add(-seconds(d.TookSeconds, maxLease))
 	}
-	fetched, err := fetchedOf(d.Fetched)
-	if err != nil {
-		return frontier.Settlement{}, err
-	}
-	return frontier.Settlement{Lease: l, Outcome: outcome, At: d.At, BlockQueue: d.BlockQueueUntil, Meta: meta, Priority: d.Priority, Fetched: fetched}, nil
+	return frontier.Settlement{Lease: l, Outcome: outcomes[d.Outcome], At: d.At, BlockQueue: d.BlockQueueUntil, Meta: meta, Priority: d.Priority, Fetched: fetchedOf(d.Fetched)}, nil
 }
 
 func (s *httpAPI) postDone(w http.ResponseWriter, r *http.Request) {
@@ -71,10 +55,6 @@ func (s *httpAPI) settleBody(w http.ResponseWriter, r *http.Request) (out wire.A
 	body, held, ok := readHeld[wire.Done](s, w, r)
 	defer held.done()
 	if !ok {
-		return out, false
-	}
-	if body.Leases == nil {
-		writeError(w, http.StatusBadRequest, "invalid", `cannot settle; the field "leases" is missing`)
 		return out, false
 	}
 	settlements := make([]frontier.Settlement, len(body.Leases))

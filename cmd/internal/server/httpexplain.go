@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/firstseen/firstseen/canon"
@@ -21,12 +22,8 @@ var stateNames = map[store.State]string{
 func (s *httpAPI) getExplain(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	u := frontier.Link{URL: q.Get("url"), Crawl: crawlName(q.Get("crawl")), Queue: q.Get("queue"), Discriminator: q.Get("discriminator")}
-	if u.URL == "" {
-		writeError(w, http.StatusBadRequest, "invalid", "the query parameter url is missing")
-		return
-	}
-	if len(u.URL) > s.cfg.MaxURL || len(u.Queue) > store.MaxQueueKey || len(u.Discriminator) > maxDiscriminator {
-		writeError(w, http.StatusBadRequest, "too-long", "URL, queue or discriminator too long")
+	if len(u.URL) > s.cfg.MaxURL {
+		writeError(w, http.StatusBadRequest, "too-long", fmt.Sprintf("cannot explain; got a URL of %d bytes; want at most %d", len(u.URL), s.cfg.MaxURL))
 		return
 	}
 	entry, err := s.f.Lookup(r.Context(), u)

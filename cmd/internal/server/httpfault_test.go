@@ -146,7 +146,7 @@ func TestTinyLeases(t *testing.T) {
 	}{
 		{"{}", fewOf + 1, `400 {"error":{"code":"json","message":"cannot read body; got 65 leases in `},
 		{"null", fewOf + 1, `400 {"error":{"code":"json","message":"cannot read body; got 65 leases in `},
-		{"{}", fewOf, `400 {"error":{"code":"invalid","message":"cannot settle; got key `},
+		{"{}", fewOf, `400 {"error":{"code":"invalid","message":"cannot read body; the field \"key\" is missing`},
 		{lease, 10 * fewOf, `200 {"answers":["stale"`},
 	} {
 		body := fmt.Sprintf(`{"leases":[%s]}`, strings.TrimSuffix(strings.Repeat(c.lease+",", c.n), ","))

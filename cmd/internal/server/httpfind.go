@@ -46,8 +46,8 @@ func queryOf(s *wire.Selection) (frontier.Query, error) {
 	return q, err
 }
 
-// selectionOf reads a selection from the parameters of GET /v1/urls.
-func selectionOf(q url.Values) (s wire.Selection, limit int64, err error) {
+// selectionOf reads a selection, and the limit or 0, from the parameters of GET /v1/urls, which were checked.
+func selectionOf(q url.Values) (s wire.Selection, limit int64) {
 	s = wire.Selection{Crawl: q.Get("crawl"), Queue: q.Get("queue"), Match: q["match"]}
 	list := func(name string) (all []string) {
 		for _, text := range q[name] {
@@ -58,27 +58,18 @@ func selectionOf(q url.Values) (s wire.Selection, limit int64, err error) {
 	s.States, s.Reasons = list("state"), list("reason")
 	for name, at := range map[string]*time.Time{"before": &s.Before, "after": &s.After} {
 		if text := q.Get(name); text != "" {
-			if *at, err = time.Parse(time.RFC3339, text); err != nil {
-				return s, 0, fault.As(store.ErrInvalid, "cannot select URLs; got %s %.40q; want a time as 2026-01-31T12:00:00Z", name, text)
-			}
+			*at, _ = time.Parse(time.RFC3339, text)
 		}
 	}
-	if text := q.Get("limit"); text != "" {
-		if limit, err = strconv.ParseInt(text, 10, 64); err != nil || limit < 1 {
-			return s, 0, fault.As(store.ErrInvalid, "cannot select URLs; got limit %.20q; want 1 or more", text)
-		}
-	}
-	return s, limit, nil
+	limit, _ = strconv.ParseInt(q.Get("limit"), 10, 64)
+	return s, limit
 }
 
 // getURLs lists the URLs that a selection names, one a line, or counts them.
 func (s *httpAPI) getURLs(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	selection, limit, err := selectionOf(q)
-	var query frontier.Query
-	if err == nil {
-		query, err = queryOf(&selection)
-	}
+	selection, limit := selectionOf(q)
+	query, err := queryOf(&selection)
 	if err != nil {
 		s.writeFault(w, "list URLs", err)
 		return

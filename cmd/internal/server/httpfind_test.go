@@ -29,7 +29,7 @@ func TestFindAndChange(t *testing.T) {
 		{"no such parameter", "/v1/urls?stat=done", "", "400", "got the query parameter"},
 		{"nothing is named", "/v1/change", `{"select":{"crawl":"news"},"do":"drop"}`, "400", "or set all for a whole crawl"},
 		{"all of every crawl", "/v1/change", `{"select":{"crawl":"*"},"do":"drop","all":true}`, "400", "one crawl"},
-		{"no action", "/v1/change", `{"select":{"crawl":"news"},"do":"burn","all":true}`, "400", "got action"},
+		{"no action", "/v1/change", `{"select":{"crawl":"news"},"do":"burn","all":true}`, "400", `got do \"burn\"; want requeue, free, drop or forget`},
 		{"dropped", "/v1/change", `{"select":{"crawl":"news","match":["a.com/1"]},"do":"drop"}`, "200", `{"urls":1}`},
 		{"listed as that", "/v1/urls?crawl=news&state=dropped", "", "200", `"url":"http://a.com/1"`},
 		{"and why", "/v1/explain?url=http://A.com/1&crawl=news", "", "200", `"why":"It was dropped`},

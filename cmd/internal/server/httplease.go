@@ -9,7 +9,6 @@ import (
 
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
-	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 )
@@ -17,21 +16,7 @@ import (
 // maxLease bounds a lease.
 const maxLease = 7 * 24 * time.Hour
 
-func leaseRequestOf(b *wire.LeaseRequest) (frontier.LeaseRequest, error) {
-	for _, field := range []struct {
-		name  string
-		value float64
-	}{
-		{"max", float64(b.Max)}, {"max_queues", float64(b.MaxQueues)}, {"max_per_queue", float64(b.MaxPerQueue)},
-		{"max_in_flight", float64(b.MaxInFlight)}, {"lease_seconds", b.LeaseSeconds}, {"wait_seconds", b.WaitSeconds},
-	} {
-		if !(field.value >= 0 && field.value <= unbounded) {
-			return frontier.LeaseRequest{}, fault.As(store.ErrInvalid, "cannot lease; got %s %v; want 0 to %d", field.name, field.value, unbounded)
-		}
-	}
-	if len(b.Queue) > store.MaxQueueKey {
-		return frontier.LeaseRequest{}, fault.As(store.ErrInvalid, "cannot lease; got a queue of %d bytes; want at most %d", len(b.Queue), store.MaxQueueKey)
-	}
+func leaseRequestOf(b *wire.LeaseRequest) frontier.LeaseRequest {
 	req := frontier.LeaseRequest{Crawl: crawlName(b.Crawl), Queue: b.Queue, Max: min(max(b.Max, 1), takeAtOnce), MaxQueues: b.MaxQueues,
 		MaxPerQueue: b.MaxPerQueue, MaxInFlight: b.MaxPerQueue,
 		Lease: seconds(b.LeaseSeconds, maxLease)}
@@ -42,12 +27,9 @@ func leaseRequestOf(b *wire.LeaseRequest) (frontier.LeaseRequest, error) {
 		req.MaxInFlight = b.MaxInFlight
 	}
 	if b.DelaySeconds != nil {
-		var err error
-		if req.Delay, err = delayOf(*b.DelaySeconds); err != nil {
-			return req, fault.As(store.ErrInvalid, "cannot lease; %w", err)
-		}
+		req.Delay = delayOf(*b.DelaySeconds)
 	}
-	return req, nil
+	return req
 }
 
 func (s *httpAPI) postLease(w http.ResponseWriter, r *http.Request) {
@@ -55,13 +37,8 @@ func (s *httpAPI) postLease(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	req, err := leaseRequestOf(&body)
-	if err != nil {
-		s.writeFault(w, "lease", err)
-		return
-	}
 	began := time.Now()
-	answer, held, err := s.lease(r.Context(), &body, req)
+	answer, held, err := s.lease(r.Context(), &body, leaseRequestOf(&body))
 	defer held.done()
 	if err != nil {
 		s.writeFault(w, "lease", err)

@@ -3,7 +3,6 @@ package server
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -12,6 +11,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -23,7 +23,6 @@ import (
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
 	"github.com/firstseen/firstseen/internal/wire"
-	"github.com/firstseen/firstseen/store"
 )
 
 const (
@@ -32,8 +31,6 @@ const (
 	// lineTimeout is how long a client may take for the next piece of its body,
 	// or for reading the next piece of the answer.
 	lineTimeout = time.Minute
-	// maxDiscriminator bounds a discriminator in bytes.
-	maxDiscriminator = 255
 )
 
 // postURLs queues the URLs of the body's lines, and answers each with a line,
@@ -58,15 +55,8 @@ func (s *httpAPI) answerOffers(w http.ResponseWriter, r *http.Request, answer li
 	}
 	q := r.URL.Query()
 	all := wire.URLLine{Crawl: q.Get("crawl"), Queue: q.Get("queue")}
-	priority, err := strconv.ParseUint(cmp.Or(q.Get("priority"), "0"), 10, 8)
-	if err != nil || priority > store.MaxPriority {
-		writeError(w, http.StatusBadRequest, "invalid", fmt.Sprintf("cannot read the query; got priority %.20q; want 0 to %d", q.Get("priority"), store.MaxPriority))
-		return
-	}
-	if all.Depth, err = strconv.Atoi(cmp.Or(q.Get("depth"), "0")); err != nil || all.Depth < 0 {
-		writeError(w, http.StatusBadRequest, "invalid", fmt.Sprintf("cannot read the query; got depth %.20q; want a whole number of 0 or more", q.Get("depth")))
-		return
-	}
+	priority, _ := strconv.Atoi(q.Get("priority")) // they were checked
+	all.Depth, _ = strconv.Atoi(q.Get("depth"))
 	all.Priority = uint8(priority)
 	s.streamLines(w, r, func(ctx context.Context, lines []bodyLine, out *bytes.Buffer) {
 		for i := range lines {
@@ -310,6 +300,9 @@ func (s *httpAPI) parseLine(line *bodyLine, v *wire.VerdictLine) (u frontier.Lin
 		return u, true, &wire.Fault{Code: "json", Message: "got more than one JSON value; want one a line"}
 	}
 	v.ID, v.URL, v.URLBytes = l.ID, l.URL, l.URLBytes
+	if _, err := s.shapeOf(reflect.TypeFor[wire.URLLine]()).checkJSON(line.text, 0); err != nil {
+		return u, true, shapeFault(err)
+	}
 	l.URL = wire.TextOr(l.URL, l.URLBytes)
 	if l.URL == "" {
 		return u, true, &wire.Fault{Code: string(frontier.ReasonURL), Message: `the field "url" is missing`}
@@ -329,12 +322,6 @@ func (s *httpAPI) parseLine(line *bodyLine, v *wire.VerdictLine) (u frontier.Lin
 	}
 	if !s.takes(&u) {
 		return u, true, &wire.Fault{Code: "too-long", Message: fmt.Sprintf("got a URL of %d bytes; want at most %d", len(u.URL), s.cfg.MaxURL)}
-	}
-	if len(l.Discriminator) > maxDiscriminator {
-		return u, true, &wire.Fault{Code: "too-long", Message: fmt.Sprintf("got a discriminator of %d bytes; want at most %d", len(l.Discriminator), maxDiscriminator)}
-	}
-	if l.Priority > store.MaxPriority {
-		return u, true, &wire.Fault{Code: "invalid", Message: fmt.Sprintf("got priority %d; want 0 to %d", l.Priority, store.MaxPriority)}
 	}
 	u.Due, u.Priority, u.Depth, u.Force, u.Raise, u.Discriminator = l.Due, l.Priority, l.Depth, l.Force, l.Raise, l.Discriminator
 	u.SkipTraps, u.Group = l.SkipTraps, l.Group

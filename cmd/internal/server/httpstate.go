@@ -114,16 +114,12 @@ func (s *httpAPI) getTraps(w http.ResponseWriter, _ *http.Request) {
 
 // postTraps keeps a template from being lowered, or ends that.
 func (s *httpAPI) postTraps(w http.ResponseWriter, r *http.Request) {
-	if s.cfg.Yield == nil {
-		writeNoYield(w)
-		return
-	}
 	body, ok := readJSON[wire.LiftRequest](s, w, r)
 	if !ok {
 		return
 	}
-	if body.Lifted == nil {
-		writeError(w, http.StatusBadRequest, "invalid", "cannot lift a template; the body does not say whether it is lifted; send \"lifted\" with true or false")
+	if s.cfg.Yield == nil {
+		writeNoYield(w)
 		return
 	}
 	is, ok := s.cfg.Yield.Lift(body.Template, *body.Lifted)
@@ -141,10 +137,6 @@ func writeNoYield(w http.ResponseWriter) {
 func (s *httpAPI) postBackup(w http.ResponseWriter, r *http.Request) {
 	body, ok := readJSON[wire.BackupRequest](s, w, r)
 	if !ok || !s.hasBackups(w) {
-		return
-	}
-	if body.Keep < 0 {
-		writeError(w, http.StatusBadRequest, "invalid", fmt.Sprintf("cannot back up; got keep %d; want 0, for all backups, or the number of backups that stay", body.Keep))
 		return
 	}
 	if s.disk.full() {

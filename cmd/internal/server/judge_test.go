@@ -198,7 +198,7 @@ func TestAuditErrors(t *testing.T) {
 		}
 	}
 	lease := `{"leases":[{"key":"00000000000000000000000000000000","token":"1","fetched":{"status":200}}]}`
-	if code, body := r.ask(t, "POST", "/v1/done", lease); code != "400" || !strings.Contains(body, "URL as fetched") {
+	if code, body := r.ask(t, "POST", "/v1/done", lease); code != "400" || !strings.Contains(body, `field \"url\" is missing`) {
 		t.Errorf("fetched without url: got %s %s; want 400", code, body)
 	}
 }

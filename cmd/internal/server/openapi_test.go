@@ -67,7 +67,7 @@ func (g *generator) document(routes []route) []byte {
 			g.markBodies(reflect.TypeOf(r.body))
 		}
 	}
-	for _, lines := range []any{wire.URLLine{}, wire.VerdictLine{}, wire.ImportLine{}, wire.Error{}} {
+	for _, lines := range []any{wire.URLLine{}, wire.VerdictLine{}, wire.ImportLine{}, wire.FoundURL{}, wire.Error{}} {
 		g.schema(lines)
 	}
 	paths := map[string]openapi3.PathItem{}
@@ -115,6 +115,9 @@ func (g *generator) operation(r *route) *openapi3.Operation {
 	if r.header != "" {
 		answer.WithHeadersItem(r.header, openapi3.HeaderOrRef{Header: (&openapi3.Header{}).WithDescription(r.headerIs).WithSchema(plainText())})
 	}
+	if r.counted != nil {
+		maps.Copy(answer.Content, g.content(r.counted))
+	}
 	responses["200"] = openapi3.ResponseOrRef{Response: answer}
 	texts := map[int]string{404: r.missing, 409: r.conflict}
 	if r.need == Open { // health
@@ -122,6 +125,11 @@ func (g *generator) operation(r *route) *openapi3.Operation {
 		failed := *answer
 		failed.Description = "Draining, or the store failed."
 		responses["503"] = openapi3.ResponseOrRef{Response: &failed}
+		if r.query != nil {
+			refused := *answer
+			refused.Description = errorTexts[400]
+			responses["400"] = openapi3.ResponseOrRef{Response: &refused}
+		}
 	}
 	for _, status := range statuses {
 		texts[status] = errorTexts[status]
@@ -264,6 +272,7 @@ func (g *generator) parameters(query any) (list []openapi3.ParameterOrRef) {
 		bare := reflect.New(reflect.StructOf([]reflect.StructField{{Name: f.Name, Type: f.Type,
 			Tag: reflect.StructTag(strings.Replace(string(f.Tag), "query:", "json:", 1))}})).Elem().Interface()
 		property := g.reflected(bare).Schema.Properties[f.Tag.Get("query")]
+		property.Schema.Nullable = nil
 		p := (&openapi3.Parameter{Name: f.Tag.Get("query"), In: openapi3.ParameterInQuery}).WithSchema(property)
 		if text := g.describe(t, f); text != "" {
 			p.WithDescription(text)
@@ -371,7 +380,7 @@ func TestOpenAPIRoutes(t *testing.T) {
 
 // schemas are the Go types of the schemas.
 var schemas = map[string]any{
-	"Error": wire.Error{}, "Fault": wire.Fault{}, "URLLine": wire.URLLine{}, "VerdictLine": wire.VerdictLine{}, "ImportLine": wire.ImportLine{},
+	"Error": wire.Error{}, "Fault": wire.Fault{}, "URLLine": wire.URLLine{}, "FoundURL": wire.FoundURL{}, "VerdictLine": wire.VerdictLine{}, "ImportLine": wire.ImportLine{},
 	"LeaseRequest": wire.LeaseRequest{}, "Leases": wire.Leases{}, "Lease": wire.Lease{}, "Done": wire.Done{}, "DoneLease": wire.DoneLease{},
 	"Answers": wire.Answers{}, "Explanation": wire.Explanation{}, "Change": wire.Change{}, "Known": wire.Known{}, "Stats": wire.Stats{}, "Index": wire.Index{}, "Refusal": wire.Refusal{},
 	"Queues": wire.Queues{}, "Queue": wire.Queue{}, "RedirectRequest": wire.RedirectRequest{}, "Redirection": wire.Redirection{}, "QueueSettings": wire.QueueSettings{},

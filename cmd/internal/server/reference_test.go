@@ -111,10 +111,11 @@ func TestAPIPageFresh(t *testing.T) {
 	cell := func(s string) string { return strings.Join(strings.Fields(strings.ReplaceAll(s, "|", `\|`)), " ") }
 	kinds := func(b *body) (list string) {
 		for _, name := range slices.Sorted(maps.Keys(b.Content)) {
-			if k := kind(b.Content[name].Schema); strings.HasPrefix(k, "[") {
-				return k
+			k := kind(b.Content[name].Schema)
+			if !strings.HasPrefix(k, "[") {
+				k = "`" + name + "`"
 			}
-			list += ", `" + name + "`"
+			list += ", " + k
 		}
 		return strings.TrimPrefix(list, ", ")
 	}

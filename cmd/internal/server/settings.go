@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -19,9 +18,6 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// maxDelay bounds a delay.
-const maxDelay = 7 * 24 * time.Hour
-
 // changeOf checks settings and returns them as a change.
 func changeOf(b *wire.QueueSettings) (store.QueueChange, error) {
 	c := store.QueueChange{MaxInFlight: b.MaxInFlight, BlockedUntil: b.BlockedUntil, Limit: b.Limit, Paused: b.Paused, Group: b.Group}
@@ -33,27 +29,13 @@ func changeOf(b *wire.QueueSettings) (store.QueueChange, error) {
 		return c, invalid("got no queue and no crawl; name one, or set all for the whole store")
 	case b.All && (b.Queue != "" || b.Crawl != ""):
 		return c, invalid("got all with a queue or a crawl; want one of them")
-	case len(b.Queue) > store.MaxQueueKey:
-		return c, invalid("got a queue with a name of %d bytes; want at most %d", len(b.Queue), store.MaxQueueKey)
 	case b.DefaultDelay && b.DelaySeconds != nil:
 		return c, invalid("got default_delay with delay_seconds; want one of them")
 	}
-	switch {
-	case b.Order != "" && b.Order != "breadth" && b.Order != "depth":
-		return c, invalid("got order %.40q; want breadth or depth", b.Order)
-	case b.Order != "" && b.Queue != "":
+	if b.Order != "" && b.Queue != "" {
 		return c, invalid("got the order of a queue; want that of a crawl")
 	}
-	if n := b.MaxInFlight; n != nil && (*n < 0 || *n > unbounded) {
-		return c, invalid("got max_in_flight %d; want 0 to %d", *n, unbounded)
-	}
-	if n := b.Limit; n != nil && *n < 0 {
-		return c, invalid("got limit %d; want 0, for none, or more", *n)
-	}
 	if n := b.Weight; n != nil {
-		if *n < 0 || *n > math.MaxUint8 {
-			return c, invalid("got weight %d; want 1 to %d, or 0 for the default", *n, math.MaxUint8)
-		}
 		weight := uint8(*n)
 		c.Weight = &weight
 	}
@@ -61,10 +43,7 @@ func changeOf(b *wire.QueueSettings) (store.QueueChange, error) {
 		c.Delay = new(time.Duration)
 	}
 	if d := b.DelaySeconds; d != nil {
-		delay, err := delayOf(*d)
-		if err != nil {
-			return c, invalid("%w", err)
-		}
+		delay := delayOf(*d)
 		c.Delay = &delay
 	}
 	return c, nil
@@ -164,15 +143,11 @@ func wireSettings(s *store.QueueSettings) wire.Settings {
 
 // delayOf returns the delay of some seconds as a store has it: none is negative there, because 0
 // is the default.
-func delayOf(seconds float64) (time.Duration, error) {
-	switch {
-	case !(seconds >= 0 && seconds <= maxDelay.Seconds()): // nor not a number
-		return 0, fmt.Errorf("got delay_seconds %v; want 0 to %v", seconds, maxDelay.Seconds())
-	case seconds == 0:
-		return -1, nil
-	default:
-		return max(time.Duration(seconds*float64(time.Second)), time.Nanosecond), nil
+func delayOf(seconds float64) time.Duration {
+	if seconds == 0 {
+		return -1
 	}
+	return max(time.Duration(seconds*float64(time.Second)), time.Nanosecond)
 }
 
 // forgetIn makes URLs of a crawl new again and returns how many it forgot.

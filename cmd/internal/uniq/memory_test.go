@@ -38,6 +38,9 @@ func openStore(t *testing.T) *pebblestore.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := s.Prepare(t.Context(), store.Terms{Identity: store.IdentityOf(canon.Qiita())}); err != nil {
+		t.Fatal(err)
+	}
 	return s
 }
 

@@ -29,7 +29,7 @@ const keyLen = len(Key{})
 var ErrDamaged = fault.As(store.ErrCorrupt, "damaged run file; the disk returned other bytes than were written: "+
 	"check it, then restore a copy of the directory or import an export")
 
-// The layout of a file is in FORMAT.md of package pebblestore.
+// The package comment has the layout of a file.
 const (
 	magic       = "runfile4"
 	magic3      = "firstrun" // of format 3

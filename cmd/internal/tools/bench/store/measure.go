@@ -9,8 +9,10 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/tools/bench/store/storebench"
 	"github.com/firstseen/firstseen/hashkey"
+	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
@@ -29,6 +31,9 @@ func (b *bench) open() (*pebblestore.Store, error) {
 	w := startWatch()
 	s, err := pebblestore.Open(b.dir, b.opt)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.Prepare(context.Background(), store.Terms{Identity: store.IdentityOf(canon.Qiita())}); err != nil {
 		return nil, err
 	}
 	st, err := s.Stats(context.Background(), "*")

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -16,8 +17,10 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/tools/bench/store/storebench"
 	"github.com/firstseen/firstseen/hashkey"
+	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
@@ -47,7 +50,10 @@ func rivals(tmp string) []rival {
 func openPebblestore(opt pebblestore.Options) func(string) (engine, error) {
 	return func(dir string) (engine, error) {
 		s, err := pebblestore.Open(dir, opt)
-		return storebench.Pebble{Store: s}, err
+		if err != nil {
+			return nil, err
+		}
+		return storebench.Pebble{Store: s}, s.Prepare(context.Background(), store.Terms{Identity: store.IdentityOf(canon.Qiita())})
 	}
 }
 

@@ -1,0 +1,317 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/firstseen/firstseen/internal/wire"
+)
+
+// openapi.json is made of the types in package wire and their tags. Requests are held to the same types and tags here,
+// before a handler sees them, so that what the file promises to refuse is refused: by every route, and also where a
+// handler would not come to look at the value, such as the crawl of an empty list. Handlers check what a tag cannot say.
+//
+// encoding/json decodes first, and refuses unknown fields and values of the wrong type. It accepts three things that
+// the schemas do not: null for anything, which leaves the value as it was, names in other letter case, and objects
+// without their required fields. The text is read once more for these, since the decoded value does not show them.
+// JSON Schema counts characters; maxLength is held in bytes, as the stores do, which is never more lenient.
+
+// shape is what a request may have in one place: a value of JSON or a query parameter.
+type shape struct {
+	name     string // of the field or parameter, "" for a body
+	optional bool   // may be left out; of a field also null
+	kind     reflect.Kind
+	time     bool
+	fields   map[string]*shape // of an object or a query
+	bit      uint64            // of a field, in the set of those that an object has
+	required uint64            // such bits
+	elem     *shape            // of a list or a map
+
+	bounded              bool
+	minLength, maxLength int
+	min, max             float64
+	enum                 []string
+}
+
+// shapeError is why a request does not have its shape, with the code of the answer.
+type shapeError struct{ code, text string }
+
+func (e *shapeError) Error() string { return e.text }
+
+func misshapen(code, format string, args ...any) error {
+	return &shapeError{code, fmt.Sprintf(format, args...)}
+}
+
+// shapeFault says what is wrong with a value: its shape, or that it cannot be decoded at all.
+func shapeFault(err error) *wire.Fault {
+	bad := &shapeError{code: "json"}
+	errors.As(err, &bad)
+	return &wire.Fault{Code: bad.code, Message: err.Error()}
+}
+
+// writeMisshapen answers a request that has such a fault.
+func writeMisshapen(w http.ResponseWriter, what string, err error) {
+	fault := shapeFault(err)
+	writeError(w, http.StatusBadRequest, fault.Code, what+"; "+fault.Message)
+}
+
+// shapeOf returns the shape of a type, which it makes once.
+func (s *httpAPI) shapeOf(t reflect.Type) *shape {
+	if had, ok := s.shapes.Load(t); ok {
+		return had.(*shape)
+	}
+	made := newShape(t, "", "")
+	s.shapes.Store(t, made)
+	return made
+}
+
+// newShape makes the shape of a type, as a field with a tag.
+func newShape(t reflect.Type, name string, tag reflect.StructTag) *shape {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	s := &shape{name: name, kind: t.Kind(), min: math.Inf(-1), max: math.Inf(1), maxLength: math.MaxInt}
+	number := func(key string, to *float64) {
+		if n, err := strconv.ParseFloat(tag.Get(key), 64); err == nil {
+			*to, s.bounded = n, true
+		}
+	}
+	length := func(key string, to *int) {
+		if n, err := strconv.Atoi(tag.Get(key)); err == nil {
+			*to, s.bounded = n, true
+		}
+	}
+	if s.kind == reflect.Uint8 {
+		s.min = 0
+	}
+	number("minimum", &s.min)
+	number("maximum", &s.max)
+	length("minLength", &s.minLength)
+	length("maxLength", &s.maxLength)
+	if list := tag.Get("enum"); list != "" {
+		s.enum, s.bounded = strings.Split(list, ","), true
+	}
+	switch {
+	case t == reflect.TypeFor[time.Time]() || t == reflect.TypeFor[wire.Bytes]():
+		s.time, s.kind = t.Kind() == reflect.Struct, reflect.String
+	case t.Kind() == reflect.Slice || t.Kind() == reflect.Map:
+		s.elem = newShape(t.Elem(), name, "")
+	case t.Kind() == reflect.Struct:
+		s.fields = map[string]*shape{}
+		for i, f := range reflect.VisibleFields(t) {
+			name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+			optional := strings.Contains(options, "omit")
+			if query, ok := f.Tag.Lookup("query"); ok {
+				name, optional = query, f.Tag.Get("required") == ""
+			}
+			field := newShape(f.Type, name, f.Tag)
+			field.optional, field.bit = optional, 1<<i
+			if s.fields[name] = field; !optional {
+				s.required |= field.bit
+			}
+		}
+	}
+	return s
+}
+
+// checkQuery holds the parameters of a request to a shape. A query may have others.
+func (s *shape) checkQuery(q url.Values) error {
+	has := uint64(0)
+	for _, name := range slices.Sorted(maps.Keys(q)) {
+		f, values := s.fields[name], q[name]
+		if f == nil {
+			continue
+		}
+		one := f
+		if f.elem != nil {
+			one = f.elem
+		} else if len(values) > 1 {
+			return misshapen("invalid", "got the query parameter %s %d times; want it once", name, len(values))
+		}
+		for _, value := range values {
+			if err := one.checkText(value); err != nil {
+				return err
+			}
+			if value != "" {
+				has |= f.bit
+			}
+		}
+	}
+	for name, f := range s.fields {
+		if !f.optional && has&f.bit == 0 {
+			return misshapen("invalid", "the query parameter %s is missing", name)
+		}
+	}
+	return nil
+}
+
+// checkText holds a query parameter to its type and its bounds.
+func (s *shape) checkText(text string) error {
+	var err error
+	switch s.kind {
+	case reflect.Int, reflect.Int64:
+		_, err = strconv.ParseInt(text, 10, 64)
+	case reflect.String:
+		if s.time {
+			err = new(time.Time).UnmarshalText([]byte(text)) // as in JSON, which is stricter than time.Parse
+		}
+	}
+	if err != nil {
+		return misshapen("invalid", "got %s %.40q; want %s", s.name, text, s.wants())
+	}
+	return s.checkBounds(text)
+}
+
+// checkBounds holds a text, or a number in decimal, to the bounds of its place.
+func (s *shape) checkBounds(text string) error {
+	if !s.bounded {
+		return nil
+	}
+	if s.kind != reflect.String {
+		if n, err := strconv.ParseFloat(text, 64); err != nil || !(n >= s.min && n <= s.max) {
+			return misshapen("invalid", "got %s %.40s; want %s", s.name, text, s.wants())
+		}
+		return nil
+	}
+	switch {
+	case len(text) > s.maxLength:
+		return misshapen("too-long", "got a %s of %d bytes; want at most %d", s.name, len(text), s.maxLength)
+	case len(text) < s.minLength:
+		return misshapen("invalid", "got a %s of %d bytes; want at least %d", s.name, len(text), s.minLength)
+	case s.enum != nil && !slices.Contains(s.enum, text):
+		return misshapen("invalid", "got %s %.20q; want %s", s.name, text, s.wants())
+	}
+	return nil
+}
+
+// wants says in words what a place takes.
+func (s *shape) wants() string {
+	switch {
+	case len(s.enum) > 1:
+		last := len(s.enum) - 1
+		return strings.Join(s.enum[:last], ", ") + " or " + s.enum[last]
+	case s.enum != nil:
+		return s.enum[0]
+	case s.time:
+		return "a time such as 2026-01-31T12:00:00Z"
+	case s.elem != nil && s.kind == reflect.Map, s.fields != nil:
+		return "an object"
+	case s.elem != nil:
+		return "an array"
+	case s.kind == reflect.String:
+		return "a string"
+	case s.kind == reflect.Bool:
+		return "true or false"
+	case !math.IsInf(s.min, 0) && !math.IsInf(s.max, 0):
+		return fmt.Sprintf("%.0f to %.0f", s.min, s.max)
+	case !math.IsInf(s.min, 0):
+		return fmt.Sprintf("%.0f or more", s.min)
+	}
+	return "a number"
+}
+
+// checkJSON holds a value, and all that is in it, to its shape, and returns where it ends. The text must be JSON that
+// was decoded into the type of the shape.
+func (s *shape) checkJSON(text []byte, at int) (end int, err error) {
+	at = afterBlanks(text, at)
+	switch c := text[at]; {
+	case c == 'n':
+		if s.optional {
+			return at + len("null"), nil
+		}
+		in := ""
+		if s.name != "" {
+			in = fmt.Sprintf(" in the field %q", s.name)
+		}
+		return at, misshapen("json", "got a JSON null%s; want %s", in, s.wants())
+	case c == '{' || c == '[':
+		return s.checkInside(text, at)
+	case c == '"':
+		if end = stringEnd(text, at); !s.bounded {
+			return end, nil
+		}
+		return end, s.checkBounds(unquoted(text[at:end]))
+	default:
+		for end = at; end < len(text) && strings.IndexByte(",]} \t\r\n", text[end]) < 0; end++ {
+		}
+		if !s.bounded {
+			return end, nil
+		}
+		return end, s.checkBounds(string(text[at:end]))
+	}
+}
+
+// checkInside is checkJSON for an object or a list.
+func (s *shape) checkInside(text []byte, at int) (end int, err error) {
+	isObject, has := text[at] == '{', uint64(0)
+	for at = afterBlanks(text, at+1); text[at] != '}' && text[at] != ']'; {
+		one := s.elem
+		if isObject {
+			nameEnd := stringEnd(text, at)
+			if s.fields != nil {
+				if one = s.fields[string(text[at+1:nameEnd-1])]; one == nil {
+					one = s.fields[unquoted(text[at:nameEnd])]
+				}
+				switch {
+				case one == nil:
+					return at, misshapen("json", "got the unknown field %.40q", unquoted(text[at:nameEnd]))
+				case has&one.bit != 0:
+					return at, misshapen("json", "got the field %q twice; want it once", one.name)
+				}
+				has |= one.bit
+			}
+			at = afterBlanks(text, nameEnd) + len(":")
+		}
+		if at, err = one.checkJSON(text, at); err != nil {
+			return at, err
+		}
+		if at = afterBlanks(text, at); text[at] == ',' {
+			at = afterBlanks(text, at+1)
+		}
+	}
+	if missing := s.required &^ has; missing != 0 {
+		for _, f := range s.fields {
+			if f.bit == missing&-missing {
+				return at, misshapen("invalid", "the field %q is missing; want %s", f.name, f.wants())
+			}
+		}
+	}
+	return at + 1, nil
+}
+
+func afterBlanks(text []byte, at int) int {
+	for at < len(text) && (text[at] == ' ' || text[at] == '\t' || text[at] == '\r' || text[at] == '\n') {
+		at++
+	}
+	return at
+}
+
+// stringEnd returns where the string ends that begins at a quote.
+func stringEnd(text []byte, at int) int {
+	for at++; text[at] != '"'; at++ {
+		if text[at] == '\\' {
+			at++
+		}
+	}
+	return at + 1
+}
+
+// unquoted returns the text of a string of JSON.
+func unquoted(quoted []byte) (text string) {
+	if !bytes.ContainsRune(quoted, '\\') {
+		return string(quoted[1 : len(quoted)-1])
+	}
+	_ = json.Unmarshal(quoted, &text) // it was decoded before
+	return text
+}
