@@ -20,6 +20,7 @@ import (
 // in these steps, on one goroutine but for the first:
 //
 //	prepare         canonical form, limits, queue, key; large batches on several cores
+//	joinGroups      a setting of each queue whose group is named for the first time (group.go)
 //	reserveQueries  a place in the table of query strings, if the URL has a query (trap.go)
 //	addItems        one atomic and durable step of the store, which alone decides what is new
 //	add             release the places of URLs that were not new; count refusals
@@ -46,6 +47,9 @@ func (f *Frontier) Add(ctx context.Context, url string) (Result, error) {
 // may answer "duplicate" for URLs that are queued already.
 func (f *Frontier) AddBatch(ctx context.Context, urls []Link) ([]Result, error) {
 	return f.offer(ctx, urls, true, func(ctx context.Context, w *workspace) error {
+		if err := f.joinGroups(ctx, w); err != nil {
+			return err
+		}
 		if err := f.add(ctx, w); err != nil {
 			return err
 		}

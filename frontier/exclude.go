@@ -23,7 +23,8 @@ import (
 // URLs are seen, and would stay away when the exclusion goes.
 //
 // Each rule is a queue of OwnCrawl that holds nothing and is paused. So rules are as durable as settings, every store can
-// keep them, and the frontiers on a shared store hear of each other's by reading a few rows now and then.
+// keep them, and the frontiers on a shared store hear of each other's by reading a few rows now and then. The order of a crawl
+// (order.go) is kept as one of them.
 
 // Exclusion is a rule, with what it did since this frontier was made.
 type Exclusion struct {
@@ -45,6 +46,7 @@ type ruleSet struct {
 	rules  []string        // in order
 	urls   *canon.URLSet   // nil if there are none
 	hashed *hasheduri.List // nil if there are none
+	deep   bool            // depthFirst is one of the rules
 }
 
 const (
@@ -59,8 +61,11 @@ func newRuleSet(rules []string) (*ruleSet, error) {
 	slices.Sort(rules)
 	var plain, hashed strings.Builder
 	excludes := false // exceptions alone stand for all other URLs in a URLSet, and for nothing here
+	s := &ruleSet{rules: rules}
 	for _, rule := range rules {
 		switch _, err := hasheduri.Parse(rule); {
+		case rule == depthFirst:
+			s.deep = true
 		case err == nil:
 			hashed.WriteString(rule + "\n")
 		case rule == "" || rule[0] == '#' || strings.ContainsAny(rule, "\r\n"):
@@ -70,7 +75,6 @@ func newRuleSet(rules []string) (*ruleSet, error) {
 			excludes = excludes || rule[0] != '!'
 		}
 	}
-	s := &ruleSet{rules: rules}
 	var err error
 	if plain.Len() > 0 {
 		if s.urls, err = canon.ParseURLSet([]byte(plain.String())); !excludes {
@@ -220,9 +224,11 @@ func (f *Frontier) changeExclusions(ctx context.Context, crawl string, rules []s
 	f.exclusions.changing.Lock()
 	defer f.exclusions.changing.Unlock()
 	have := f.rulesByCrawl()
-	rules, err = checkRules(c.name, rules, have, add)
-	if err != nil {
-		return 0, err
+	orders := len(rules) == 1 && rules[0] == depthFirst
+	if !orders {
+		if rules, err = checkRules(c.name, rules, have, add); err != nil {
+			return 0, err
+		}
 	}
 	for _, rule := range rules {
 		if slices.Contains(have[c.name], rule) == add {
@@ -238,7 +244,7 @@ func (f *Frontier) changeExclusions(ctx context.Context, crawl string, rules []s
 			have[c.name] = slices.DeleteFunc(have[c.name], func(r string) bool { return r == rule })
 		}
 	}
-	if err := f.setExclusions(have); err != nil || !add || changed == 0 {
+	if err := f.setExclusions(have); err != nil || !add || changed == 0 || orders {
 		return changed, err
 	}
 	f.forgetExcluded(c.name)
@@ -295,6 +301,9 @@ func (f *Frontier) Exclusions(crawl string) []Exclusion {
 			continue
 		}
 		for _, rule := range sets[of].rules {
+			if rule == depthFirst {
+				continue
+			}
 			x := Exclusion{Crawl: of, Rule: rule}
 			for _, r := range counts[rule] {
 				if of != "*" && r.Crawl != of || crawl != "*" && r.Crawl != crawl {

@@ -45,6 +45,7 @@ type Frontier struct {
 	rooms   rooms      // callers that wait for leases
 	failing failing    // queues whose fetches fail in a row
 
+	groups     groups
 	exclusions exclusions // rules that operators set
 
 	spaces sync.Pool // of *workspace, each of one step at a time

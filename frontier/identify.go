@@ -20,10 +20,11 @@ type identifier struct {
 	crawl   *crawl
 	profile *canon.Profile
 	scratch []byte // the latest form
+	deep    bool   // the crawl is depth first
 }
 
 func (f *Frontier) identifier(c *crawl) identifier {
-	return identifier{f: f, crawl: c, profile: f.profileOf(c)}
+	return identifier{f: f, crawl: c, profile: f.profileOf(c), deep: f.deepFirst(c.name)}
 }
 
 // isExact reports whether a profile leaves URLs as they are. Then the queue is part of the identity.
@@ -65,12 +66,16 @@ func (id *identifier) canonicalize(url string) (err error) {
 
 // item makes the store's item of a URL that was identified and is not refused.
 func (id *identifier) item(u *Link, r *Result) store.Item {
+	due := u.Due
+	if id.deep && due.IsZero() {
+		due = dueAt(u.Depth)
+	}
 	return store.Item{
 		Key:         r.Key,
 		Queue:       r.Queue,
 		URL:         u.URL,
 		Meta:        record{depth: u.Depth, disc: u.Discriminator, exempt: u.SkipTraps, meta: u.Meta}.encode(),
-		Due:         u.Due,
+		Due:         due,
 		Priority:    u.Priority,
 		Force:       u.Force,
 		Variant:     r.Canonical != u.URL && !strings.HasPrefix(u.Discriminator, probePrefix),

@@ -18,12 +18,17 @@ type Link struct {
 	// Queue is the queue key, 1 to 255 bytes. The default is what
 	// [Options.QueueBy] says.
 	Queue string
+	// Group names the server of the queue: its address, or any name of at most 255 bytes. Queues of one group share the delay
+	// and the bound on leases, and take turns: see [store.QueueSettings]. The first offer of a queue that names one holds. The
+	// default is none. On a redisstore, which has no groups, the URL is refused.
+	Group string
 	// Meta is the caller's own data, kept with the URL while it is held. The
 	// default is none.
 	Meta []byte
 	// Due is when the URL may first be fetched. The default is immediately.
 	Due time.Time
-	// Priority orders the due URLs of a queue, higher first: 0 to 7 (store.MaxPriority). With a
+	// Priority orders the due URLs of a queue, higher first: 0 to 7 (store.MaxPriority), which is urgent: such URLs also go
+	// before those of other queues, as [store.Store.Take] says. With a
 	// larger value nothing is done, and the error is store.ErrInvalid. The default is 0.
 	Priority uint8
 	// Depth is the number of links from a seed. The default is 0, a seed.
@@ -109,6 +114,7 @@ const (
 	ReasonTooLong   Reason = "too-long"           // longer than Traps.URLLength or the profile takes
 	ReasonCrawl     Reason = "crawl"              // no name for a crawl
 	ReasonQueue     Reason = "queue"              // no queue key, or one too long
+	ReasonGroup     Reason = "group"              // a group that is too long, or on a store without groups: see Result.Err
 	ReasonExcluded  Reason = "excluded"           // by a rule (Frontier.Exclude) or Options.Exclude
 	ReasonDepth     Reason = "depth"              // further from a seed than Options.MaxDepth
 	ReasonPathDepth Reason = "path-depth"         // Traps.PathDepth
@@ -137,7 +143,7 @@ type Result struct {
 	Resent bool
 	// Reason says why it was refused.
 	Reason Reason
-	// Err has the details of a refusal for ReasonURL, ReasonScheme and ReasonTooLong.
+	// Err has the details of a refusal for ReasonURL, ReasonScheme, ReasonTooLong and ReasonGroup.
 	Err error
 	// Canonical is the form it was compared by; "" if it has none.
 	Canonical string

@@ -82,6 +82,9 @@ func refusalError(url string, r *Result) error {
 func entryOf(e store.Entry) (Entry, error) {
 	r, err := decodeRecord(e.Meta)
 	e.Meta, e.Crawl = r.meta, shown(e.Crawl)
+	if isOrder(e.Due) {
+		e.Due = e.Created
+	}
 	return Entry{Entry: e, Depth: r.depth, Redirects: r.hops, Discriminator: r.disc, Status: r.status, AsCanonical: r.first != 0, Reason: r.reason, kept: r,
 		Failures: r.failures, Deferrals: r.deferrals, Releases: r.releases, Expiries: max(e.Attempts-r.running(e.State)-r.sum(), 0)}, err
 }

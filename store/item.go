@@ -12,7 +12,8 @@ type Item struct {
 	// Due is when the URL may first be fetched. The default is immediately.
 	Due time.Time
 	// Priority orders the URLs of one queue that are due: 0 to MaxPriority,
-	// higher first, then by due time, then by arrival. The default is 0.
+	// higher first, then by due time, then by arrival. Those of priority Urgent also come
+	// before the URLs of other queues: see [Store.Take]. The default is 0.
 	Priority uint8
 	// Force queues the URL although its key was seen, in this queue and as if
 	// it were new, unless it is held. Caps hold: beyond them it is Full. The
@@ -27,8 +28,11 @@ type Item struct {
 	UnicodeHost bool
 }
 
-// MaxPriority is the highest priority of an Item.
-const MaxPriority = 7
+// MaxPriority is the highest priority of an Item. Urgent is another name for it.
+const (
+	MaxPriority = 7
+	Urgent      = MaxPriority
+)
 
 // MaxQueueKey is the maximum length of a queue key, in bytes.
 const MaxQueueKey = 255

@@ -11,6 +11,10 @@ type QueueSettings struct {
 	Limit        int64         // of fetched pages: no take makes Fetched, with the URLs that are leased, exceed it; 0: none; must not be negative
 	Weight       uint8         // share in the rotation, 1 to 255; 0 is 1
 	Paused       bool          // not served
+	// Group names a group of queues of one crawl, such as the hosts of one server, of at most 255 bytes, which share the delay and the bound on leases and take turns: after a
+	// take of one of them none is served before the delay of that one is over, and the leases of all count for
+	// MaxInFlight; the one whose turn it is may hold up the others by a lower MaxInFlight than theirs. "": none. A crawl and the store have none.
+	Group string
 }
 
 // CrawlSettings are those of a crawl, or the defaults of the store. Where they are of one queue (Delay, MaxInFlight, Weight)
@@ -33,6 +37,8 @@ type QueueChange struct {
 	Limit        *int64
 	Weight       *uint8
 	Paused       *bool
+	// Group is ErrInvalid for a crawl and the store, and with redisstore, which has no groups.
+	Group *string
 	// QueueLimit and Retention are those of [CrawlSettings]. For a queue they are ErrInvalid, and Retention
 	// for the store.
 	QueueLimit *int64
@@ -63,11 +69,11 @@ type QueueInfo struct {
 	Fetched   int64     // pages fetched
 	Failed    int64     // URLs dropped after a failure
 	LastTake  time.Time // zero: never
-	// NotBefore is the earliest time of the next take by the delay and [QueueChange.NotBefore],
+	// NotBefore is the earliest time of the next take by the delay, that of its group, and [QueueChange.NotBefore],
 	// whatever the URLs. It is zero if the queue has neither of them.
 	NotBefore time.Time
 	// Next is when the queue may next be served: the latest of the end of its delay (LastTake, if it
-	// has none), [QueueChange.NotBefore], and the first due time of a queued URL or end of an
+	// has none) and that of its group, [QueueChange.NotBefore], and the first due time of a queued URL or end of an
 	// expired lease. It is zero if there is no such URL. Blocks, pauses, bounds and limits do
 	// not matter.
 	Next time.Time

@@ -143,6 +143,10 @@ type Store interface {
 	// the politeness delay of each of these queues. Of a queue it leases first the URLs whose leases
 	// expired, earliest first, with a new token, and then the due ones, by [Item.Priority]. The
 	// leases of a queue are together in the answer.
+	//
+	// The queues of a crawl take turns, by weight. One with a due URL of priority [Urgent] that may be served
+	// goes first, and keeps its turn; but of two queues served one after the other (on redisstore: by one shard) at
+	// most one goes first, so all others wait at most twice as long as their turns take.
 	Take(ctx context.Context, req TakeRequest) (Taken, error)
 
 	// Settle ends leases and reschedules or completes URLs. The results are in

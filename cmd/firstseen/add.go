@@ -60,7 +60,7 @@ archive that "firstseen uniq" reads, plain or compressed; without one, standard 
 A URL that was seen in the crawl is a duplicate, and stays as it is; --force queues it again. So after an
 interruption the same command goes on, and queues nothing twice.
 
-Sitemaps say how important a page is: their priority of 0.0 to 1.0 becomes 0 to 7, and their lastmod is kept
+Sitemaps say how important a page is: their priority of 0.0 to 1.0 becomes 0 to 6, and their lastmod is kept
 as metadata. No trap is looked for in what a site lists itself. Other formats have --priority-field,
 --depth-field and --meta-field, which name columns of a table or fields of JSON.
 
@@ -88,7 +88,7 @@ For each file a line says what became of its URLs. The status is 1 if some were 
 	fs.Lookup("crawl").Usage = "crawl that the URLs are of; a new name begins a new crawl"
 	fs.Lookup("db").Usage = "directory of the store; created if it does not exist"
 	fs.StringVar(&f.queue, "queue", "", "queue for all URLs; default: that of their host")
-	fs.IntVar(&f.priority, "priority", 0, "priority of URLs whose file says none: 0 to 7, higher first")
+	fs.IntVar(&f.priority, "priority", 0, "priority of URLs whose file says none: 0 to 7, higher first; 7 is urgent: before the URLs of other queues")
 	fs.IntVar(&f.depth, "depth", 0, "number of links from a seed, of URLs whose file says none")
 	fs.StringVar(&f.priorityField, "priority-field", "", "column or field with the priority: 0 to 7, or 0.0 to 1.0 as sitemaps have it")
 	fs.StringVar(&f.depthField, "depth-field", "", "column or field with the number of links from a seed")
@@ -311,7 +311,8 @@ func parsePriority(text string) (uint8, bool) {
 	return ofShare(share), true
 }
 
-func ofShare(share float64) uint8 { return uint8(math.Round(share * store.MaxPriority)) }
+// ofShare returns the priority of a page that is so important to its site, which may not make it urgent.
+func ofShare(share float64) uint8 { return uint8(math.Round(share * (store.Urgent - 1))) }
 
 // addedFile is the answer for a file.
 type addedFile struct {

@@ -65,8 +65,8 @@ func TestAddToDaemon(t *testing.T) {
 		got = append(got, fmt.Sprintf("%q %d %d %v", wire.TextOr(l.URL, l.URLBytes), l.Priority, l.Depth, l.Metadata))
 	}
 	want := []string{
-		`"http://a.example/top" 7 0 map[lastmod:[2026-11-01]]`,
-		`"http://a.example/json" 4 3 map[tags:[["x","y"]] title:[T]]`,
+		`"http://a.example/top" 6 0 map[lastmod:[2026-11-01]]`,
+		`"http://a.example/json" 3 3 map[tags:[["x","y"]] title:[T]]`,
 		`"http://a.example/plain" 2 4 map[]`, `"http://a.example/\xff" 2 4 map[]`,
 		`"http://a.example/low" 1 0 map[]`,
 	}

@@ -84,7 +84,7 @@ func configuredText(is *wire.Configured) string {
 
 // settingTexts says what is set, a text for each setting, always in the same order.
 func settingTexts(s *wire.Settings) []string {
-	paused, delay, blocked := "not paused", "default delay", "not blocked"
+	paused, delay, blocked, order := "not paused", "default delay", "not blocked", "breadth first"
 	if s.Paused {
 		paused = "paused"
 	}
@@ -96,6 +96,13 @@ func settingTexts(s *wire.Settings) []string {
 	if !s.BlockedUntil.IsZero() {
 		blocked = "blocked until " + s.BlockedUntil.UTC().Format(time.RFC3339)
 	}
+	if s.Order != "" {
+		order = s.Order + " first"
+	}
+	group := "no group"
+	if s.Group != "" {
+		group = "group " + visible(s.Group)
+	}
 	number := func(what, none string, n int64) string {
 		if n == 0 {
 			return none
@@ -103,7 +110,7 @@ func settingTexts(s *wire.Settings) []string {
 		return what + " " + grouped(n)
 	}
 	return []string{paused, delay, blocked, number("limit", "no limit", s.Limit), number("in-flight", "default in-flight", int64(s.MaxInFlight)),
-		number("weight", "default weight", int64(s.Weight))}
+		number("weight", "default weight", int64(s.Weight)), order, group}
 }
 
 // setTexts says what is set, and is empty if nothing is.
@@ -141,6 +148,7 @@ func newSetCmd(a *app) *cobra.Command {
 	var paused bool
 	var limit int64
 	var inFlight, weight int
+	var group string
 	cmd := &cobra.Command{
 		Use:   "set (--db DIR | --redis ADDR | --daemon ADDR) (--queue NAME | --crawl NAME | --all) --paused | --delay TIME | …",
 		Short: "Pause, delay, block, limit or weigh a queue, a crawl, or all",
@@ -166,6 +174,12 @@ results. A queue or crawl that is not there is an error, unless --create sets it
 		if given("in-flight") {
 			s.set.MaxInFlight = &inFlight
 		}
+		if given("order") && s.set.Order != "breadth" && s.set.Order != "depth" {
+			return misusef("--order: %q is no order; want breadth or depth", s.set.Order)
+		}
+		if given("group") {
+			s.set.Group = &group
+		}
 		if given("weight") {
 			s.set.Weight = &weight
 		}
@@ -188,8 +202,10 @@ results. A queue or crawl that is not there is an error, unless --create sets it
 	fs.Int64Var(&limit, "limit", 0, "hand out nothing once this number of pages are fetched or being fetched, of a queue or over all queues of a crawl; 0 for no limit")
 	fs.IntVar(&inFlight, "in-flight", 0, "most leases of a queue at a time; 0 for the default of the daemon")
 	fs.IntVar(&weight, "weight", 0, "share in the rotation, 1 to 255: a queue of weight 4 is served four times as often as one of weight 1; 0 for the default")
-	typed(fs, "paused", "delay", "blocked-until", "limit", "in-flight", "weight")
-	cmd.MarkFlagsOneRequired("paused", "delay", "blocked-until", "limit", "in-flight", "weight")
+	fs.StringVar(&s.set.Order, "order", "", "of a crawl or all, and of URLs offered from now on: breadth for the order of arrival, depth for those farthest from a seed first")
+	fs.StringVar(&group, "group", "", "of a queue: the server it is on, whose queues share the delay and the bound on leases; \"\" for none; not on Redis")
+	typed(fs, "paused", "delay", "blocked-until", "limit", "in-flight", "weight", "order", "group")
+	cmd.MarkFlagsOneRequired("paused", "delay", "blocked-until", "limit", "in-flight", "weight", "order", "group")
 	return cmd
 }
 

@@ -56,11 +56,11 @@ func (c *Client) Configure(ctx context.Context, crawl, queue string, change stor
 		return err
 	}
 	defer c.leave()
-	if change.NotBefore != nil || change.Later || crawl == "*" && queue != "" || !utf8.ValidString(queue+crawl) {
+	if change.NotBefore != nil || change.Later || crawl == "*" && queue != "" || !utf8.ValidString(queue+crawl) || change.Group != nil && !utf8.ValidString(*change.Group) {
 		return fault.As(ErrNotCarried, "cannot configure queue %q of crawl %q; want no NotBefore, no Later, a queue of one crawl, and names in UTF-8", queue, crawl)
 	}
 	b := wire.QueueSettings{Queue: queue, All: crawl == "*", Create: !change.MustExist,
-		MaxInFlight: change.MaxInFlight, BlockedUntil: change.BlockedUntil, Limit: change.Limit, Paused: change.Paused}
+		MaxInFlight: change.MaxInFlight, BlockedUntil: change.BlockedUntil, Limit: change.Limit, Paused: change.Paused, Group: change.Group}
 	if !b.All {
 		b.Crawl = c.opt.named(crawl)
 	}
@@ -80,6 +80,24 @@ func (c *Client) Configure(ctx context.Context, crawl, queue string, change stor
 		b.MaxInFlight = &none
 	}
 	_, err := c.post(ctx, "configure a queue", "/v1/queue", b, &wire.Configured{})
+	return err
+}
+
+// SetDepthFirst sets whether URLs that are offered to a crawl from now on, or with "*" to all, are handed out depth first, as
+// [frontier.Frontier.SetDepthFirst] does. It needs a token of scope admin.
+func (c *Client) SetDepthFirst(ctx context.Context, crawl string, on bool) error {
+	if err := c.enter(); err != nil {
+		return err
+	}
+	defer c.leave()
+	b := wire.QueueSettings{All: crawl == "*", Create: true, Order: "breadth"}
+	if !b.All {
+		b.Crawl = c.opt.named(crawl)
+	}
+	if on {
+		b.Order = "depth"
+	}
+	_, err := c.post(ctx, "set the order of a crawl", "/v1/queue", b, &wire.Configured{})
 	return err
 }
 

@@ -18,8 +18,8 @@ import (
 
 // appendURL appends the line of a URL of a crawl.
 func appendURL(dst []byte, u *frontier.Link, crawl string) ([]byte, error) {
-	if !utf8.ValidString(crawl) || !utf8.ValidString(u.Queue) || !utf8.ValidString(u.Discriminator) {
-		return dst, fault.As(ErrNotCarried, "cannot offer %q; got a crawl, queue or discriminator that isn't UTF-8", u.URL)
+	if !utf8.ValidString(crawl) || !utf8.ValidString(u.Queue) || !utf8.ValidString(u.Group) || !utf8.ValidString(u.Discriminator) {
+		return dst, fault.As(ErrNotCarried, "cannot offer %q; got a crawl, queue, group or discriminator that isn't UTF-8", u.URL)
 	}
 	l := lineWriter{append(dst, '{')}
 	if utf8.ValidString(u.URL) {
@@ -31,6 +31,7 @@ func appendURL(dst []byte, u *frontier.Link, crawl string) ([]byte, error) {
 		l.text("crawl", crawl)
 	}
 	l.textUnlessEmpty("queue", u.Queue)
+	l.textUnlessEmpty("group", u.Group)
 	l.textUnlessEmpty("discriminator", u.Discriminator)
 	if len(u.Meta) > 0 {
 		l.bytes("meta", u.Meta)

@@ -31,6 +31,12 @@ type QueueSettings struct {
 	// Weight is the share in the rotation: a queue of weight 4 is served four times as often as one of weight 1. 0 is the
 	// default, 1.
 	Weight *int `json:"weight,omitempty" minimum:"0" maximum:"255"`
+	// Order is that of the URLs of a crawl, or of all, that are offered from now on and have the same priority: breadth, the default, in order of
+	// arrival, or depth, those with the greatest depth first.
+	Order string `json:"order,omitempty" enum:"breadth,depth"`
+	// Group puts a queue into a group, or with "" out of it: the queues of one server share the delay and the bound on leases. Not on
+	// Redis.
+	Group *string `json:"group,omitempty" maxLength:"255"`
 }
 
 // Settings are what is set for a queue, a crawl or the store. What isn't given is not set.
@@ -41,6 +47,8 @@ type Settings struct {
 	Limit        int64     `json:"limit,omitempty"`
 	Weight       uint8     `json:"weight,omitempty"`
 	Paused       bool      `json:"paused,omitempty"`
+	Order        string    `json:"order,omitempty" enum:"depth"` // of a crawl or all: depth, if it is not breadth
+	Group        string    `json:"group,omitempty"`              // of a queue
 }
 
 // Configured is the answer of POST /v1/queue.
@@ -288,6 +296,7 @@ type Queue struct {
 	Limit               int64   `json:"limit,omitempty"`
 	MaxInFlight         int     `json:"max_in_flight,omitempty"` // negative is no bound
 	Weight              uint8   `json:"weight,omitempty"`
+	Group               string  `json:"group,omitempty"`
 	Failures            int     `json:"failures,omitempty"` // fetches that failed in a row, as far as this daemon saw them
 	// Next is when the state changes by itself, where that is known. For a queue whose URLs are leased, it is set
 	// only if the queue was asked for by its name.

@@ -15,10 +15,13 @@ import (
 // URLLine is a line of POST /v1/urls and POST /v1/seen.
 type URLLine struct {
 	// URL is the URL as found. Either this or URLBytes is required.
-	URL      string              `json:"url,omitempty"`
-	ID       string              `json:"id,omitempty"`
-	Crawl    string              `json:"crawl,omitempty"`
-	Queue    string              `json:"queue,omitempty"`
+	URL   string `json:"url,omitempty"`
+	ID    string `json:"id,omitempty"`
+	Crawl string `json:"crawl,omitempty"`
+	Queue string `json:"queue,omitempty"`
+	// Group names the server of the queue, such as its address: queues of one group share the delay and the bound on leases. The
+	// first that a queue is offered with holds. Not on Redis.
+	Group    string              `json:"group,omitempty" maxLength:"255"`
 	Metadata map[string][]string `json:"metadata,omitempty"`
 	Due      time.Time           `json:"due,omitzero"`
 	Priority uint8               `json:"priority,omitempty" maximum:"7"` // higher first

@@ -66,6 +66,7 @@ type queueRow struct {
 	Limit        int64         `json:"limit,omitempty"`
 	Weight       uint8         `json:"weight,omitempty"`
 	Paused       bool          `json:"paused,omitempty"`
+	Group        []byte        `json:"group,omitempty"`
 	// NotBefore is the earliest time of the next take by the delay since the last take, or as it
 	// was set.
 	NotBefore time.Time `json:"not_before,omitzero"`
@@ -86,7 +87,7 @@ type urlRow struct {
 
 func queueRowOf(q store.QueueInfo) *queueRow {
 	s := q.QueueSettings
-	return &queueRow{[]byte(q.Name), s.Delay, s.MaxInFlight, s.BlockedUntil, s.Limit, s.Weight, s.Paused, q.NotBefore}
+	return &queueRow{[]byte(q.Name), s.Delay, s.MaxInFlight, s.BlockedUntil, s.Limit, s.Weight, s.Paused, []byte(s.Group), q.NotBefore}
 }
 
 // change is what makes a queue have these settings; none of them unsets one, or makes a block
@@ -98,6 +99,7 @@ func (q *queueRow) change() (c store.QueueChange) {
 	set(&c.Limit, q.Limit)
 	set(&c.Weight, q.Weight)
 	set(&c.Paused, q.Paused)
+	set(&c.Group, string(q.Group))
 	set(&c.NotBefore, q.NotBefore)
 	c.Later = true
 	return c

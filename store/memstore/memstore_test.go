@@ -11,6 +11,7 @@ import (
 func TestStore(t *testing.T) {
 	storetest.Run(t, storetest.Backend{
 		MaxBytes: true,
+		Groups:   true,
 		Open: func(_ testing.TB, env storetest.Env) store.Store {
 			return memstore.New(memstore.Options{Clock: env.Clock, KeepURLs: env.KeepURLs})
 		},

@@ -456,12 +456,17 @@ func (s *Store) loadQueue(key, value []byte, leases map[queueNum][]leaseRow, now
 	}
 	s.sched.name(&c.queues, string(key[5:]))
 	at := queueNum{c.num, uint32(id)}
-	if queued == 0 && leases[at] == nil {
+	idle := queued == 0 && leases[at] == nil
+	if idle && !hasSettings(value) {
 		return nil, nil
 	}
 	q, err := parseQueue(c, string(key[5:]), value)
 	if err != nil {
 		return nil, err
+	}
+	if idle {
+		q.Recall(now)
+		return nil, nil
 	}
 	for _, l := range leases[at] {
 		l.restore(q, now)

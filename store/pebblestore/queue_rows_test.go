@@ -39,6 +39,8 @@ func TestRows(t *testing.T) {
 	again, failed := rec, sampleQueue()
 	again.Earlier, again.Respelled = []uint64{3, 300}, true
 	failed.Fetched, failed.Failed, failed.Settings = 4, 1, nil
+	grouped := sampleQueue()
+	grouped.Settings.Group = "g"
 	set := sampleCrawl()
 	set.queues.Counts = sched.Counts{Held: 2, Completed: 3, Dropped: 1, Fetched: 4, Failed: 1, Queues: 1, Active: 1}
 	set.queues.Settings = store.CrawlSettings{QueueSettings: store.QueueSettings{Limit: 9}, QueueLimit: 8, Retention: time.Second}
@@ -52,6 +54,7 @@ func TestRows(t *testing.T) {
 		{"pointer", appendPointer(nil, pointer{2, 3, rec.Place()}), "02 837d ac02"},
 		{"H key", appendQueueRow(nil, 1, "q"), "48 00000001 71"},
 		{"queue", appendQueue(nil, sampleQueue(), 128), "05 8001 02 03 04 e807 06 8101 0a01 0b02 cf0f 04 4d 09 04 01"},
+		{"queue in a group", appendQueue(nil, grouped, 128), "05 8001 02 03 04 e807 06 8101 0a01 0b02 cf0f 04 4d 09 04 01 67"},
 		{"N key", appendOfQueue(nil, tableName, 1, 2), "4e 00000001 00000002"},
 		{"L key", appendLongRow(nil, tableLease, 7), "4c 0000000000000007"},
 		{"lease", appendLease(nil, lease), "09 05 8001 03 e8d79bf3f52d ac02 aa0000000000000000000000000000bb 02 02 01 6d 687474703a2f2f612f"},

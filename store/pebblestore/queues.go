@@ -395,6 +395,7 @@ func (tx *txn) writeQueues() {
 		}
 		q.marks = 0
 		if q.Idle() {
+			q.Drop()
 			sc.drop(q)
 		}
 	}

@@ -544,7 +544,7 @@ func appendQueue(dst []byte, q *queue, age uint64) []byte {
 		}
 	}
 	if q.Settings != nil {
-		dst = appendSettings(dst, q.Settings)
+		dst = append(appendSettings(dst, q.Settings), q.Settings.Group...)
 	}
 	return dst
 }
@@ -574,8 +574,25 @@ func parseQueue(c *crawl, name string, b []byte) (*queue, error) {
 	}
 	if len(r.B) > 0 {
 		q.Settings = new(r.settings())
+		q.Settings.Group, r.B = string(r.B), nil
 	}
 	return q, r.end("queue", b)
+}
+
+// hasSettings reports whether settings follow in the row of a queue that holds nothing, or whether the row is damaged.
+func hasSettings(b []byte) bool {
+	r := newRowReader(b)
+	for range 7 {
+		r.Uvarint()
+	}
+	levels := r.Uvarint()
+	for mark := uint64(moreMark); mark <= pagesMark; mark <<= 1 {
+		if levels&mark != 0 {
+			r.Uvarint()
+			r.Uvarint()
+		}
+	}
+	return r.Bad || len(r.B) > 0
 }
 
 // appendCrawlQueues appends the value of a crawl's queue row.

@@ -42,6 +42,7 @@ func suiteBackend(way Options, histories int) storetest.Backend {
 	return storetest.Backend{
 		Seeds:    histories,
 		MaxBytes: true,
+		Groups:   true,
 		Open:     func(t testing.TB, env storetest.Env) store.Store { return openSuite(t, env, vfs.NewMem(), way) },
 		Reopen: func(t testing.TB, s store.Store, env storetest.Env) store.Store {
 			if err := s.Close(); err != nil {

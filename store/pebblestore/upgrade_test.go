@@ -118,7 +118,8 @@ func allOf(t *testing.T, s *Store) string {
 			fmt.Fprintln(&b, k, e.State, e.URL, e.Queue, string(e.Meta), e.Created.UnixNano(), e.Due.UnixNano(), e.Expires.UnixNano(), e.Attempts, e.Priority, err, errLookup)
 		}
 		for q, err := range s.Queues(t.Context(), c, "") {
-			fmt.Fprintln(&b, q.Name, q.QueueSettings, q.Held, q.InFlight, q.Completed, q.LastTake.UnixNano(), err)
+			set := q.QueueSettings
+			fmt.Fprintln(&b, q.Name, fmt.Sprintf("{%v %v %v %v %v %v}", set.Delay, set.MaxInFlight, set.BlockedUntil, set.Limit, set.Weight, set.Paused), q.Held, q.InFlight, q.Completed, q.LastTake.UnixNano(), err)
 		}
 	}
 	for _, g := range s.byName {

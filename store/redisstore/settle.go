@@ -1,11 +1,13 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
@@ -17,6 +19,11 @@ import (
 func (s *Store) Settle(ctx context.Context, crawl string, list []store.Settlement) ([]store.SettleStatus, error) {
 	if err := sched.CheckSettlements(list); err != nil {
 		return nil, err
+	}
+	for i := range list {
+		if err := noGroup(list[i].QueueChange); err != nil {
+			return nil, err
+		}
 	}
 	crawl, err := s.enterCrawl(ctx, crawl)
 	if err != nil {
@@ -268,6 +275,14 @@ func appendCrawlChange(dst []byte, c *store.QueueChange) []byte {
 	return appendUint(dst, 8, uint64(sched.DurMs(or(c.Retention))))
 }
 
+// noGroup refuses to put a queue into a group: its queues are in several shards, and no script sees what others leased.
+func noGroup(c *store.QueueChange) error {
+	if c == nil || c.Group == nil || *c.Group == "" {
+		return nil
+	}
+	return fault.As(store.ErrInvalid, "cannot put a queue into group %.80q: a store on Redis has no groups of queues", *c.Group)
+}
+
 // or returns what p points to, zero for nil.
 func or[T any](p *T) (v T) {
 	if p != nil {
@@ -281,7 +296,7 @@ func or[T any](p *T) (v T) {
 // them before it is served.
 func (s *Store) Configure(ctx context.Context, crawl, queue string, ch store.QueueChange) error {
 	crawl, err := sched.CheckConfigure(crawl, queue, &ch)
-	if err != nil {
+	if err = cmp.Or(err, noGroup(&ch)); err != nil {
 		return err
 	}
 	if err := s.enter(ctx); err != nil {

@@ -122,6 +122,7 @@ func TestSuite(t *testing.T) {
 			t.Parallel()
 			storetest.Run(t, storetest.Backend{
 				MaxBytes: true,
+				Shards:   shards > 1,
 				Seeds:    seeds,
 				Open: func(t testing.TB, env storetest.Env) store.Store {
 					return openSuite(t, env, testOptions(addr, shards))

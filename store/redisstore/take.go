@@ -94,6 +94,7 @@ type taking struct {
 // shardTaking is the state of one shard during a take.
 type shardTaking struct {
 	queues int    // that may be worth asking
+	urgent bool   // one of them goes before its turn
 	turn   uint64 // of the first of them
 
 	urls  int   // asked for; 0: only when it may have some
@@ -190,11 +191,11 @@ func (t *taking) askAll(ctx context.Context, begin bool) (list []int, err error)
 		}
 		sh, r := &t.shards[shard], reader{b.calls[shard].reply}
 		if !begin {
-			r.bytes(24)
+			r.bytes(25)
 			t.readState(shard, &r, false)
 			continue
 		}
-		if sh.queues, sh.turn = int(r.uint(4)), r.uint(7); sh.queues > 0 {
+		if sh.queues, sh.urgent, sh.turn = int(r.uint(4)), r.uint(1) > 0, r.uint(7); sh.queues > 0 {
 			list = append(list, shard)
 		}
 		t.turn = max(t.turn, r.uint(7))
@@ -206,7 +207,10 @@ func (t *taking) askAll(ctx context.Context, begin bool) (list []int, err error)
 			return nil, err
 		}
 	}
-	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(max(t.shards[a].turn, t.turn), max(t.shards[b].turn, t.turn)) })
+	slices.SortStableFunc(list, func(i, k int) int {
+		a, b := &t.shards[i], &t.shards[k]
+		return cmp.Or(int(flag(b.urgent))-int(flag(a.urgent)), cmp.Compare(max(a.turn, t.turn), max(b.turn, t.turn)))
+	})
 	return list, nil
 }
 

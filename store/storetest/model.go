@@ -14,6 +14,7 @@ import (
 // queues; it checks the choice of the backend.
 type model struct {
 	keep     bool // the text of completed and dropped URLs is kept
+	shards   bool // see Backend.Shards
 	now      time.Time
 	arrivals int
 	defaults store.CrawlSettings
@@ -26,7 +27,9 @@ type modelCrawl struct {
 	urls      map[store.Key]*modelURL
 	queues    map[string]*modelQueue
 	overtaken map[store.Key]*overtaken
-	marks     map[store.Key]*uint32 // the spelling that failed
+	passed    bool                   // the queue served last was not urgent, although one waited
+	marks     map[store.Key]*uint32  // the spelling that failed
+	by        map[string]*modelQueue // of each group the queue that was served last
 }
 
 // overtaken is a lease whose URL was settled by an earlier one.
@@ -64,7 +67,7 @@ func newModel(keep bool, now time.Time) *model {
 func (m *model) crawl(name string) *modelCrawl {
 	if m.crawls[name] == nil {
 		m.crawls[name] = &modelCrawl{name: name, urls: map[store.Key]*modelURL{}, queues: map[string]*modelQueue{},
-			overtaken: map[store.Key]*overtaken{}, marks: map[store.Key]*uint32{}}
+			overtaken: map[store.Key]*overtaken{}, marks: map[store.Key]*uint32{}, by: map[string]*modelQueue{}}
 	}
 	return m.crawls[name]
 }
@@ -378,6 +381,9 @@ func changeSettings(s *store.QueueSettings, ch store.QueueChange) {
 	}
 	if ch.Paused != nil {
 		s.Paused = *ch.Paused
+	}
+	if ch.Group != nil {
+		s.Group = *ch.Group
 	}
 }
 

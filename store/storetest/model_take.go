@@ -55,9 +55,17 @@ func (m *model) limited(c *modelCrawl, q *modelQueue) bool {
 
 // polite is the time before which no take is allowed.
 func (m *model) polite(c *modelCrawl, q *modelQueue) time.Time {
-	t := q.notBefore
+	t := later(q.notBefore, m.delayed(c, q))
+	if by := c.by[q.set.Group]; q.set.Group != "" && by != nil {
+		t = later(t, m.delayed(c, by))
+	}
+	return t
+}
+
+// delayed is when the delay after the last take of a queue is over.
+func (m *model) delayed(c *modelCrawl, q *modelQueue) time.Time {
 	if q.lastTake.IsZero() {
-		return t
+		return q.lastTake
 	}
 	delay := m.effective(c, q).Delay
 	switch {
@@ -66,7 +74,7 @@ func (m *model) polite(c *modelCrawl, q *modelQueue) time.Time {
 	case delay < 0:
 		delay = 0
 	}
-	return later(t, q.lastTake.Add(delay))
+	return q.lastTake.Add(delay)
 }
 
 func later(a, b time.Time) time.Time {
@@ -120,6 +128,31 @@ func (m *model) serves(c *modelCrawl, q *modelQueue) time.Time {
 	return later(first, m.polite(c, q))
 }
 
+// servesAlone is serves as if the queue were in no group.
+func (m *model) servesAlone(c *modelCrawl, q *modelQueue) time.Time {
+	alone := *q
+	alone.set.Group = ""
+	return m.serves(c, &alone)
+}
+
+// served notes the last take of a queue for its group.
+func (c *modelCrawl) served(q *modelQueue) {
+	by := c.by[q.set.Group]
+	if by == nil || q.lastTake.After(by.lastTake) || q.lastTake.Equal(by.lastTake) && q.name > by.name {
+		c.by[q.set.Group] = q
+	}
+}
+
+// fetchers counts the leases that count for the bound of a queue: those of its group.
+func (m *model) fetchers(c *modelCrawl, q *modelQueue) (n int) {
+	for _, other := range c.queues {
+		if other == q || q.set.Group != "" && other.set.Group == q.set.Group {
+			n += m.live(c, other.name)
+		}
+	}
+	return n
+}
+
 // gives returns the URLs that a request may get from a queue now.
 func (m *model) gives(c *modelCrawl, q *modelQueue, req store.TakeRequest) []*modelURL {
 	s := m.effective(c, q)
@@ -133,7 +166,7 @@ func (m *model) gives(c *modelCrawl, q *modelQueue, req store.TakeRequest) []*mo
 	n := min(len(list), max(1, req.MaxPerQueue), late+int(min(m.rooms(c, q))))
 	bound := cmp.Or(s.MaxInFlight, req.MaxInFlight)
 	if bound > 0 {
-		n = min(n, bound-m.live(c, q.name))
+		n = min(n, bound-m.fetchers(c, q))
 	}
 	return list[:max(0, n)]
 }
@@ -159,6 +192,9 @@ func (m *model) take(req store.TakeRequest, got store.Taken) error {
 	groups := grouped(got.Leases)
 	for i, g := range groups {
 		if err := m.judge(req, g, i == len(groups)-1 && filled(req, got.Leases)); err != nil {
+			return err
+		}
+		if err := m.judgeUrgent(req, g, groups[:i]); err != nil {
 			return err
 		}
 		m.lease(req, g)
@@ -197,7 +233,7 @@ func (m *model) checkState(req store.TakeRequest, got store.Taken) error {
 			runs = runs || m.live(c, q.name) > 0
 			sum.Queues++
 			bound := m.effective(c, q).MaxInFlight
-			switch opens := m.serves(c, q); {
+			switch opens := m.servesAlone(c, q); {
 			case m.defaults.Paused || c.set.Paused || q.set.Paused:
 				sum.Paused++
 			case crawlFull || m.full(c, c.room(m.effective(c, q).Limit, q.name), q.name):
@@ -248,9 +284,11 @@ func (m *model) firstHolds(req store.TakeRequest) (states []store.TakeState) {
 			opens := (req.Queue == "" || req.Queue == q.name) && len(m.gives(c, q, req)) > 0
 			if m.now = now; opens {
 				block := later(later(q.set.BlockedUntil, c.set.BlockedUntil), m.defaults.BlockedUntil)
-				if block.After(later(m.serves(c, q), now)) {
+				blocks := block.After(later(m.servesAlone(c, q), now))
+				if blocks {
 					states = append(states, store.Blocked)
-				} else {
+				}
+				if !blocks || q.set.Group != "" {
 					states = append(states, store.Delayed)
 				}
 			}
@@ -370,6 +408,34 @@ func (m *model) judge(req store.TakeRequest, g []store.Lease, cut bool) error {
 	return nil
 }
 
+// judgeUrgent reports that an urgent queue was passed over twice in a row: one of two queues served is urgent if one waits.
+func (m *model) judgeUrgent(req store.TakeRequest, g []store.Lease, before [][]store.Lease) error {
+	c := m.crawls[g[0].Crawl]
+	if _, room := m.rooms(c, c.queue(g[0].Queue)); m.shards || req.Queue != "" || room <= 0 {
+		return nil
+	}
+	waits := ""
+	for _, q := range c.queues {
+		gave := slices.ContainsFunc(before, func(b []store.Lease) bool { return b[0].Crawl == c.name && b[0].Queue == q.name })
+		if !gave && q.set.Group == "" && len(m.gives(c, q, req)) > 0 && m.urgent(c, q.name) {
+			waits = q.name
+		}
+	}
+	passed := waits != "" && !m.urgent(c, g[0].Queue)
+	if passed && c.passed {
+		return fmt.Errorf("got queue %q, the second in a row that is not urgent, while %q is", g[0].Queue, waits)
+	}
+	c.passed = passed
+	return nil
+}
+
+// urgent reports whether a queue has an urgent URL that is due.
+func (m *model) urgent(c *modelCrawl, queue string) bool {
+	return slices.ContainsFunc(c.held(queue), func(u *modelURL) bool {
+		return u.State == store.Queued && u.Priority == store.Urgent && !u.Due.After(m.now)
+	})
+}
+
 // complete reports a queue that had something to give and was passed over
 // although more was wanted, and a queue that gave twice.
 func (m *model) complete(req store.TakeRequest, got store.Taken, groups [][]store.Lease) error {
@@ -398,6 +464,7 @@ func (m *model) lease(req store.TakeRequest, g []store.Lease) {
 	c := m.crawls[g[0].Crawl]
 	q := c.queue(g[0].Queue)
 	q.lastTake, q.lastDelay = m.now, req.Delay
+	c.served(q)
 	for _, l := range g {
 		u := c.urls[l.Key]
 		if u.State == store.Leased {
@@ -430,12 +497,12 @@ func (m *model) next(req store.TakeRequest) (next time.Time) {
 // nextOf is when a queue may have something to give that it has not now.
 func (m *model) nextOf(c *modelCrawl, q *modelQueue, req store.TakeRequest) (next time.Time) {
 	s := m.effective(c, q)
-	live := m.live(c, q.name)
+	live := m.fetchers(c, q)
 	if live > 0 {
 		next = m.firstEnd(c)
 	}
-	opens := later(m.serves(c, q), s.BlockedUntil)
-	bounded := opens.After(m.now) && s.MaxInFlight == 0 // the request's bound is looked at when its time has come
+	opens := later(m.servesAlone(c, q), s.BlockedUntil)
+	bounded := later(opens, m.polite(c, q)).After(m.now) && s.MaxInFlight == 0 // the request's bound is looked at when its time has come
 	bound := cmp.Or(s.MaxInFlight, req.MaxInFlight)
 	if !m.serves(c, q).IsZero() && !s.Paused && !m.limited(c, q) &&
 		(bounded || bound <= 0 || live < bound) {

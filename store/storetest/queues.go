@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -140,7 +142,14 @@ var queueCases = []testCase{
 		equal(f, "settings", settings(""), store.CrawlSettings{QueueSettings: store.QueueSettings{Delay: d, Limit: 7}, Retention: day})
 		equal(f, "settings of the store", settings("*"), store.CrawlSettings{QueueSettings: store.QueueSettings{MaxInFlight: 3}, QueueLimit: 7})
 	}},
+	{"queues of a group share delay and bound, and take turns", groups},
 	{"what can't be set is refused", func(f *fixture) {
+		group, long := "g", strings.Repeat("g", store.MaxQueueKey+1)
+		f.wantInvalid("Configure of the group of a crawl", f.s.Configure(f.ctx, "", "", store.QueueChange{Group: &group}))
+		f.wantInvalid("Configure of a group with a name of 256 bytes", f.s.Configure(f.ctx, "", "a", store.QueueChange{Group: &long}))
+		if !f.b.Groups {
+			f.wantInvalid("Configure of a group", f.s.Configure(f.ctx, "", "a", store.QueueChange{Group: &group}))
+		}
 		below, at := int64(-1), f.Now()
 		f.wantInvalid("Configure with limit -1", f.s.Configure(f.ctx, "", "a", store.QueueChange{Limit: &below}))
 		f.wantInvalid("Configure of a queue of all crawls", f.s.Configure(f.ctx, "*", "a", store.QueueChange{}))
@@ -153,6 +162,78 @@ var queueCases = []testCase{
 		_, err := f.s.QueueInfo(f.ctx, "*", "a")
 		f.wantInvalid("QueueInfo of a queue of all crawls", err)
 	}},
+}
+
+// groups has 30 hosts on one server, beside one that is not.
+func groups(f *fixture) {
+	if !f.b.Groups {
+		f.Skip("the store has no groups")
+	}
+	group, minute := "192.0.2.1", time.Minute
+	for n := range 30 {
+		name := fmt.Sprint("h", n)
+		f.fill(name, 100*n, 3)
+		f.set(name, store.QueueChange{Group: &group, Delay: &minute})
+	}
+	f.fill("alone", 5000, 200)
+	served := map[string]bool{}
+	for round := range 30 {
+		got := f.take(store.TakeRequest{MaxURLs: 9})
+		if len(got) != 2 {
+			f.Fatalf("got %d leases in round %d; want one of the group, one of the other", len(got), round)
+		}
+		for _, l := range got {
+			f.end(l, store.Complete)
+			served[l.Queue] = true
+		}
+		if n := len(f.take(store.TakeRequest{Queue: fmt.Sprint("h", round), MaxURLs: 9})); n > 0 {
+			f.Fatalf("got %d leases of a queue within the delay of its group", n)
+		}
+		if f.b.Reopen != nil && round == 7 {
+			f.reopen()
+			f.wantNone("h1")
+		}
+		f.step(minute - time.Millisecond)
+		f.wantNone("h2")
+		f.step(time.Millisecond)
+	}
+	if len(served) != 31 && (f.b.Reopen == nil || len(served) < 23) { // the turns begin anew with an open
+		f.Fatalf("got %d queues that had a turn in 30 rounds; want all 31", len(served))
+	}
+
+	// Without a delay the bound is that of all.
+	none, two := time.Duration(-1), 2
+	for n := range 30 {
+		f.set(fmt.Sprint("h", n), store.QueueChange{Delay: &none, MaxInFlight: &two})
+	}
+	f.set("alone", store.QueueChange{Delay: &minute})
+	f.take(store.TakeRequest{Queue: "alone"})
+	got := f.take(store.TakeRequest{MaxURLs: 9})
+	equal(f, "leases of the group", len(got), 2)
+	f.wantKeys(f.take(store.TakeRequest{MaxURLs: 9}))
+	f.end(got[0], store.Complete)
+	got = append(got, f.take(store.TakeRequest{MaxURLs: 9})...)
+	equal(f, "leases with one more after one ended", len(got), 3)
+	no, leaves := "", 0
+	for slices.ContainsFunc(got, func(l store.Lease) bool { return l.Queue == fmt.Sprint("h", leaves) }) {
+		leaves++
+	}
+	f.set(fmt.Sprint("h", leaves), store.QueueChange{Group: &no})
+	more := f.take(store.TakeRequest{MaxURLs: 9})
+	if len(more) != 1 || more[0].Queue != fmt.Sprint("h", leaves) {
+		f.Fatalf("got %v; want a URL of the queue that left the group", more)
+	}
+}
+
+// wantNone checks that a queue, and any other of its group, gives nothing.
+func (f *fixture) wantNone(queue string) {
+	f.Helper()
+	f.wantKeys(f.take(store.TakeRequest{Queue: queue}))
+	for _, l := range f.take(store.TakeRequest{MaxURLs: 9}) {
+		if f.end(l, store.Complete); l.Queue != "alone" {
+			f.Fatalf("got queue %q within the delay of its group", l.Queue)
+		}
+	}
 }
 
 // allSettings changes everything that can be kept.

@@ -34,6 +34,7 @@ func runModel(t *testing.T, b Backend) {
 			f := newFixture(t, b, seed%2 == 1)
 			h := NewHistory(uint64(seed), f.env.KeepURLs, start)
 			h.Clock, h.MaxBytes = f.clock.step, b.MaxBytes
+			h.m.shards, h.Groups = b.Shards, b.Groups && seed%3 != 0
 			for range steps {
 				if b.Reopen != nil && h.rand.IntN(60) == 0 {
 					h.note("reopen")
@@ -53,6 +54,8 @@ type History struct {
 	Clock func(time.Duration)
 	// MaxBytes has requests bounded in bytes.
 	MaxBytes bool
+	// Groups puts some queues into groups.
+	Groups bool
 
 	rand   *rand.Rand
 	m      *model
@@ -280,6 +283,9 @@ func (h *History) settlement(crawl *string) store.Settlement {
 	}
 	if h.coin(6) {
 		ch := h.change()
+		if h.Groups {
+			ch.MaxInFlight = nil
+		}
 		st.QueueChange = &ch
 	}
 	return st
@@ -321,8 +327,14 @@ func (h *History) change() (ch store.QueueChange) {
 
 func (h *History) configure(ctx context.Context, s store.Store) error {
 	crawl, queue, ch := h.crawl(), h.queue(), h.change()
+	if h.Groups {
+		// In a group all have one bound, since that of the queue whose turn it is holds up the others, and the model knows of no turns.
+		if group := map[string]string{"q": "g", "r": "g", "last": "g", "a.example": "h", "ü": "h"}[queue]; group != "" {
+			ch.Group, ch.MaxInFlight = &group, nil
+		}
+	}
 	if h.coin(4) {
-		queue, ch.NotBefore = "", nil
+		queue, ch.NotBefore, ch.Group = "", nil, nil
 		if h.coin(2) {
 			crawl = "*"
 		}
@@ -358,7 +370,10 @@ func (h *History) configure(ctx context.Context, s store.Store) error {
 	case queue == "":
 		changeCrawl(&h.m.crawl(crawl).set, ch)
 	default:
-		h.m.configure(h.m.crawl(crawl).queue(queue), &ch)
+		q := h.m.crawl(crawl).queue(queue)
+		if h.m.configure(q, &ch); ch.Group != nil {
+			h.m.crawl(crawl).served(q)
+		}
 	}
 	return nil
 }

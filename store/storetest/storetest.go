@@ -35,6 +35,10 @@ type Backend struct {
 	Reopen func(t testing.TB, s store.Store, env Env) store.Store
 	// MaxBytes means that the store obeys TakeRequest.MaxBytes.
 	MaxBytes bool
+	// Shards is set if queues take turns in several shards, each on its own: see [store.Store.Take] on which go first.
+	Shards bool
+	// Groups means that the store has groups of queues.
+	Groups bool
 	// Seeds is the number of random histories for the model. The default is 20.
 	Seeds int
 	// Steps is the length of each. The default is 300.

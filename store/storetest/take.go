@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/firstseen/firstseen/store"
@@ -100,6 +101,30 @@ var takeCases = []testCase{
 		equal(f, "in flight after all ran out", f.info("a").InFlight, 0)
 	}},
 	{"turns are shared fairly, by weight", weights},
+	{"an urgent URL goes before the turns of others, within politeness", urgentFirst},
+	{"urgent URLs leave every second turn to the others", func(f *fixture) {
+		for n := range 10 {
+			f.fill(fmt.Sprint("q", n), 100*n, 20)
+		}
+		for n := range 100 {
+			it := item(2000+n, fmt.Sprint("u", n%2))
+			it.Priority = store.Urgent
+			f.add(it)
+		}
+		turns := map[string]int{}
+		for range 120 {
+			turns[f.one().Queue]++
+			f.step(time.Millisecond)
+		}
+		for n := range 10 {
+			if name := fmt.Sprint("q", n); turns[name] < 4 || turns[name] > 12 {
+				f.Fatalf("got turns %v of 120; want 60 of urgent queues at most, the others by turn", turns)
+			}
+		}
+		if !f.b.Shards && (turns["u0"] < 30 || turns["u1"] < 30 || turns["u0"]+turns["u1"] > 75) {
+			f.Fatalf("got turns %v of 120; want 60 before their turn, of u0 and u1 alike", turns)
+		}
+	}},
 	{"crawls take turns", func(f *fixture) {
 		f.fill("a", 0, 6)
 		for i := range 2 {
@@ -295,6 +320,72 @@ func stops(f *fixture) {
 			f.end(l[0], store.Complete)
 		}
 	}
+}
+
+func urgentFirst(f *fixture) {
+	for n := range 20 {
+		f.fill(fmt.Sprint("q", n), 100*n, 20)
+	}
+	next := func() store.Lease {
+		l := f.one()
+		f.end(l, store.Complete)
+		return l
+	}
+	// Of a request it is the first; in shards only unless one of the same shard was so just now.
+	soon := func(n int) {
+		f.Helper()
+		for range 2 {
+			if next().Key == key(n) {
+				return
+			}
+		}
+		for range 18 {
+			if f.b.Shards && next().Key == key(n) {
+				return
+			}
+		}
+		f.Fatalf("URL %d did not go first", n)
+	}
+	urgent := func(n int, queue string, due time.Duration) {
+		it := item(n, queue)
+		it.Priority, it.Due = store.Urgent, f.ahead(due)
+		f.add(it)
+	}
+	urgent(3000, "q17", 0)
+	equal(f, "the URL of the next take", next().Key, key(3000))
+	raised := uint8(store.Urgent)
+	f.settle(store.Settlement{Key: key(1219), Outcome: store.Requeue, OnlyQueued: true, Priority: &raised})
+	soon(1219)
+	urgent(3001, "new", 0)
+	soon(3001)
+	urgent(3002, "q3", time.Second) // its queue is ready before
+	for range 5 {
+		if next().Key == key(3002) {
+			f.Fatal("got an urgent URL before it is due")
+		}
+	}
+	f.step(time.Second)
+	soon(3002)
+
+	// Its queue keeps it while it may not be served.
+	delay, yes, no := time.Minute, true, false
+	f.end(f.take(store.TakeRequest{Queue: "q5"})[0], store.Complete)
+	f.set("q5", store.QueueChange{Delay: &delay})
+	f.set("q6", store.QueueChange{Paused: &yes})
+	urgent(3003, "q5", 0)
+	urgent(3004, "q6", 0)
+	for range 4 {
+		if l := next(); l.Queue == "q5" || l.Queue == "q6" {
+			f.Fatalf("got queue %q within its delay, or paused", l.Queue)
+		}
+	}
+	f.set("q6", store.QueueChange{Paused: &no})
+	soon(3004)
+	if f.b.Reopen != nil {
+		f.reopen()
+	}
+	f.step(time.Minute)
+	soon(3003)
 }
 
 func countOf(s string, c rune) (n int) {

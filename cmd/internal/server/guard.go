@@ -146,6 +146,13 @@ func (g *guard) Configure(ctx context.Context, crawl, queue string, c store.Queu
 	return g.own.Configure(ctx, crawl, queue, c)
 }
 
+func (g *guard) SetDepthFirst(ctx context.Context, crawl string, on bool) error {
+	if err := g.check(ctx, crawl); err != nil {
+		return err
+	}
+	return g.own.SetDepthFirst(ctx, crawl, on)
+}
+
 func (g *guard) SetCrawlProfile(ctx context.Context, crawl string, p *canon.Profile) error {
 	if err := g.check(ctx, crawl); err != nil {
 		return err

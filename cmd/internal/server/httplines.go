@@ -324,7 +324,7 @@ func (s *httpAPI) parseLine(line *bodyLine, v *wire.VerdictLine) (u frontier.Lin
 		return u, true, &wire.Fault{Code: "too-long", Message: fmt.Sprintf("got a URL of %d bytes; want at most %d", len(u.URL), s.cfg.MaxURL)}
 	}
 	u.Due, u.Priority, u.Depth, u.Force, u.Raise, u.Discriminator = l.Due, l.Priority, l.Depth, l.Force, l.Raise, l.Discriminator
-	u.SkipTraps = l.SkipTraps
+	u.SkipTraps, u.Group = l.SkipTraps, l.Group
 	return u, l.Record == nil || *l.Record, nil
 }
 

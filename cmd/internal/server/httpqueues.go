@@ -128,7 +128,7 @@ func wireQueue(q *store.QueueInfo, d QueueDefaults, now time.Time) wire.Queue {
 	return wire.Queue{Crawl: q.Crawl, Queue: q.Name, Held: q.Held, InFlight: q.InFlight, Completed: q.Completed, Dropped: q.Dropped, Fetched: q.Fetched, Failed: q.Failed,
 		State: st.Name, Reason: st.Reason, Next: st.Next,
 		DelaySeconds: max(q.Delay, 0).Seconds(), DefaultDelaySeconds: inherited.Seconds(),
-		Limit: q.Limit, MaxInFlight: q.MaxInFlight, Weight: q.Weight, BlockedUntil: q.BlockedUntil}
+		Limit: q.Limit, MaxInFlight: q.MaxInFlight, Weight: q.Weight, BlockedUntil: q.BlockedUntil, Group: q.Group}
 }
 
 // getWaiting lists the queues of a crawl, or with "*" of all crawls that the token may touch, that
@@ -207,7 +207,7 @@ func (s *httpAPI) postQueue(w http.ResponseWriter, r *http.Request) {
 			c.steers = true
 		}
 		if !s.allows(r.Context(), Admin) {
-			writeError(w, http.StatusForbidden, "forbidden", "cannot change limit, paused or weight, or what holds for a crawl or the store; want a token of scope admin")
+			writeError(w, http.StatusForbidden, "forbidden", "cannot change limit, paused, weight or group, or what holds for a crawl or the store; want a token of scope admin")
 			return
 		}
 	}

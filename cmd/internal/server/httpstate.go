@@ -46,11 +46,10 @@ func (s *httpAPI) getStats(w http.ResponseWriter, r *http.Request) {
 		s.writeFault(w, "count", err)
 		return
 	}
-	set, err := s.settingsOf(r.Context(), crawl, "")
+	a.Settings, err = s.settingsOf(r.Context(), crawl, "")
 	if err != nil && crawl == "*" { // of a token for some crawls
 		err = nil
 	}
-	a.Settings = wireSettings(&set)
 	names, errNames := s.f.Crawls(r.Context())
 	if err = cmp.Or(err, errNames); err != nil {
 		s.writeFault(w, "list crawls", err)

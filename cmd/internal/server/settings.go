@@ -20,7 +20,7 @@ import (
 
 // changeOf checks settings and returns them as a change.
 func changeOf(b *wire.QueueSettings) (store.QueueChange, error) {
-	c := store.QueueChange{MaxInFlight: b.MaxInFlight, BlockedUntil: b.BlockedUntil, Limit: b.Limit, Paused: b.Paused}
+	c := store.QueueChange{MaxInFlight: b.MaxInFlight, BlockedUntil: b.BlockedUntil, Limit: b.Limit, Paused: b.Paused, Group: b.Group}
 	invalid := func(format string, args ...any) error {
 		return fault.As(store.ErrInvalid, "cannot change a queue; "+format, args...)
 	}
@@ -31,6 +31,9 @@ func changeOf(b *wire.QueueSettings) (store.QueueChange, error) {
 		return c, invalid("got all with a queue or a crawl; want one of them")
 	case b.DefaultDelay && b.DelaySeconds != nil:
 		return c, invalid("got default_delay with delay_seconds; want one of them")
+	}
+	if b.Order != "" && b.Queue != "" {
+		return c, invalid("got the order of a queue; want that of a crawl")
 	}
 	if n := b.Weight; n != nil {
 		weight := uint8(*n)
@@ -48,7 +51,7 @@ func changeOf(b *wire.QueueSettings) (store.QueueChange, error) {
 
 // steers reports whether only an operator may change these settings: a crawler delays, blocks and bounds its queues.
 func steers(b *wire.QueueSettings) bool {
-	return b.Queue == "" || b.Limit != nil || b.Paused != nil || b.Weight != nil
+	return b.Queue == "" || b.Limit != nil || b.Paused != nil || b.Weight != nil || b.Group != nil
 }
 
 // configure changes what holds for a queue, a crawl or the store, and says what was changed.
@@ -77,6 +80,9 @@ func (s *service) configure(ctx context.Context, b *wire.QueueSettings) (is wire
 	if err == nil {
 		err = s.f.Configure(ctx, crawl, b.Queue, change)
 	}
+	if err == nil && b.Order != "" {
+		err = s.f.SetDepthFirst(ctx, crawl, b.Order == "depth")
+	}
 	if err != nil {
 		return is, err
 	}
@@ -87,7 +93,7 @@ func (s *service) configure(ctx context.Context, b *wire.QueueSettings) (is wire
 	if b.All {
 		s.paused.Store(now.Paused)
 	}
-	is.Was, is.Is = wireSettings(&was), wireSettings(&now)
+	is.Was, is.Is = was, now
 	return is, nil
 }
 
@@ -110,20 +116,24 @@ func (s *service) mustExist(ctx context.Context, crawl, queue string) error {
 }
 
 // settingsOf returns what is set on a queue, a crawl or the store.
-func (s *service) settingsOf(ctx context.Context, crawl, queue string) (store.QueueSettings, error) {
+func (s *service) settingsOf(ctx context.Context, crawl, queue string) (wire.Settings, error) {
 	if queue == "" {
 		set, err := s.f.Settings(ctx, crawl)
-		return set.QueueSettings, err
+		w := wireSettings(&set.QueueSettings)
+		if s.f.own != nil && s.f.own.DepthFirst(crawl) {
+			w.Order = "depth"
+		}
+		return w, err
 	}
 	q, err := s.f.Queue(ctx, crawl, queue)
 	if errors.Is(err, store.ErrNotFound) {
-		return store.QueueSettings{}, nil
+		return wire.Settings{}, nil
 	}
-	return q.QueueSettings, err
+	return wireSettings(&q.QueueSettings), err
 }
 
 func wireSettings(s *store.QueueSettings) wire.Settings {
-	w := wire.Settings{MaxInFlight: s.MaxInFlight, BlockedUntil: s.BlockedUntil, Limit: s.Limit, Weight: s.Weight, Paused: s.Paused}
+	w := wire.Settings{MaxInFlight: s.MaxInFlight, BlockedUntil: s.BlockedUntil, Limit: s.Limit, Weight: s.Weight, Paused: s.Paused, Group: s.Group}
 	if s.Delay != 0 {
 		seconds := max(s.Delay, 0).Seconds()
 		w.DelaySeconds = &seconds

@@ -94,6 +94,10 @@ func checkSettlement(s *store.Settlement) error {
 func checkChange(c *store.QueueChange, queue bool) error {
 	switch {
 	case c == nil:
+	case c.Group != nil && !queue:
+		return fault.As(store.ErrInvalid, "cannot set the group of a crawl; want a queue")
+	case c.Group != nil && len(*c.Group) > store.MaxQueueKey:
+		return fault.As(store.ErrInvalid, "cannot use group; got %d bytes; want at most %d", len(*c.Group), store.MaxQueueKey)
 	case c.Limit != nil && *c.Limit < 0, c.QueueLimit != nil && *c.QueueLimit < 0:
 		return fault.As(store.ErrInvalid, "cannot change the limit to a number below 0; 0 is no limit")
 	case c.Retention != nil && *c.Retention < 0:

@@ -248,7 +248,7 @@ func (q *Queue) RestoreOvertaken(key store.Key, token uint64, given, until, now 
 	}
 	c.Overtaken[key] = l
 	c.leases.Push(l)
-	q.over++
+	q.count(delta{over: 1})
 	l.link()
 	return l
 }
@@ -263,7 +263,7 @@ func (l *Lease) Close() {
 	if c.Overtaken[l.Key] == l {
 		delete(c.Overtaken, l.Key)
 	}
-	l.Queue.over--
+	l.Queue.count(delta{over: -1})
 	l.unlink()
 }
 

@@ -33,6 +33,7 @@ type Queue struct {
 	wake    int64
 	turn    uint64
 	filed   uint64
+	more    *more // nil before it is urgent, or in a group
 	live    int32 // leases that did not run out
 	late    int32 // leases that did
 	over    int32 // overtaken leases, whose URLs are not held by them
@@ -71,6 +72,7 @@ const (
 	nowhere place = iota
 	inWaiting
 	inReady
+	inGroup // see group.go
 )
 
 // NewQueue returns a queue as it was kept, for the backend's queue that it becomes a part of: from then on it must not be
@@ -103,13 +105,21 @@ func (q *Queue) Idle() bool { return q.Held() == 0 && q.over == 0 }
 // running returns the number of fetchers at the queue.
 func (q *Queue) running() int { return int(q.live + q.over) }
 
+// fetchers returns the number of fetchers that count for the bound on leases: those at the queue, or at its group.
+func (q *Queue) fetchers() int {
+	if g := q.group(); g != nil {
+		return g.running
+	}
+	return q.running()
+}
+
 // Used reports whether the queue holds or has counted anything.
 func (q *Queue) Used() bool { return q.Held()+q.Completed+q.Dropped+q.Fetched+q.Failed > 0 }
 
 // delta is a change of the numbers of a queue.
 type delta struct {
 	queued, completed, dropped, fetched, failed int64
-	live, late                                  int32
+	live, late, over                            int32
 }
 
 // Add changes the number of URLs queued.
@@ -143,7 +153,7 @@ func (q *Queue) ends() delta {
 // Retire takes the queue out of service: its queued and ended URLs no longer count, and it is never
 // served again. Its leases remain until they are ended.
 func (q *Queue) Retire() {
-	q.unfile()
+	q.leave(q.Crawl.clock)
 	q.retired = true
 	d := q.ends()
 	d.queued = -q.Queued
@@ -159,7 +169,11 @@ func (q *Queue) count(d delta) {
 	held, used := q.Held(), q.Used()
 	q.Queued += d.queued
 	q.live += d.live
+	if g := q.group(); g != nil {
+		g.running += int(d.live + d.over)
+	}
 	q.late += d.late
+	q.over += d.over
 	q.Completed += d.completed
 	q.Dropped += d.dropped
 	q.Fetched += d.fetched
@@ -352,11 +366,17 @@ func (q *Queue) hold(h hold) {
 func (q *Queue) File(now int64) {
 	q.Crawl.clock = max(q.Crawl.clock, now)
 	q.rebase(now)
+	q.join(now)
 	t, h := q.opens(now)
 	q.hold(h)
+	if g := q.group(); g != nil {
+		g.file(q, t, now)
+		return
+	}
 	switch q.place {
 	case inReady:
 		if t <= now && q.class == q.classOf() {
+			q.hurry()
 			return
 		}
 	case inWaiting:
@@ -368,42 +388,71 @@ func (q *Queue) File(now int64) {
 	switch {
 	case t == Never:
 	case t > now:
-		q.wake = t
-		q.place = inWaiting
-		q.Crawl.waiting.Push(q)
+		q.wait(t)
 	default:
 		q.ready()
 	}
 }
 
+func (q *Queue) wait(until int64) {
+	q.wake = until
+	q.place = inWaiting
+	q.Crawl.waiting.Push(q)
+}
+
 func (q *Queue) ready() {
-	c := q.Crawl
 	q.class = q.classOf()
+	q.enter(inReady, &q.Crawl.class(int(q.class)).line)
+}
+
+// enter puts the queue into a line.
+func (q *Queue) enter(p place, l *line) {
+	c := q.Crawl
 	// A queue that was away does not catch up on the turns it missed.
 	q.turn = max(q.turn, c.turn)
 	c.filed++
 	q.filed = c.filed
-	q.place = inReady
-	c.class(int(q.class)).Push(q)
+	q.place = p
+	l.queues.Push(q)
+	q.hurry()
 }
 
 // classOf is the ready heap that the queue belongs in: by the leases it has, where the
 // request bounds them.
 func (q *Queue) classOf() int32 {
 	if q.bound() == 0 {
-		return int32(q.running())
+		return int32(q.fetchers())
 	}
 	return 0
 }
 
-func (q *Queue) unfile() {
+// line returns the line that the queue is in, nil for none.
+func (q *Queue) line() *line {
 	switch q.place {
-	case inWaiting:
-		q.Crawl.waiting.Remove(q)
 	case inReady:
-		q.Crawl.class(int(q.class)).Remove(q)
+		return &q.Crawl.class(int(q.class)).line
+	case inGroup:
+		return &q.group().line
+	}
+	return nil
+}
+
+func (q *Queue) unfile() {
+	if g := q.group(); g != nil && g.front == q {
+		g.front = nil
+	}
+	q.out()
+}
+
+// out takes the queue out of its heap.
+func (q *Queue) out() {
+	if l := q.line(); l != nil {
+		l.queues.Remove(q)
+	} else if q.place == inWaiting {
+		q.Crawl.waiting.Remove(q)
 	}
 	q.place = nowhere
+	q.hurry()
 }
 
 // Configure applies a change to the queue. It has to be filed afterwards.
@@ -435,6 +484,7 @@ func Change(s *store.QueueSettings, c *store.QueueChange) {
 	set(&s.Limit, c.Limit)
 	set(&s.Weight, c.Weight)
 	set(&s.Paused, c.Paused)
+	set(&s.Group, c.Group)
 }
 
 // ChangeCrawl applies a change to the settings of a crawl or the store.
@@ -467,11 +517,16 @@ func (q *Queue) Exists() bool {
 
 // Info returns the state of the queue as of the last Advance.
 func (q *Queue) Info() store.QueueInfo {
+	gate := q.gate()
+	next := q.Serves()
+	if next != Never {
+		next = max(next, gate)
+	}
 	return store.QueueInfo{
 		Crawl: q.Crawl.Name, Name: q.Name, QueueSettings: *q.own(),
 		Held: q.Held(), InFlight: int64(q.running()), Completed: q.Completed, Dropped: q.Dropped,
 		Fetched: q.Fetched, Failed: q.Failed,
-		LastTake: Time(q.LastTake), NotBefore: Time(q.polite()), Next: Time(q.Serves()),
+		LastTake: Time(q.LastTake), NotBefore: Time(max(q.polite(), gate)), Next: Time(next),
 	}
 }
 

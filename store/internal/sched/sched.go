@@ -49,12 +49,15 @@ type Crawl struct {
 	waiting *heap.Heap[*Queue]
 	ready   []*class
 	leases  *heap.Heap[*Lease]
-	turn    uint64              // the turn of the queue served last
+	turn    uint64              // the turn of the queue served last in its turn
+	hurried bool                // the queue served last was not
 	filed   uint64              // queues filed as ready, which settles equal turns
 	leased  int64               // URLs leased
 	marks   map[store.Key]*Mark // nil before the first
 	expired map[*Queue]struct{} // those with leases that ran out; nil before the first
 	holds   [holds]int64        // queues by what holds them back
+	groups  map[string]*group   // nil before the first
+	swept   int                 // how many of these were left when those of no use were dropped
 }
 
 // Counts are what a crawl holds. The backend makes them durable.
@@ -66,9 +69,17 @@ type Counts struct {
 // bound to the request. Queues with a bound of their own, or none, are of
 // class 0.
 type class struct {
-	n      int
-	queues *heap.Heap[*Queue]
+	n int
+	line
 }
+
+// line is an order of queues, by turn.
+type line struct {
+	queues *heap.Heap[*Queue]
+	urgent *heap.Heap[*more] // those of them with urgent URLs; nil before the first
+}
+
+func newLine() line { return line{queues: heap.New((*Queue).turnsBefore, (*Queue).slotOf)} }
 
 // NewCrawl returns a crawl that holds nothing.
 func (s *Sched) NewCrawl(name string) *Crawl {
@@ -103,15 +114,15 @@ func (s *Sched) DropEmpty() {
 }
 
 // class returns the ready queues of class n, made if need be.
-func (c *Crawl) class(n int) *heap.Heap[*Queue] {
+func (c *Crawl) class(n int) *class {
 	i := 0
 	for i < len(c.ready) && c.ready[i].n < n {
 		i++
 	}
 	if i == len(c.ready) || c.ready[i].n > n {
-		c.ready = slices.Insert(c.ready, i, &class{n, heap.New((*Queue).turnsBefore, (*Queue).slotOf)})
+		c.ready = slices.Insert(c.ready, i, &class{n, newLine()})
 	}
-	return c.ready[i].queues
+	return c.ready[i]
 }
 
 // pick returns the ready queue whose turn it is; with a bound, of those that

@@ -183,14 +183,14 @@ func (t *taking) serves(c *Crawl) bool {
 // next is when a crawl may have something for the request that it has not now, and what holds that back; the settings of the crawl
 // may allow it only later.
 func (t *taking) next(c *Crawl) (next int64, by hold) {
-	if t.pick(c) != nil {
+	if q, _ := t.pick(c); q != nil {
 		return t.Now, free
 	}
 	next = Never
 	switch {
 	case !t.serves(c):
 	case t.only != nil:
-		if at, h := t.only.opens(t.Now); at > t.Now { // or it has as many leases as this request allows
+		if at, h := t.only.passes(t.Now); at > t.Now { // or it has as many leases as this request allows
 			next, by = at, h
 		}
 	case c.room() > 0:
@@ -199,20 +199,30 @@ func (t *taking) next(c *Crawl) (next int64, by hold) {
 		}
 	default:
 		for q := range c.expired {
-			if q.place == inWaiting && q.wake < next {
-				next, by = q.wake, q.held
+			at := q.wake
+			if q.group().has(q) {
+				at, _ = q.passes(t.Now)
+			} else if q.place != inWaiting {
+				continue
+			}
+			if at > t.Now && at < next {
+				next, by = at, q.held
 			}
 		}
 	}
-	if c.leases.Len() > 0 && (t.only == nil || t.only.running() > 0) {
+	if c.leases.Len() > 0 && (t.only == nil || t.only.fetchers() > 0) {
 		next = min(next, c.leases.Top().Until)
 	}
 	return next, by
 }
 
-// pick returns the queue of a crawl whose turn it is, nil if there is none for the request.
-func (t *taking) pick(c *Crawl) (best *Queue) {
+// pick returns the queue of a crawl to be served next, nil if there is none for the request, and whether it is served before its
+// turn.
+func (t *taking) pick(c *Crawl) (best *Queue, hurries bool) {
 	switch ready := func(q *Queue) bool {
+		if g := q.group(); g.has(q) {
+			return g.opens(q, t.MaxInFlight, t.Now)
+		}
 		return q.place == inReady && (t.MaxInFlight <= 0 || int(q.class) < t.MaxInFlight)
 	}; {
 	case !t.serves(c):
@@ -221,7 +231,10 @@ func (t *taking) pick(c *Crawl) (best *Queue) {
 			best = t.only
 		}
 	case c.room() > 0:
-		return c.pick(t.MaxInFlight)
+		if best = c.pickUrgent(t.MaxInFlight, t.Now); best != nil {
+			return best, true
+		}
+		best = c.pick(t.MaxInFlight)
 	default:
 		for q := range c.expired {
 			if ready(q) && (best == nil || q.turnsBefore(best)) {
@@ -229,7 +242,7 @@ func (t *taking) pick(c *Crawl) (best *Queue) {
 			}
 		}
 	}
-	return best
+	return best, false
 }
 
 // notBefore moves a time after a block by the settings of a crawl or the store.
@@ -251,12 +264,12 @@ func (t *taking) rotate(crawls []*Crawl) (err error) {
 	if q := t.begun; q != nil && open(&q.Crawl.Settings, t.Now) && t.serves(q.Crawl) {
 		q.unfile()
 		t.aside = append(t.aside, q)
-		err = t.from(q)
+		err = t.from(q, false)
 	}
 	for err == nil && len(left) > 0 && !t.full() && t.Room > 0 {
 		more := left[:0] // those that had something in this round
 		for _, c := range left {
-			q := t.pick(c)
+			q, hurries := t.pick(c)
 			if q == nil || !open(&c.Settings, t.Now) {
 				continue
 			}
@@ -266,7 +279,7 @@ func (t *taking) rotate(crawls []*Crawl) (err error) {
 			if t.served[q] {
 				continue
 			}
-			err = t.from(q)
+			err = t.from(q, hurries)
 			if last = c; err != nil || t.full() || t.Room <= 0 {
 				break
 			}
@@ -302,15 +315,15 @@ func (t *taking) filled() bool { return t.taken >= t.MaxURLs || t.bytes >= t.Max
 // stride is what a turn costs a queue of weight 1.
 const stride = 1 << 16
 
-// from serves one queue that is out of the rotation.
-func (t *taking) from(q *Queue) error {
+// from serves one queue that is out of the rotation, in its turn or before it.
+func (t *taking) from(q *Queue, hurries bool) error {
 	n := min(t.MaxPerQueue, t.MaxURLs-t.taken)
 	bound := q.bound()
 	if bound == 0 {
 		bound = t.MaxInFlight
 	}
 	if bound > 0 {
-		n = min(n, bound-q.running())
+		n = min(n, bound-q.fetchers())
 	}
 	n = min(n, int(q.late)+int(max(0, min(q.room(), q.Crawl.room()))))
 	goesOn := q == t.begun // it had its turn
@@ -330,8 +343,14 @@ func (t *taking) from(q *Queue) error {
 	}
 	if got > 0 && !goesOn {
 		t.queues++
+		q.Crawl.hurried = hurries
+	}
+	if got > 0 && !goesOn && !hurries {
 		q.Crawl.turn = q.turn
 		q.turn += stride / q.weight()
+	}
+	if g := q.group(); g != nil {
+		g.served(q, got, t.Now)
 	}
 	return err
 }

@@ -94,7 +94,7 @@ for i = 1, #lots do
   local lot = lots[lots[i]]
   local name, n, plan, q = lot.name, #lot / 2, lot.plan, c.queues[lot.name]
   call('ZADD', lots[i], unpack(lot))
-  local row = q == false and new_row(name, n, plan)
+  local row = q == false and plan.priority < URGENT and new_row(name, n, plan)
   if q ~= false and not (q and q.dirty) then row = longer_row(queue_rows[name], n, plan.priority, plan.due) end
   if row then
     written[#written + 1], written[#written + 2] = name, row

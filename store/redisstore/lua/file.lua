@@ -103,14 +103,27 @@ local function file(c, q, add, remove)
   q.place, q.wake = place, score
 end
 
+-- hurry says whether a queue is among the urgent ones, which go before their turns: those that are ready, and have a URL of that priority.
+-- They are in order of when it came due, or of when they were served last, so that they take turns.
+local function hurry(c, q, urgent, calm)
+  local due = q.place >= 2 and has_level(q.levels, URGENT) and first_score(level_key(c, q, URGENT)) or NEVER
+  if due < NEVER then
+    urgent[#urgent + 1], urgent[#urgent + 2] = text(max(due, q.last)), q.name
+  elseif q.urgent then
+    calm[#calm + 1] = q.name
+  end
+  q.urgent = due < NEVER
+end
+
 -- file_queues files the queues that changed and writes them, after other rows.
 local function file_queues(c, others)
-  local add, remove, rows, late, early = {}, {}, others or {}, {}, {}
+  local add, remove, rows, late, early, urgent, calm = {}, {}, others or {}, {}, {}, {}, {}
   for i = 1, #c.order do
     local q = c.order[i]
     if q.dirty then
       find_first(c, q)
       file(c, q, add, remove)
+      hurry(c, q, urgent, calm)
       if q.listed ~= (q.late > 0) then
         q.listed = q.late > 0
         local list = q.listed and late or early
@@ -124,6 +137,12 @@ local function file_queues(c, others)
   for place, turns in pairs(add) do many('ZADD', list_of(c, place), turns) end
   many('SADD', c.X, late)
   many('SREM', c.X, early)
+  many('ZADD', c.U, urgent)
+  many('ZREM', c.U, calm)
+  if urgent[1] and not c.urgent then
+    c.urgent = '0'
+    call('HSET', c.key, 'urgent', c.urgent)
+  end
   many('HSET', c.Q, rows)
 end
 

@@ -9,20 +9,21 @@ local ROW, ROW_LEN = '>I6I4I4I6I6I6I6I7I6BI6BB', 60
 local IDLE, IDLE_LEN = '>I5I6I6I6I7B', 31
 local NEW_QUEUE = string.rep('\0', IDLE_LEN)
 local INCARNATIONS = 64
+local URGENT = 7 -- the priority of URLs that go before the turns of other queues
 -- What may follow; of format 8, or as long as all pages that were fetched are those completed, only the first two fields.
 local MORE, MORE_LEN, LONG_MORE, LONG_MORE_LEN = '>I6I6', 12, '>I6I6I6I6I4', 28
 
 -- begin loads what a step on queues needs of a crawl.
 local function begin(c)
-  local v = call('HMGET', c.key, 'counts', 'settings', 'dropped', 'clock', 'refile', 'follow', 'trail')
+  local v = call('HMGET', c.key, 'counts', 'settings', 'dropped', 'clock', 'refile', 'follow', 'trail', 'urgent')
   read_counts(c, v[1])
   c.set, c.dropped, c.clock = read_crawl_settings(v[2]), tonumber(v[3]) or 0, tonumber(v[4]) or 0
   c.had, c.ran = c.held, c.leased - c.late + c.over
   -- Cursors, while changed settings or a changed clock have yet to reach all queues, all leases and all overtaken ones.
-  c.refile, c.follow, c.trail = v[5], v[6], v[7]
+  c.refile, c.follow, c.trail, c.urgent = v[5], v[6], v[7], v[8]
   open_rows(c)
   c.queues, c.order, c.records, c.leases, c.overs, c.ended = {}, {}, {}, {}, {}, {}
-  for _, t in ipairs({ 'Q', 'L', 'E', 'W', 'O', 'X' }) do c[t] = base .. t .. c.id end
+  for _, t in ipairs({ 'Q', 'L', 'E', 'W', 'O', 'X', 'U' }) do c[t] = base .. t .. c.id end
   c.ready = ready_keys(c.id)
   return c
 end
@@ -57,7 +58,7 @@ local function parse_queue(name, row)
   return {
     name = name, queued = queued, live = live, late = late, done = done, last = last, delay = delay, before = before,
     turn = turn, first = first, levels = levels, wake = wake, place = place % 16, dirty = false, inc = inc,
-    hold = floor(place / 16) % 4, listed = place >= 64, dropped = dropped, before_at = before_at, fetched = fetched or done,
+    hold = floor(place / 16) % 4, listed = floor(place / 64) % 2 == 1, urgent = place >= 128, dropped = dropped, before_at = before_at, fetched = fetched or done,
     failed = failed, over = over, set = size > ROW_LEN and read_settings(sub(row, ROW_LEN + 1)) or nil,
   }
 end
@@ -72,7 +73,7 @@ local function queue_row(q)
   if q.place == 0 and q.queued + q.live + q.late + q.levels == 0 and q.first == NEVER and not q.set and q.done < 2 ^ 40 then
     return pack(IDLE, q.done, q.last, q.delay, q.before, q.turn, q.inc) .. more
   end
-  local row = pack(ROW, q.queued, q.live, q.late, q.done, q.last, q.delay, q.before, q.turn, q.first, q.levels, q.wake, q.place + 16 * q.hold + (q.listed and 64 or 0), q.inc)
+  local row = pack(ROW, q.queued, q.live, q.late, q.done, q.last, q.delay, q.before, q.turn, q.first, q.levels, q.wake, q.place + 16 * q.hold + (q.listed and 64 or 0) + (q.urgent and 128 or 0), q.inc)
   if q.set then row = row .. write_settings(q.set) end
   return row .. more
 end
@@ -173,9 +174,9 @@ local function has_level(levels, p) return floor(levels / 2 ^ p) % 2 == 1 end
 local function incarnation(row) return row and byte(row, #row < ROW_LEN and IDLE_LEN or ROW_LEN) or 0 end
 
 -- longer_row returns the row of a queue with n more URLs of a priority, or nil if that can change its place: if it had none, or none
--- due as early.
+-- due as early, or if it may go before its turn.
 local function longer_row(row, n, priority, due)
-  if #row < ROW_LEN then return nil end
+  if #row < ROW_LEN or priority == URGENT then return nil end
   local queued, first, levels = unpack_struct('>I6', row), unpack_struct('>I6B', row, 46)
   if queued == 0 or due < first then return nil end
   if not has_level(levels, priority) then levels = levels + 2 ^ priority end

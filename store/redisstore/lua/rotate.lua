@@ -31,7 +31,7 @@ end
 -- begin_lanes makes ready what pick reads: the sets of ready queues that have fewer leases than the request's bound. Without room
 -- under the limit of the crawl, those are queues with leases that ran out.
 local function begin_lanes(c, left)
-  c.mark, c.lanes, c.tight = mark(c.name, ''), {}, left <= 0
+  c.mark, c.lanes, c.hasty, c.tight = mark(c.name, ''), {}, nil, left <= 0
   if c.tight then
     if left == 0 and c.late > 0 then c.lanes[1] = { page = late_queues(c), rows = {}, i = 0, ended = true } end
     return
@@ -59,12 +59,23 @@ local function peek(c, l)
   end
 end
 
+-- pick_urgent returns the queue that goes before its turn, or nil. Of two that the shard serves one after the other it is at most one.
+local function pick_urgent(c)
+  if c.urgent ~= '0' or c.tight then return nil end
+  c.hasty = c.hasty or call('ZRANGEBYSCORE', c.U, '-inf', text(now), 'LIMIT', '0', text(MOST))
+  while c.hasty[1] do
+    local name = table.remove(c.hasty, 1)
+    local q = not (last_queue and served[c.mark .. name]) and not c.gave[name] and find_queue(c, name)
+    if q and offers(c, q) then return q end
+  end
+end
+
 -- pick returns the ready queue whose turn it is, or nil. A queue is filed under its turn (file.lua).
 local function pick(c)
   local first, from = nil, {}
   for i = #c.lanes, 1, -1 do
     local l = c.lanes[i]
-    l.head = l.head or peek(c, l)
+    if not l.head or c.gave[l.head.name] then l.head = peek(c, l) end
     if not l.head then
       table.remove(c.lanes, i)
     elseif not first or l.head.wake < first.wake or l.head.wake == first.wake and l.head.name < first.name then
@@ -89,9 +100,11 @@ local function round(crawls)
     if i > #left then i = 1 end
     local c = left[i]
     if not c.tight and crawl_room(c) <= 0 then begin_lanes(c, crawl_room(c)) end
-    local q = let_through(c.set) and pick(c)
+    local open = let_through(c.set)
+    local urgent = open and pick_urgent(c)
+    local q = urgent or open and pick(c)
     if q then
-      serve(c, q)
+      serve(c, q, false, urgent)
       last, i = c, i + 1
     else
       table.remove(left, i)

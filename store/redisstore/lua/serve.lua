@@ -101,8 +101,8 @@ local function give_level(c, q, p, n)
   return k
 end
 
--- serve leases what a queue may give. One that goes on after a full script has had its turn.
-local function serve(c, q, goes_on)
+-- serve leases what a queue may give. One that goes on after a full script has had its turn; one that is urgent keeps it.
+local function serve(c, q, goes_on, urgent)
   if not goes_on and c.refile and opens(c, q) > now then
     q.dirty = true
     return
@@ -129,6 +129,8 @@ local function serve(c, q, goes_on)
   q.last, q.delay, c.gave[q.name] = now, want.delay, true
   if goes_on then return end
   served_queues = served_queues + 1
+  if c.urgent then c.urgent = urgent and '1' or '0' end
+  if urgent then return end
   c.turn = max(q.turn, want.turn)
   q.turn = c.turn + floor(65536 / max(1, setting(c, q, 'weight')))
 end
@@ -140,12 +142,14 @@ local function open_for_take(c)
   begin(c)
   c.noted, c.from, c.places, c.tries, c.new_leases, c.leased_keys, c.gave, c.short = {}, {}, {}, {}, {}, {}, {}, short(c.name)
   want.stopped = advance(c) or want.stopped
+  c.was_urgent = c.urgent
   return c
 end
 
 local function save_take(c)
   lease(c)
   many('HSET', c.L, c.new_leases)
+  if c.urgent ~= c.was_urgent then call('HSET', c.key, 'urgent', c.urgent) end
   for i = 1, #c.leased_keys, PAGE do call('ZADD', c.E, ends_text, concat(c.leased_keys, '', i, min(i + PAGE - 1, #c.leased_keys))) end
   file_queues(c)
   save_counts(c)

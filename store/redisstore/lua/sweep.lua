@@ -49,7 +49,7 @@ is_empty = empty_queues(c.Q, function(name) return char(find_queue(c, name).inc)
 call('UNLINK', unpack(doomed))
 save_seen(c)
 if not more and is_empty and #leased == 0 and #marked == 0 then
-  for _, t in ipairs({ 'Q', 'L', 'O', 'E', 'W', 'X', 'o', 'p' }) do call('UNLINK', base .. t .. id) end
+  for _, t in ipairs({ 'Q', 'L', 'O', 'E', 'W', 'X', 'U', 'o', 'p' }) do call('UNLINK', base .. t .. id) end
   call('UNLINK', unpack(ready_keys(id)))
   call('DEL', c.key)
   call('SREM', base .. 'g', id)

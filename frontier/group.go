@@ -1,0 +1,103 @@
+package frontier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// A client that knows which hosts are on one server says so where it offers their URLs, by Link.Group. The group is a setting of the
+// queue, which the first offer that names one makes before the URL is queued. So an offer costs a look-up of the queue once
+// for each frontier, and nothing if it names no group.
+
+// groups remembers which queues have a group.
+type groups struct {
+	mu    sync.Mutex
+	known map[groupedQueue]bool
+}
+
+type groupedQueue struct{ stored, queue string }
+
+// maxGroupsKnown bounds them, at about 150 bytes each.
+const maxGroupsKnown = 100_000
+
+func (g *groups) has(q groupedQueue) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.known[q]
+}
+
+func (g *groups) note(q groupedQueue) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.known == nil || len(g.known) >= maxGroupsKnown {
+		g.known = make(map[groupedQueue]bool)
+	}
+	g.known[q] = true
+}
+
+// joinGroups puts the queues of offers into the groups that these name. Offers whose queue can't have a group are refused.
+func (f *Frontier) joinGroups(ctx context.Context, w *workspace) error {
+	var wanted map[string]string // group by queue
+	for i := range w.offers {
+		o := &w.offers[i]
+		if o.url.Group == "" || o.result.Status == StatusRefused || f.groups.has(groupedQueue{w.crawl.stored, o.item.Queue}) {
+			continue
+		}
+		if wanted == nil {
+			wanted = make(map[string]string)
+		}
+		if wanted[o.item.Queue] == "" {
+			wanted[o.item.Queue] = o.url.Group
+		}
+	}
+	if wanted == nil {
+		return nil
+	}
+	var mu sync.Mutex
+	refused := map[string]error{}
+	steps, stepCtx := errgroup.WithContext(ctx)
+	steps.SetLimit(partsAtOnce)
+	for queue, group := range wanted {
+		steps.Go(func() error {
+			err := f.joinGroup(stepCtx, w.crawl.stored, queue, group)
+			if errors.Is(err, store.ErrInvalid) {
+				mu.Lock()
+				defer mu.Unlock()
+				refused[queue] = err
+				return nil
+			}
+			return err
+		})
+	}
+	if err := steps.Wait(); err != nil {
+		return err
+	}
+	for i := range w.offers {
+		if o := &w.offers[i]; o.url.Group != "" && o.result.Status != StatusRefused && refused[o.item.Queue] != nil {
+			o.result.refuse(ReasonGroup)
+			o.result.Err = refused[o.item.Queue]
+		}
+	}
+	return nil
+}
+
+// joinGroup puts a queue that has no group into one.
+func (f *Frontier) joinGroup(ctx context.Context, stored, queue, group string) error {
+	info, err := f.store.QueueInfo(ctx, stored, queue)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("cannot read the group of queue %q: %w", queue, err)
+	}
+	if info.Group == "" {
+		if err := f.store.Configure(ctx, stored, queue, store.QueueChange{Group: &group}); err != nil {
+			return err
+		}
+	}
+	f.groups.note(groupedQueue{stored, queue})
+	return nil
+}

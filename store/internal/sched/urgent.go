@@ -1,0 +1,86 @@
+package sched
+
+import (
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/heap"
+)
+
+// A URL of priority store.Urgent is to be leased next, and not when the turn of its queue comes, which with 5,000 ready queues is
+// after 5,000 others. So a ready queue with such a URL is in a second heap of its class too, and is served from there, before its
+// turn and without using it up. Whatever keeps a queue from being ready, keeps its urgent URLs.
+//
+// The others must not starve. Of two queues that a crawl serves one after the other, at most one is served before its turn: a queue
+// waits at most twice as long for its turn as it would without urgent URLs, however many there are. Urgent queues are served in the order in
+// which they became so, or were served last: one with many urgent URLs takes turns with the others.
+//
+// Nothing of this is kept by a backend: it follows from the heads of the queues, and from their last takes.
+
+// more is what few queues have.
+type more struct {
+	*Queue
+	group *group
+	since int64 // when its first urgent URL came due, or when it was served last, if that was later; 0: it is not among the urgent ones now
+	in    *line // among those of which it is
+	slot  int32
+}
+
+func (q *Queue) needMore() *more {
+	if q.more == nil {
+		q.more = &more{Queue: q}
+	}
+	return q.more
+}
+
+// hurry puts the queue among the urgent ones of its line, or out of them, after any change to its place, its last take or its heads.
+func (q *Queue) hurry() {
+	since, in := int64(0), (*line)(nil)
+	if q.levels&(1<<store.Urgent) != 0 {
+		if in = q.line(); in != nil {
+			since = max(1, q.Head(store.Urgent).Due, q.LastTake)
+			q.needMore()
+		}
+	}
+	u := q.more
+	if u == nil || u.since == since && u.in == in {
+		return
+	}
+	if u.in != nil {
+		u.in.urgent.Remove(u)
+	}
+	if u.since, u.in = since, in; in != nil {
+		if in.urgent == nil {
+			in.urgent = heap.New((*more).before, func(u *more) *int32 { return &u.slot })
+		}
+		in.urgent.Push(u)
+	}
+}
+
+func (u *more) before(b *more) bool {
+	if u.since != b.since {
+		return u.since < b.since
+	}
+	return u.filed < b.filed
+}
+
+// hasty returns the first of a line's urgent queues, nil if none is by now.
+func (l *line) hasty(now int64) *more {
+	if l.urgent == nil || l.urgent.Len() == 0 || l.urgent.Top().since > now {
+		return nil
+	}
+	return l.urgent.Top()
+}
+
+// pickUrgent returns the ready queue to be served before its turn; with a bound, of those that have fewer leases. It returns nil
+// if there is none, or if the last one was.
+func (c *Crawl) pickUrgent(bound int, now int64) *Queue {
+	var best *more
+	for i := 0; i < len(c.ready) && !c.hurried && (bound <= 0 || c.ready[i].n < bound); i++ {
+		if u := c.ready[i].hasty(now); u != nil && (best == nil || u.before(best)) {
+			best = u
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	return best.Queue
+}
