@@ -32,7 +32,10 @@ func leaseRequestOf(b *wire.LeaseRequest) (frontier.LeaseRequest, error) {
 	if len(b.Queue) > store.MaxQueueKey {
 		return frontier.LeaseRequest{}, fault.As(store.ErrInvalid, "cannot lease; got a queue of %d bytes; want at most %d", len(b.Queue), store.MaxQueueKey)
 	}
-	req := frontier.LeaseRequest{Crawl: crawlName(b.Crawl), Queue: b.Queue, Max: min(max(b.Max, 1), takeAtOnce), MaxQueues: b.MaxQueues,
+	if len(b.Client) > store.MaxClient {
+		return frontier.LeaseRequest{}, fault.As(store.ErrInvalid, "cannot lease; got a client of %d bytes; want at most %d", len(b.Client), store.MaxClient)
+	}
+	req := frontier.LeaseRequest{Crawl: crawlName(b.Crawl), Queue: b.Queue, Client: b.Client, Max: min(max(b.Max, 1), takeAtOnce), MaxQueues: b.MaxQueues,
 		MaxPerQueue: b.MaxPerQueue, MaxInFlight: b.MaxPerQueue,
 		Lease: seconds(b.LeaseSeconds, maxLease)}
 	if req.Lease == 0 {
