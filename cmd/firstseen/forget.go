@@ -128,7 +128,7 @@ func (f *forgetFlags) requests() (requests []wire.ForgetRequest, err error) {
 func parseDay(s string) (time.Time, error) {
 	t, err := wire.Moment(s).At(time.Now())
 	if err == nil && t.IsZero() {
-		err = errors.New("cannot read time; got nothing; want an age as 30d, a day as 2026-01-31, or a time as 2026-01-31T12:00:00Z")
+		err = errors.New("cannot read time; got nothing; want a day as 2026-01-31, a time as 2026-01-31T12:00:00Z, or an age as 30d")
 	}
 	return t, err
 }

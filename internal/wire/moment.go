@@ -30,7 +30,7 @@ func (m Moment) At(now time.Time) (time.Time, error) {
 		age, err = time.ParseDuration(rest)
 	}
 	if err != nil || age < 0 {
-		return time.Time{}, fmt.Errorf("cannot read time; got %.40q; want a time as 2026-01-31T12:00:00Z, a day as 2026-01-31, or an age as 30d, 12h or 10m", string(m))
+		return time.Time{}, fmt.Errorf("cannot read time; got %.40q; want a day as 2026-01-31, a time as 2026-01-31T12:00:00Z, or an age as 30d, 12h or 10m", string(m))
 	}
 	return now.Add(-age).AddDate(0, 0, -int(n)), nil
 }
