@@ -24,7 +24,7 @@ import (
 //	reserveQueries  a place in the table of query strings, if the URL has a query (trap.go)
 //	addItems        one atomic and durable step of the store, which alone decides what is new
 //	add             release the places of URLs that were not new; count refusals
-//	raise           a step for duplicates that are to change the URL that is queued (Link.Raise, Force)
+//	raise           a step for duplicates that are to change the URL that is queued (Link.Raise, Force, UnlessFetchedAfter)
 //	addProbes       the same steps again for duplicates that are fetched as a test of the rules
 
 // Add offers one URL of the crawl of [Options.Crawl]. It is AddBatch for one.
@@ -66,7 +66,8 @@ func (f *Frontier) AddBatch(ctx context.Context, urls []Link) ([]Result, error) 
 func (f *Frontier) See(ctx context.Context, urls []Link) ([]Result, error) {
 	return f.offer(ctx, urls, true, func(ctx context.Context, w *workspace) error {
 		for i := range w.offers {
-			w.offers[i].item.Queue, w.offers[i].item.Force = "", false
+			it := &w.offers[i].item
+			it.Queue, it.Force, it.EndedBefore = "", false, time.Time{}
 		}
 		return f.add(ctx, w)
 	})
@@ -166,6 +167,15 @@ func (f *Frontier) addItems(ctx context.Context, w *workspace) error {
 		return nil
 	}
 	verdicts, err := f.store.Add(ctx, w.crawl.stored, w.items, opt)
+	if errors.Is(err, store.ErrNoTexts) { // nothing was added
+		for i := range w.offers {
+			if o := &w.offers[i]; !o.item.EndedBefore.IsZero() && o.result.Status != StatusRefused {
+				o.result.refuse(ReasonNoTexts)
+				o.result.Err = store.ErrNoTexts
+			}
+		}
+		return f.addItems(ctx, w)
+	}
 	if err != nil {
 		return fmt.Errorf("cannot add %d URLs to crawl %q: %w", len(w.items), w.crawl.name, err)
 	}
@@ -204,7 +214,7 @@ func (f *Frontier) raise(ctx context.Context, w *workspace) error {
 	places := make(map[store.Key]int)
 	for i := range w.offers {
 		o := &w.offers[i]
-		if !o.url.Raise && !o.url.Force || o.result.Status != StatusDuplicate || o.result.Requeued {
+		if !o.url.Raise && !o.url.Force && o.url.UnlessFetchedAfter.IsZero() || o.result.Status != StatusDuplicate || o.result.Requeued {
 			continue
 		}
 		e, known, err := f.known(ctx, w.crawl, o)
@@ -246,7 +256,12 @@ func (f *Frontier) raise(ctx context.Context, w *workspace) error {
 
 // raiseOne puts what an offer asks for into a settlement of a queued URL, and reports whether that changes anything.
 func (f *Frontier) raiseOne(s *store.Settlement, o *offer) (changed bool, err error) {
-	if o.url.Force && s.Due.After(later(o.item.Due, f.clock())) {
+	r, err := decodeRecord(s.Meta)
+	if err != nil {
+		return false, fmt.Errorf("cannot raise %q: %w", o.url.URL, err)
+	}
+	recrawl := r.fetched != 0 && r.tries == (tries{}) && r.fetched < o.url.UnlessFetchedAfter.UnixMilli() // and no back-off, which stays
+	if (o.url.Force || recrawl) && s.Due.After(later(o.item.Due, f.clock())) {
 		s.Due, changed = o.item.Due, true
 	}
 	if !o.url.Raise {
@@ -255,15 +270,9 @@ func (f *Frontier) raiseOne(s *store.Settlement, o *offer) (changed bool, err er
 	if o.item.Priority > *s.Priority {
 		s.Priority, changed = &o.item.Priority, true
 	}
-	if f.opt.MaxDepth > 0 {
-		r, err := decodeRecord(s.Meta)
-		if err != nil {
-			return false, fmt.Errorf("cannot raise %q: %w", o.url.URL, err)
-		}
-		if o.url.Depth < r.depth {
-			r.depth = o.url.Depth
-			s.Meta, changed = r.replacing(), true
-		}
+	if f.opt.MaxDepth > 0 && o.url.Depth < r.depth {
+		r.depth = o.url.Depth
+		s.Meta, changed = r.replacing(), true
 	}
 	return changed, nil
 }
@@ -426,7 +435,7 @@ func (f *Frontier) addProbes(ctx context.Context, w *workspace) error {
 		o := &w.offers[i]
 		if o.result.Status == StatusDuplicate && !o.result.Requeued && o.url.Discriminator == "" && isProbed(o.url.URL, f.opt.Probe) {
 			u := *o.url
-			u.Discriminator, u.Force = probePrefix+u.URL, false
+			u.Discriminator, u.Force, u.UnlessFetchedAfter = probePrefix+u.URL, false, time.Time{}
 			urls = append(urls, u)
 		}
 	}

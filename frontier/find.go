@@ -30,6 +30,13 @@ type Query struct {
 	// Before and After bound when a URL was found ([Entry.Created]): before the one, not before the other. The default is no
 	// bound.
 	Before, After time.Time
+	// FetchedBefore and FetchedAfter bound when a URL was last fetched or given up ([Entry.Fetched]), in the same way. A URL that was
+	// not, as one that is queued since it was found, is selected by neither. The default is no bound.
+	FetchedBefore, FetchedAfter time.Time
+	// Client is who leased the URLs ([LeaseRequest.Client]): the leased ones of that client alone. The default is any, and any state.
+	Client string
+	// LeasedBefore selects leased URLs alone, whose leases were taken or last extended before this time. The default is no bound.
+	LeasedBefore time.Time
 	// URLs has the canonical forms of the URLs. The default, nil, is all.
 	URLs *canon.URLSet
 }
@@ -71,15 +78,14 @@ func (e *Entry) StateAt(now time.Time) QueryState {
 
 // All reports whether the query selects everything in its crawl.
 func (q *Query) All() bool {
-	return q.Queue == "" && q.States == nil && q.Reasons == nil && q.Before.IsZero() && q.After.IsZero() && q.URLs == nil
+	return q.Queue == "" && q.States == nil && q.Reasons == nil && q.Before.IsZero() && q.After.IsZero() && !q.asksFetched() && q.Client == "" && q.LeasedBefore.IsZero() && q.URLs == nil
 }
 
-// ErrNoTexts is returned by a Find of done or dropped URLs in a store that keeps no texts of them.
-var ErrNoTexts = fault.As(store.ErrInvalid, "the store keeps no text of URLs that are done or dropped, and so cannot list them")
+func (q *Query) asksFetched() bool { return !q.FetchedBefore.IsZero() || !q.FetchedAfter.IsZero() }
 
 // Find lists the URLs that a query selects, in order of crawl and queue. It ends with the first error, after which there is
-// no other. One that asks for done or dropped URLs alone, of a store that has counted some and keeps no texts of them, ends
-// with [ErrNoTexts].
+// no other. One that asks for done or dropped URLs alone, or for when URLs were fetched, of a store that has counted some and keeps
+// no texts of them, ends with [store.ErrNoTexts].
 func (f *Frontier) Find(ctx context.Context, q Query) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		if err := q.check(); err != nil {
@@ -133,7 +139,11 @@ func (q *Query) selects(f *Frontier, e *Entry, now time.Time) bool {
 	case q.States != nil && !slices.Contains(q.States, e.StateAt(now)),
 		q.Reasons != nil && (e.State != store.Dropped || !slices.Contains(q.Reasons, e.Reason)),
 		!q.Before.IsZero() && !e.Created.Before(q.Before),
-		e.Created.Before(q.After):
+		e.Created.Before(q.After),
+		q.asksFetched() && (e.Fetched.IsZero() || e.Fetched.Before(q.FetchedAfter)),
+		!q.FetchedBefore.IsZero() && !e.Fetched.Before(q.FetchedBefore),
+		q.Client != "" && (e.State != store.Leased || e.Client != q.Client),
+		!q.LeasedBefore.IsZero() && (e.State != store.Leased || !e.Leased.Before(q.LeasedBefore)):
 		return false
 	case q.URLs == nil:
 		return true
@@ -146,22 +156,22 @@ func (q *Query) selects(f *Frontier, e *Entry, now time.Time) bool {
 	return ok
 }
 
-// missing returns ErrNoTexts if a crawl has ended URLs that a query asks for, and nothing else, and their texts are gone.
+// missing returns store.ErrNoTexts if a crawl has ended URLs that a query asks for, and nothing else, and their texts are gone.
 func (f *Frontier) missing(ctx context.Context, q *Query, crawl string, found bool) error {
 	ends := func(s QueryState) bool { return s == StateDone || s == StateDropped }
-	if found || q.States == nil || slices.ContainsFunc(q.States, func(s QueryState) bool { return !ends(s) }) {
+	if found || q.States == nil && !q.asksFetched() || slices.ContainsFunc(q.States, func(s QueryState) bool { return !ends(s) }) {
 		return nil
 	}
 	if q.Queue != "" {
 		info, err := f.Queue(ctx, crawl, q.Queue)
 		if err == nil && info.Completed+info.Dropped > 0 {
-			return ErrNoTexts
+			return store.ErrNoTexts
 		}
 		return nil
 	}
 	st, err := f.Stats(ctx, crawl)
 	if err == nil && st.Completed+st.Dropped > 0 {
-		return ErrNoTexts
+		return store.ErrNoTexts
 	}
 	return err
 }

@@ -119,7 +119,7 @@ func TestFindSaysWhatIsNotKept(t *testing.T) {
 	addOne(t, f, Link{URL: "http://a.example/"})
 	must(t, ends())
 	must(t, f.Done(bg, leaseOne(t, f)))
-	if err := ends(); !errors.Is(err, ErrNoTexts) {
+	if err := ends(); !errors.Is(err, store.ErrNoTexts) {
 		t.Errorf("got %v; want ErrNoTexts", err)
 	}
 }

@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,10 +64,11 @@ func (f *Frontier) Forget(ctx context.Context, sel Selection) (int64, error) {
 	return n, nil
 }
 
-// sweeper forgets keys older than SeenFor until Close.
+// sweeper forgets keys older than SeenFor until Close, and those of a crawl with a retention that were last fetched that long ago.
 type sweeper struct {
 	*Frontier
-	doubted bool // the store doubts its clock, which was logged
+	doubted bool          // the store doubts its clock, which was logged
+	least   time.Duration // the shortest age, as of the last sweep; 0 for none
 }
 
 // clockRetry is how soon a sweep asks again whether the clock is right.
@@ -93,6 +95,8 @@ func (s *sweeper) run() {
 		case <-timer.C:
 			_ = s.sweep(context.Background())
 			timer.Reset(s.wait())
+		case <-s.sweepSoon:
+			timer.Reset(0)
 		case <-s.closing:
 			return
 		}
@@ -101,20 +105,65 @@ func (s *sweeper) run() {
 
 // wait is the time from one sweep to the next.
 func (s *sweeper) wait() time.Duration {
-	every := max(min(s.opt.SeenFor/8, time.Hour), time.Millisecond)
+	every := time.Hour
+	if s.least > 0 {
+		every = max(min(s.least/8, time.Hour), time.Millisecond)
+	}
 	if s.doubted {
 		return min(every, clockRetry)
 	}
 	return every
 }
 
+// sweep forgets what is old in each crawl. In most stores no crawl has an age of its own, and one step does.
 func (s *sweeper) sweep(ctx context.Context) error {
-	_, err := s.store.Forget(ctx, store.Selection{Crawl: "*", Age: s.opt.SeenFor})
-	s.logClock(err)
+	ages, err := s.ages(ctx)
 	if err != nil {
-		return fmt.Errorf("cannot forget what was seen more than %v ago: %w", s.opt.SeenFor, err)
+		return err
+	}
+	if ages == nil && s.opt.SeenFor > 0 {
+		ages = map[string]time.Duration{"*": s.opt.SeenFor}
+	}
+	s.least = 0
+	for crawl, age := range ages {
+		if s.least == 0 || age < s.least {
+			s.least = age
+		}
+		_, err := s.store.Forget(ctx, store.Selection{Crawl: crawl, Age: age})
+		s.logClock(err)
+		if err != nil {
+			return fmt.Errorf("cannot forget what was seen more than %v ago: %w", age, err)
+		}
 	}
 	return nil
+}
+
+// ages returns the age of the keys of each crawl that forgets by age, by stored names; nil if none has an age of its own. A store that
+// other processes share does not know when a key was fetched, and a retention changes nothing there.
+func (s *sweeper) ages(ctx context.Context) (ages map[string]time.Duration, err error) {
+	if s.poll > 0 {
+		return nil, nil
+	}
+	names, err := s.store.Crawls(ctx)
+	if err != nil {
+		return nil, err
+	}
+	own := false
+	ages = make(map[string]time.Duration, len(names))
+	for _, name := range names {
+		set, err := s.store.CrawlSettings(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		own = own || set.Retention > 0
+		if age := cmp.Or(set.Retention, s.opt.SeenFor); age > 0 {
+			ages[name] = age
+		}
+	}
+	if !own {
+		return nil, nil
+	}
+	return ages, nil
 }
 
 // logClock logs when the store begins to doubt its clock, and when it trusts it again.

@@ -34,6 +34,8 @@ type Frontier struct {
 	store store.Store
 	poll  time.Duration    // how often waiting callers ask the store again; 0 for never
 	clock func() time.Time // the wall clock; tests set it
+	// sweepSoon wakes the sweeper after the age of a crawl was changed.
+	sweepSoon chan struct{}
 
 	profile atomic.Pointer[canon.Profile] // replaced by SetProfile
 
@@ -100,7 +102,7 @@ func New(s store.Store, opt Options) (*Frontier, error) {
 	}
 	opt = opt.withDefaults()
 	opt.Profile = opt.Profile.WithListsOf(s.Identity().Profile)
-	f := &Frontier{opt: opt, store: s, clock: time.Now, queries: newQueryTrap(opt.Traps), closing: make(chan struct{})}
+	f := &Frontier{opt: opt, store: s, clock: time.Now, queries: newQueryTrap(opt.Traps), closing: make(chan struct{}), sweepSoon: make(chan struct{}, 1)}
 	if shared, ok := s.(interface{ Shared() bool }); ok && shared.Shared() {
 		f.poll = pollEvery
 	}
@@ -129,7 +131,7 @@ func (f *Frontier) start(ctx context.Context) error {
 	if f.poll > 0 {
 		f.working.Go(f.followExclusions)
 	}
-	if f.opt.SeenFor > 0 {
+	if f.opt.SeenFor > 0 || f.poll == 0 {
 		return f.beginSweeps(ctx)
 	}
 	return nil

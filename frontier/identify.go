@@ -78,6 +78,7 @@ func (id *identifier) item(u *Link, r *Result) store.Item {
 		Due:         due,
 		Priority:    u.Priority,
 		Force:       u.Force,
+		EndedBefore: u.UnlessFetchedAfter,
 		Variant:     r.Canonical != u.URL && !strings.HasPrefix(u.Discriminator, probePrefix),
 		UnicodeHost: id.profile.HasUnicodeHost(id.scratch),
 	}

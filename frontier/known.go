@@ -101,7 +101,11 @@ func (f *Frontier) putPart(ctx context.Context, p *part, known []Known, results 
 			f.noteRefused(p.crawl.name, r, u.URL)
 			continue
 		}
-		this.Settlement = settlementOf(id.item(u, r), this.known.Next, this.known.Outcome)
+		item := id.item(u, r)
+		if o := this.known.Outcome; o == Done && !this.known.Next.IsZero() {
+			item.Meta = record{depth: u.Depth, disc: u.Discriminator, exempt: u.SkipTraps, fetched: f.clock().UnixMilli(), meta: u.Meta}.encode()
+		}
+		this.Settlement = settlementOf(item, this.known.Next, this.known.Outcome)
 		if err := f.countKnown(ctx, p.crawl, &this); err != nil {
 			return err
 		}

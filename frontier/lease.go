@@ -79,6 +79,9 @@ type LeaseRequest struct {
 	// MaxInFlight is the bound of queues that have none of their own; negative
 	// is none. The default is Options.MaxInFlight.
 	MaxInFlight int
+	// Client names who leases, in at most 64 bytes (store.MaxClient), so that its leases can be freed when it died: see [Query.Client].
+	// It is kept with the lease. Clients with different names wait apart. The default is none.
+	Client string
 	// MaxExpired is how many leases of a URL may expire before it is dropped; negative is
 	// no bound. The default is Options.MaxExpired.
 	MaxExpired int
@@ -172,6 +175,7 @@ func (f *Frontier) takeRequest(ctx context.Context, req LeaseRequest) (store.Tak
 	return store.TakeRequest{
 		Crawl:       c.stored,
 		Queue:       req.Queue,
+		Client:      req.Client,
 		MaxURLs:     max(req.Max, 1),
 		MaxQueues:   max(req.MaxQueues, 0),
 		MaxBytes:    max(req.MaxBytes, 0),

@@ -40,6 +40,12 @@ type Link struct {
 	// Force queues the URL although it was seen. One that is queued for later is due now, or when this
 	// one is; for one that is leased nothing happens. The default is false.
 	Force bool
+	// UnlessFetchedAfter queues the URL although it was seen, unless it was fetched, or dropped, at this time or later: one that is done
+	// or was dropped before is queued again, by one of any number of such offers, and one that is scheduled for a recrawl since before
+	// is due now. Others stay as they are, and so does a URL of which the store has no text, as one that was only recorded. A store that
+	// keeps no texts of ended URLs doesn't know when they were fetched: the URL is refused, as [ReasonNoTexts]. It costs a look-up for
+	// each duplicate. The default is not to.
+	UnlessFetchedAfter time.Time
 	// Raise gives a URL that is queued already the higher of the two priorities and, with
 	// [Options.MaxDepth], the smaller of the two depths, which a duplicate does not change otherwise.
 	// It costs a look-up for each duplicate. The default is false.
@@ -121,6 +127,7 @@ const (
 	ReasonRepeats   Reason = "repeated-segments"  // Traps.Repeats
 	ReasonQueries   Reason = "query-growth"       // Traps.Queries
 	ReasonFull      Reason = "full"               // Options.MaxPerQueue or MaxHeld
+	ReasonNoTexts   Reason = "no-texts"           // Link.UnlessFetchedAfter, in a store that keeps no texts: see Result.Err
 	ReasonDamaged   Reason = "damaged"            // the record of whether it was seen is damaged: restore a backup
 	ReasonRedirects Reason = "too-many-redirects" // more than 10 in a row
 	ReasonOperator  Reason = "operator"           // Frontier.Change: dropped, not refused
@@ -133,17 +140,17 @@ const (
 // Result is the answer for one offered URL.
 type Result struct {
 	Status Status
-	// Requeued is set if a URL, seen before, was queued again: by Force, as the target of
+	// Requeued is set if a URL, seen before, was queued again: by Force, by UnlessFetchedAfter, as the target of
 	// [Known.Redirect], or as another spelling of a page that was not found.
 	Requeued bool
-	// Raised is set if a queued URL took over the priority, depth or due time of this offer, by Raise or Force.
+	// Raised is set if a queued URL took over the priority, depth or due time of this offer, by Raise, Force or UnlessFetchedAfter.
 	Raised bool
 	// Resent is set if the URL was sent before and the answer got lost, so that
 	// a Duplicate may be this caller's own. Only package client sets it.
 	Resent bool
 	// Reason says why it was refused.
 	Reason Reason
-	// Err has the details of a refusal for ReasonURL, ReasonScheme, ReasonTooLong and ReasonGroup.
+	// Err has the details of a refusal for ReasonURL, ReasonScheme, ReasonTooLong, ReasonGroup and ReasonNoTexts.
 	Err error
 	// Canonical is the form it was compared by; "" if it has none.
 	Canonical string

@@ -26,6 +26,9 @@ type Entry struct {
 	// AsCanonical is set of a page that is fetched as its canonical form, since the spelling that was offered
 	// first was not found. [store.Entry.Respelled] is the chance after that.
 	AsCanonical bool
+	// Fetched is when the URL was last fetched or given up: became done or dropped, or was queued for a recrawl. It is zero if it was
+	// not yet, and where that is not known.
+	Fetched time.Time
 	// Reason is why a URL can't have a key, in the entry that Lookup returns with such an error, or
 	// why the frontier gave a dropped URL up.
 	Reason Reason
@@ -85,7 +88,11 @@ func entryOf(e store.Entry) (Entry, error) {
 	if isOrder(e.Due) {
 		e.Due = e.Created
 	}
-	return Entry{Entry: e, Depth: r.depth, Redirects: r.hops, Discriminator: r.disc, Status: r.status, AsCanonical: r.first != 0, Reason: r.reason, kept: r,
+	fetched := e.Ended
+	if fetched.IsZero() && r.fetched != 0 {
+		fetched = time.UnixMilli(r.fetched).UTC()
+	}
+	return Entry{Entry: e, Fetched: fetched, Depth: r.depth, Redirects: r.hops, Discriminator: r.disc, Status: r.status, AsCanonical: r.first != 0, Reason: r.reason, kept: r,
 		Failures: r.failures, Deferrals: r.deferrals, Releases: r.releases, Expiries: max(e.Attempts-r.running(e.State)-r.sum(), 0)}, err
 }
 
@@ -163,6 +170,12 @@ func (f *Frontier) Configure(ctx context.Context, crawl, queue string, c store.Q
 		return err // which names what can't be configured
 	}
 	f.rooms.wake(f.named(crawl))
+	if c.Retention != nil {
+		select {
+		case f.sweepSoon <- struct{}{}:
+		default: // it will
+		}
+	}
 	return nil
 }
 

@@ -113,7 +113,8 @@ type Options struct {
 	// SeenFor is the age after which a URL that is neither queued nor leased counts as new. A
 	// sweep forgets such URLs, in New and then every eighth of SeenFor, but at least every
 	// hour. A store on disk deletes keys in groups that were recorded within an eighth of
-	// SeenFor, so a URL is remembered for up to 1.25 times SeenFor. After a jump of the clock
+	// SeenFor, so a URL is remembered for up to 1.25 times SeenFor. A crawl whose settings have a retention
+	// ([store.CrawlSettings.Retention]) forgets after that instead, counted from the last fetch. After a jump of the clock
 	// nothing is forgotten for an hour, see [store.Selection]. The default, 0, is no expiry.
 	SeenFor time.Duration
 	// OnWait is called by loops over [Frontier.Leases] that find nothing to lease, whenever what they wait for is

@@ -13,7 +13,7 @@ import (
 // data. The zero record is kept as no bytes at all, and most URLs need no more than a depth.
 //
 //	flags | more flags | depth | hops | len(disc), disc | returned | failures, deferrals, releases
-//	| len(chain), keys | status | len(reason), reason | first | meta
+//	| len(chain), keys | status | len(reason), reason | first | fetched | meta
 //
 // Flags are a byte each, numbers and lengths uvarints. Each field is there if its flag is set.
 type record struct {
@@ -34,7 +34,9 @@ type record struct {
 	// first is the store.Spelling of the URL that was offered first, once that was not found and the
 	// canonical form is fetched instead; 0 before.
 	first uint32
-	meta  []byte
+	// fetched is when the page was fetched that is queued for a recrawl, in ms since 1970, 0 if it was not.
+	fetched int64
+	meta    []byte
 }
 
 // tries are counts of leases that were settled.
@@ -44,7 +46,7 @@ func (t tries) sum() int { return t.failures + t.deferrals + t.releases }
 
 // anew is the record at the begin of a new round.
 func (r record) anew() record {
-	return record{depth: r.depth, disc: r.disc, exempt: r.exempt, meta: r.meta}
+	return record{depth: r.depth, disc: r.disc, exempt: r.exempt, fetched: r.fetched, meta: r.meta}
 }
 
 // running is the number of leases, 0 or 1, that a URL in a state had beside those that tries counts
@@ -72,15 +74,16 @@ const (
 	hasStatus = 1 << (iota - 8) // the first of more flags
 	hasReason
 	hasFirst
-	knownMore = hasStatus | hasReason | hasFirst
+	hasFetched
+	knownMore = hasStatus | hasReason | hasFirst | hasFetched
 )
 
 func (r record) encode() []byte {
-	if r.depth == 0 && r.hops == 0 && r.disc == "" && !r.exempt && r.tries == (tries{}) && len(r.chain) == 0 && r.status == 0 && r.reason == "" && r.first == 0 && len(r.meta) == 0 {
+	if r.depth == 0 && r.hops == 0 && r.disc == "" && !r.exempt && r.tries == (tries{}) && len(r.chain) == 0 && r.status == 0 && r.reason == "" && r.first == 0 && r.fetched == 0 && len(r.meta) == 0 {
 		return nil // the most common, and encode is called for every URL that is offered
 	}
 	var flags, more byte
-	b := make([]byte, 2, 2+len(r.disc)+16*len(r.chain)+len(r.reason)+len(r.meta)+12)
+	b := make([]byte, 2, 2+len(r.disc)+16*len(r.chain)+len(r.reason)+len(r.meta)+18)
 	if r.depth > 0 {
 		flags |= hasDepth
 		b = binary.AppendUvarint(b, uint64(r.depth))
@@ -120,6 +123,10 @@ func (r record) encode() []byte {
 	if r.first != 0 {
 		more |= hasFirst
 		b = binary.AppendUvarint(b, uint64(r.first))
+	}
+	if r.fetched != 0 {
+		more |= hasFetched
+		b = binary.AppendUvarint(b, uint64(r.fetched))
 	}
 	b = append(b, r.meta...)
 	if more != 0 {
@@ -181,6 +188,9 @@ func decodeRecord(b []byte) (r record, err error) {
 	}
 	if more&hasFirst != 0 {
 		r.first = uint32(d.Uvarint())
+	}
+	if more&hasFetched != 0 {
+		r.fetched = int64(d.Uvarint())
 	}
 	if d.Bad {
 		return record{}, fmt.Errorf("cannot read the frontier's data of a URL; got %d bytes; want more: %w", len(b), store.ErrCorrupt)

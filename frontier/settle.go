@@ -256,6 +256,7 @@ func (f *Frontier) settlement(s *Settlement, now time.Time) (store.Settlement, S
 	case Recrawl:
 		out.Outcome, out.Late, out.Fetched, out.NewRound = store.Requeue, true, true, true
 		r, changed = r.anew(), true // also where this lease is late: another one may have failed since
+		r.fetched = now.UnixMilli()
 	case Drop:
 		out.Outcome, out.Failed, changed = store.Drop, s.isFailure(), l.whole
 		r.reason = s.reason

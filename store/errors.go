@@ -3,6 +3,8 @@ package store
 import (
 	"errors"
 	"fmt"
+
+	"github.com/firstseen/firstseen/internal/fault"
 )
 
 // DamagedKeys is the error of a call that could not look up some of its keys, because the records of
@@ -40,6 +42,9 @@ var (
 	// ErrInvalid is returned for an argument that can't be stored, such as a
 	// queue key that is too long.
 	ErrInvalid = errors.New("the argument is invalid")
+	// ErrNoTexts is an [ErrInvalid]: a call needs to know of URLs that were completed or dropped what a store has only if it keeps
+	// their texts.
+	ErrNoTexts = fault.As(ErrInvalid, "the store keeps no texts of URLs that are done or dropped, and so cannot list them or say when they were fetched: keep them (serve --keep-urls, KeepURLs)")
 	// ErrUnavailable is returned when a step can't be carried out, or not as
 	// durably as promised, for now: servers don't answer, replicas are missing,
 	// memory is full. What became of the step is not known; it is safe to do it

@@ -19,6 +19,10 @@ type Item struct {
 	// it were new, unless it is held. Caps hold: beyond them it is Full. The
 	// default is false.
 	Force bool
+	// EndedBefore queues the URL, as Force does, also if it was completed or dropped before this time ([Entry.Ended]). Any other
+	// known key is a duplicate: one that is held, or ended later, or of which the store has no text. A store that keeps no texts of
+	// such URLs does not know the time, and returns [ErrNoTexts]. The default is not to.
+	EndedBefore time.Time
 	// Variant means that the URL is not in its canonical form. If its key is marked (see [Settlement.Mark]) with another
 	// spelling, it is queued as by Force, and the mark is gone: a page is not lost because the first
 	// spelling of its URL failed. The default is false.
@@ -78,7 +82,7 @@ func (s Status) String() string {
 // Verdict is the answer for one offered URL.
 type Verdict struct {
 	Status Status
-	// Requeued is set if the item was queued although its key was seen, by Force or as
+	// Requeued is set if the item was queued although its key was seen, by Force, by EndedBefore or as
 	// another spelling of a marked key; its Status is Duplicate.
 	Requeued bool
 	// First is the URL that was first seen with this key, if it was asked for
@@ -114,6 +118,9 @@ type Entry struct {
 	Due      time.Time // zero when done or dropped
 	Created  time.Time // since when the text is kept: it was recorded, or queued again after its text was dropped
 	Expires  time.Time // end of the lease, when leased
+	Leased   time.Time // when the lease was taken or last extended, when leased; zero if that is not known
+	Client   string    // the TakeRequest's, when leased
+	Ended    time.Time // when it was completed or dropped, if it is; in a store of an earlier format Created
 	Priority uint8
 	// Attempts is the number of leases of its round: since it was recorded or forced, or since a settlement
 	// began a new round or changed its state after it was completed or dropped.

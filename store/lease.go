@@ -24,6 +24,10 @@ type TakeRequest struct {
 	// Lease is how long the URLs are held for the caller. The default is 30 s.
 	Lease time.Duration
 
+	// Client names who leases, in at most [MaxClient] bytes. It is kept with the lease ([Entry.Client]), and no store reads
+	// it. The default is none.
+	Client string
+
 	// Delay is the politeness delay of queues that have none of their own: the least
 	// time from this take of a queue to the next, whatever the next request has. The
 	// default is none.
@@ -33,6 +37,9 @@ type TakeRequest struct {
 	// The default is no bound.
 	MaxInFlight int
 }
+
+// MaxClient is the maximum length of the name of a client, in bytes.
+const MaxClient = 64
 
 // Taken is the answer of Take.
 type Taken struct {

@@ -80,6 +80,7 @@ const DefaultCrawl = "DEFAULT"
 //	step             unknown   seen               held       ended
 //	Add              New       Duplicate          Duplicate  Duplicate
 //	Add, Force       New       queued             Duplicate  queued
+//	Add, EndedBefore New       Duplicate          Duplicate  queued, if it ended before
 //	Complete         Unknown   Settled, as it is  Settled    Settled: Done (+)
 //	Requeue          Unknown   Unknown            Settled    Settled: queued
 //	Drop             Unknown   Unknown            Settled    Unknown

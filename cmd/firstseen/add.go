@@ -1,7 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -34,6 +37,8 @@ type adding struct {
 	priority int
 	depth    int
 	force    bool
+	unless   string // fetched after
+	after    time.Time
 	skip     bool // traps
 
 	priorityField, depthField string
@@ -57,8 +62,8 @@ func newAddCmd(a *app) *cobra.Command {
 archive that "firstseen uniq" reads, plain or compressed; without one, standard input is read. The store of
 --db is created if it does not exist.
 
-A URL that was seen in the crawl is a duplicate, and stays as it is; --force queues it again. So after an
-interruption the same command goes on, and queues nothing twice.
+A URL that was seen in the crawl is a duplicate, and stays as it is; --force queues it again, and --unless-fetched-after
+does if that is long enough ago. So after an interruption the same command goes on, and queues nothing twice.
 
 Sitemaps say how important a page is: their priority of 0.0 to 1.0 becomes 0 to 6, and their lastmod is kept
 as metadata. No trap is looked for in what a site lists itself. Other formats have --priority-field,
@@ -94,12 +99,14 @@ For each file a line says what became of its URLs. The status is 1 if some were 
 	fs.StringVar(&f.depthField, "depth-field", "", "column or field with the number of links from a seed")
 	fs.StringSliceVar(&f.metaFields, "meta-field", nil, "columns or fields to keep as metadata, under their names; NAME=COLUMN gives one another name")
 	fs.BoolVar(&f.force, "force", false, "queue URLs again that were seen before")
+	fs.StringVar(&f.unless, "unless-fetched-after", "", "queue URLs again that were done or dropped before an age as 7d or 12h, a day as 2026-01-31, or a time")
 	fs.BoolVar(&f.skip, "skip-traps", false, "queue URLs that look like those of crawler traps; sitemaps have it anyway")
 	fs.BoolVar(&f.js, "json", false, "write one JSON object a file")
 	f.log.addFormat(fs)
 	f.filters.add(fs)
 	f.profile.add(fs)
-	typed(fs, "force")
+	cmd.MarkFlagsMutuallyExclusive("force", "unless-fetched-after")
+	typed(fs, "force", "unless-fetched-after")
 	return cmd
 }
 
@@ -127,6 +134,10 @@ func (f *adding) check() error {
 	); err != nil {
 		return err
 	}
+	var err error
+	if f.after, err = parseDay(f.unless); f.unless != "" && err != nil {
+		return misusef("--unless-fetched-after: %w", err)
+	}
 	return f.log.check()
 }
 
@@ -143,16 +154,27 @@ func someExist(names []string) error {
 	return errors.Join(errs...)
 }
 
-// The fields of a sitemap come first.
+// The fields of a sitemap come first, and then those of a list that find --json wrote.
 const (
-	sitemapPriority = iota
+	sitemapPriority = iota // find has it, too
 	sitemapLastmod
-	sitemapFields
+	foundKey
+	foundState
+	foundQueue
+	foundDepth
+	foundDiscriminator
+	foundMetadata
+	foundMeta
+	foundURLBytes
+	foundDue
+	ownFields
 )
+
+var ownFieldNames = [ownFields]string{"priority", "lastmod", "key", "state", "queue", "depth", "discriminator", "metadata", "meta", "url_bytes", "due"}
 
 // chooseFields lists the fields to be read.
 func (f *adding) chooseFields() {
-	f.fields = []string{"priority", "lastmod"}
+	f.fields = slices.Clone(ownFieldNames[:])
 	f.at.priority, f.at.depth = -1, -1
 	if f.priorityField != "" {
 		f.at.priority = len(f.fields)
@@ -200,8 +222,8 @@ func (f *adding) run(ctx context.Context, a *app, c *client, names []string) err
 		}
 	}
 	shown.stop()
-	for i, field := range f.fields[sitemapFields:] {
-		if !f.found[sitemapFields+i] && all.Records > 0 {
+	for i, field := range f.fields[ownFields:] {
+		if !f.found[ownFields+i] && all.Records > 0 {
 			fmt.Fprintf(a.err, "firstseen: no URL has anything in the field %q\n", field)
 		}
 	}
@@ -256,7 +278,7 @@ func (f *adding) file(ctx context.Context, a *app, files *fileSet, name string, 
 
 // fill sets what a file and the flags say of a URL.
 func (f *adding) fill(u *frontier.Link, r *logs.Record, format logs.Format) (refusal string) {
-	u.Queue, u.Priority, u.Depth, u.Force, u.SkipTraps = f.queue, uint8(f.priority), f.depth, f.force, f.skip
+	u.Queue, u.Priority, u.Depth, u.Force, u.SkipTraps, u.UnlessFetchedAfter = f.queue, uint8(f.priority), f.depth, f.force, f.skip, f.after
 	meta := map[string][]string{}
 	value := func(i int) string {
 		if i < 0 || i >= len(r.Fields) {
@@ -272,6 +294,11 @@ func (f *adding) fill(u *frontier.Link, r *logs.Record, format logs.Format) (ref
 		}
 		if when := value(sitemapLastmod); when != "" {
 			meta["lastmod"] = []string{when}
+		}
+	}
+	if len(value(foundKey)) == 2*len(store.Key{}) && slices.Contains(frontier.QueryStates(), frontier.QueryState(value(foundState))) {
+		if !f.fillFound(u, value, meta) {
+			return "metadata"
 		}
 	}
 	if text := value(f.at.priority); text != "" {
@@ -293,10 +320,36 @@ func (f *adding) fill(u *frontier.Link, r *logs.Record, format logs.Format) (ref
 			meta[name] = append(meta[name], text)
 		}
 	}
-	if len(meta) > 0 {
+	if len(meta) > 0 && u.Meta == nil {
 		u.Meta = server.AppendMetadata(nil, meta)
 	}
 	return ""
+}
+
+// fillFound sets what a line of find --json says of a URL, so that the list queues each as it was.
+func (f *adding) fillFound(u *frontier.Link, value func(int) string, meta map[string][]string) bool {
+	if n, ok := parsePriority(value(sitemapPriority)); ok {
+		u.Priority = n
+	}
+	if n, err := strconv.ParseUint(value(foundDepth), 10, 31); err == nil {
+		u.Depth = int(n)
+	}
+	u.Queue = cmp.Or(f.queue, value(foundQueue))
+	u.Discriminator = value(foundDiscriminator)
+	u.Due, _ = time.Parse(time.RFC3339, value(foundDue)) // one that is not scheduled has none
+	ok := true
+	if text := value(foundMetadata); text != "" {
+		ok = json.Unmarshal([]byte(text), &meta) == nil
+	}
+	for i, to := range map[int]func([]byte){foundMeta: func(b []byte) { u.Meta = b }, foundURLBytes: func(b []byte) { u.URL = string(b) }} {
+		if text := value(i); text != "" {
+			b, err := base64.StdEncoding.DecodeString(text)
+			if ok = ok && err == nil; err == nil {
+				to(b)
+			}
+		}
+	}
+	return ok
 }
 
 // parsePriority reads a priority as a store has it, or as sitemaps do, with a decimal point.

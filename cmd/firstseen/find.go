@@ -28,14 +28,17 @@ type selection struct {
 	states        []string
 	reasons       []string
 	match         []string
-	before, after string
-	all           bool
+	before, after string // when they were found
+	// when they were last fetched or given up
+	fetchedBefore, fetchedAfter string
+	client, olderThan           string // of leases
+	all                         bool
 }
 
 func (s *selection) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&s.queue, "queue", "", "only URLs of this queue")
-	fs.StringVar(&s.before, "before", "", "only URLs found before a day, or before a time as 2026-01-31T12:00:00Z")
+	fs.StringVar(&s.before, "before", "", "only URLs found before an age as 30d or 12h, a day as 2026-01-31, or a time as 2026-01-31T12:00:00Z")
 	s.addCriteria(cmd)
 }
 
@@ -45,22 +48,34 @@ func (s *selection) addCriteria(cmd *cobra.Command) {
 	fs.StringSliceVar(&s.states, "state", nil, "only URLs in these states: queued, scheduled (queued for a later time), leased, done, dropped")
 	fs.StringSliceVar(&s.reasons, "reason", nil, "only URLs that were dropped for these reasons, such as attempts or expired-leases")
 	fs.StringArrayVar(&s.match, "match", nil, "only URLs that this rule names: example.org, *.example.org, example.org/private/, */*.pdf$ or https://example.org/a; !RULE for all but these; may be given several times")
-	fs.StringVar(&s.after, "after", "", "only URLs found on this day or later")
+	fs.StringVar(&s.after, "after", "", "only URLs found then or later")
+	fs.StringVar(&s.fetchedBefore, "fetched-before", "", "only URLs last fetched or given up before an age, day or time: done, dropped, or scheduled for a recrawl")
+	fs.StringVar(&s.fetchedAfter, "fetched-after", "", "only URLs last fetched or given up then or later")
 }
 
 // wire returns the selection as a request has it, of one crawl or of "*".
 func (s *selection) wire(crawl string) (w wire.Selection, err error) {
-	w = wire.Selection{Crawl: crawl, Queue: s.queue, States: s.states, Reasons: s.reasons, Match: s.match}
-	for flag, at := range map[string]*time.Time{"before": &w.Before, "after": &w.After} {
-		text := map[string]string{"before": s.before, "after": s.after}[flag]
-		if text == "" {
+	w = wire.Selection{Crawl: crawl, Queue: s.queue, States: s.states, Reasons: s.reasons, Match: s.match, Client: s.client}
+	for _, t := range []struct {
+		flag, text string
+		to         *wire.Moment
+	}{{"before", s.before, &w.Before}, {"after", s.after, &w.After}, {"fetched-before", s.fetchedBefore, &w.FetchedBefore}, {"fetched-after", s.fetchedAfter, &w.FetchedAfter}, {"older-than", s.olderThan, &w.LeasedBefore}} {
+		if t.text == "" {
 			continue
 		}
-		if *at, err = parseDay(text); err != nil {
-			return w, misusef("--%s: %w", flag, err)
+		at, err := parseDay(t.text)
+		if err != nil {
+			return w, misusef("--%s: %w", t.flag, err)
 		}
+		*t.to = wire.MomentOf(at)
 	}
 	return w, nil
+}
+
+// addLeases adds the flags that select leases.
+func (s *selection) addLeases(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.client, "client", "", "only URLs leased by this client, which names itself when it leases")
+	cmd.Flags().StringVar(&s.olderThan, "older-than", "", "only leases taken or last extended before an age as 10m, a day or a time")
 }
 
 func newFindCmd(a *app) *cobra.Command {
@@ -72,7 +87,7 @@ func newFindCmd(a *app) *cobra.Command {
 		Short: "List URLs of a crawl by state, reason, queue, age or pattern",
 		Long: `List the URLs of a crawl that are kept with their text, or with --count their number: all of them, or those that the flags
 select. All criteria must hold; of the values of one flag, any. The list is one that "firstseen add" takes; --json has all
-that is known of each URL. "firstseen requeue", "drop" and "forget" take the same flags.
+that is known of each URL, of which "add" takes priority, depth, queue, due time, discriminator and metadata. "firstseen requeue", "drop" and "forget" take the same flags.
 
 Queued and leased URLs always have their text; those that are done or dropped where the store keeps URLs (serve --keep-urls,
 the default).`,
@@ -101,6 +116,7 @@ the default).`,
 		return endOutput(out, 0)
 	})
 	s.add(cmd)
+	s.addLeases(cmd)
 	cmd.Flags().BoolVar(&count, "count", false, "print how many they are")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write a JSON object for each")
 	cmd.Flags().Int64Var(&limit, "limit", 0, "stop after so many; 0 for all")
@@ -113,10 +129,10 @@ func (s *selection) list(ctx context.Context, c *client, crawl string, out *outp
 	if err != nil {
 		return 0, err
 	}
-	q := url.Values{"crawl": {w.Crawl}, "queue": {w.Queue}, "state": w.States, "reason": w.Reasons, "match": w.Match}
-	for name, at := range map[string]time.Time{"before": w.Before, "after": w.After} {
-		if !at.IsZero() {
-			q.Set(name, at.Format(time.RFC3339))
+	q := url.Values{"crawl": {w.Crawl}, "queue": {w.Queue}, "state": w.States, "reason": w.Reasons, "match": w.Match, "client": {w.Client}}
+	for name, at := range map[string]wire.Moment{"before": w.Before, "after": w.After, "fetched_before": w.FetchedBefore, "fetched_after": w.FetchedAfter, "leased_before": w.LeasedBefore} {
+		if at != "" {
+			q.Set(name, string(at))
 		}
 	}
 	if limit > 0 {
@@ -187,21 +203,26 @@ func newChangeCmd(a *app, do, done, short, long string) *cobra.Command {
 		Long: long + ` The flags select URLs as those of "firstseen find", which shows first what will be changed. --all stands for all
 URLs of the crawl. Fetchers and clients go on meanwhile.`,
 		Example: fmt.Sprintf(`  firstseen %s --daemon 127.0.0.1:7072 --crawl news --queue example.org --state %s
-  firstseen %s --db crawl.db --match "shop.example/cart/"`, do, map[string]string{"requeue": "dropped", "free": "leased", "drop": "queued"}[do], do),
+  firstseen %s --db crawl.db --match "shop.example/cart/"%s`, do, map[string]string{"requeue": "dropped", "free": "leased", "drop": "queued"}[do], do, map[string]string{"requeue": "\n  firstseen requeue --db crawl.db --state done --fetched-before 30d",
+			"free": "\n  firstseen free --daemon 127.0.0.1:7072 --crawl news --client w7 --older-than 10m"}[do]),
 		Args: noArgs,
 	}
 	s.place.onCrawl(a, cmd, false, func(ctx context.Context, c *client, _ []string) error {
 		if do == "free" && !s.all && s.states == nil {
-			if !cmd.Flags().Changed("crawl") && s.queue == "" && s.match == nil {
-				return misusef("cannot free leases: nothing is named; give --crawl NAME, --queue NAME or --match RULE")
+			if !cmd.Flags().Changed("crawl") && s.queue == "" && s.match == nil && s.client == "" {
+				return misusef("cannot free leases: nothing is named; give --crawl NAME, --queue NAME, --client NAME or --match RULE")
 			}
 			s.states = []string{"leased"}
 		}
 		return s.change(ctx, a, c, do, done)
 	})
 	s.add(cmd)
+	if do == "free" {
+		s.addLeases(cmd)
+		typed(cmd.Flags(), "client", "older-than")
+	}
 	cmd.Flags().BoolVar(&s.all, "all", false, "all URLs of the crawl")
-	typed(cmd.Flags(), "state", "reason", "match", "before", "after", "queue")
+	typed(cmd.Flags(), "state", "reason", "match", "before", "after", "fetched-before", "fetched-after", "queue")
 	return cmd
 }
 
@@ -213,8 +234,8 @@ Leased URLs stay as they are.`)
 
 func newFreeCmd(a *app) *cobra.Command {
 	return newChangeCmd(a, "free", "freed", "End leases whose fetchers are dead",
-		`End leases, so that their URLs are leased again at once, and not when the leases run out: those of a crawl, a queue, or of
-URLs that a rule names.`)
+		`End leases, so that their URLs are leased again at once, and not when the leases run out: those of a crawl, a queue, a client
+that named itself when it leased, or of URLs that a rule names; --older-than spares those taken or extended since.`)
 }
 
 func newDropCmd(a *app) *cobra.Command {

@@ -29,7 +29,7 @@ func newForgetCmd(a *app) *cobra.Command {
 		Long: `Forget some URLs of a crawl, or the whole crawl: a forgotten URL counts as new when it is found again.
 --before leaves queued and leased URLs as they are. With --held it forgets them too, and their leases end;
 --queue then names one queue, of which only URLs whose text is kept can be found: queued and leased ones,
-and completed ones if the store keeps URLs. --state, --reason, --match and --after select URLs as those of "firstseen find".
+and completed ones if the store keeps URLs. --state, --reason, --match, --after, --fetched-before and --fetched-after select URLs as those of "firstseen find".
 Daemons on a store in Redis can continue.`,
 		Example: `  firstseen forget --db crawl.db --url https://example.com/a
   firstseen forget --db crawl.db --before 2026-01-31
@@ -43,9 +43,9 @@ Daemons on a store in Redis can continue.`,
 	cmd.Flags().BoolVar(&f.held, "held", false, "with --before: queued and leased URLs too")
 	typed(cmd.Flags(), "held")
 	f.found.addCriteria(cmd)
-	cmd.MarkFlagsOneRequired("url", "queue", "before", "all", "state", "reason", "match", "after")
+	cmd.MarkFlagsOneRequired("url", "queue", "before", "all", "state", "reason", "match", "after", "fetched-before", "fetched-after")
 	for _, flag := range []string{"url", "all", "held"} {
-		for _, criterion := range []string{"state", "reason", "match", "after"} {
+		for _, criterion := range []string{"state", "reason", "match", "after", "fetched-before", "fetched-after"} {
 			cmd.MarkFlagsMutuallyExclusive(flag, criterion)
 		}
 	}
@@ -62,7 +62,7 @@ func newPurgeCmd(a *app) *cobra.Command {
 // complete makes cmd a command that forgets.
 func (f *forgetFlags) complete(a *app, cmd *cobra.Command) {
 	f.place.onCrawl(a, cmd, false, func(ctx context.Context, c *client, _ []string) error {
-		if s := &f.found; s.states != nil || s.reasons != nil || s.match != nil || s.after != "" {
+		if s := &f.found; s.states != nil || s.reasons != nil || s.match != nil || s.after != "" || s.fetchedBefore != "" || s.fetchedAfter != "" {
 			s.place, s.queue, s.before = f.place, f.queue, f.before
 			return s.change(ctx, a, c, "forget", "forgotten")
 		}
@@ -88,7 +88,7 @@ func (f *forgetFlags) complete(a *app, cmd *cobra.Command) {
 		return a.printForgotten(n, nil)
 	})
 	cmd.Flags().StringVar(&f.queue, "queue", "", "the URLs of a queue")
-	cmd.Flags().StringVar(&f.before, "before", "", "URLs first seen before a day, or before a time as 2026-01-31T12:00:00Z")
+	cmd.Flags().StringVar(&f.before, "before", "", "URLs first seen before an age as 30d or 12h, a day as 2026-01-31, or a time as 2026-01-31T12:00:00Z")
 }
 
 // printForgotten prints the number of URLs, unless it is 0 beside an error.
@@ -124,12 +124,11 @@ func (f *forgetFlags) requests() (requests []wire.ForgetRequest, err error) {
 	return requests, nil
 }
 
-// parseDay reads a day, in UTC, or a time.
+// parseDay reads an age, a day of UTC, or a time.
 func parseDay(s string) (time.Time, error) {
-	for _, layout := range []string{time.DateOnly, time.RFC3339} {
-		if t, err := time.Parse(layout, s); err == nil {
-			return t, nil
-		}
+	t, err := wire.Moment(s).At(time.Now())
+	if err == nil && t.IsZero() {
+		err = errors.New("cannot read time; got nothing; want a day as 2026-01-31, a time as 2026-01-31T12:00:00Z, or an age as 30d")
 	}
-	return time.Time{}, fmt.Errorf("cannot read time; got %q; want a day as 2026-01-31, or a time as 2026-01-31T12:00:00Z", s)
+	return t, err
 }

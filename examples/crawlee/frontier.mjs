@@ -28,11 +28,12 @@ export class Frontier {
   // daemon is an address, or a daemon that startDaemon of the package firstseen returned.
   // A lease is extended for as long as this process runs: leaseSeconds is how long the pages of a
   // process that died wait for another. If the daemon is away, calls wait for it, giveUpSeconds at most.
-  constructor(daemon = "http://127.0.0.1:7072", crawl = "DEFAULT", leaseSeconds = 120, giveUpSeconds = 300) {
+  // client names this process: if it dies, "firstseen free --client NAME" frees its leases.
+  constructor(daemon = "http://127.0.0.1:7072", crawl = "DEFAULT", leaseSeconds = 120, giveUpSeconds = 300, client = undefined) {
     const { url, token } = typeof daemon === "string" ? { url: daemon } : daemon;
     this.daemon = url;
     this.#headers = token ? { authorization: `Bearer ${token}` } : {};
-    Object.assign(this, { crawl, leaseSeconds, giveUpSeconds });
+    Object.assign(this, { crawl, leaseSeconds, giveUpSeconds, client });
   }
 
   async addRequest(request, options) {
@@ -91,7 +92,7 @@ export class Frontier {
 
   async isEmpty() {
     if (this.#ready.length === 0) {
-      const [{ leases, state }] = await this.#ask("/v1/lease", { crawl: this.crawl, max: 1, lease_seconds: this.leaseSeconds });
+      const [{ leases, state }] = await this.#ask("/v1/lease", { crawl: this.crawl, client: this.client, max: 1, lease_seconds: this.leaseSeconds });
       leases.forEach((lease) => this.#hold(lease));
       this.#ready.push(...leases);
       if (state) this.#state = state;

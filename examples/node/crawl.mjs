@@ -6,6 +6,7 @@
 // the daemon (default http://127.0.0.1:7072).
 const daemon = process.env.FIRSTSEEN ?? "http://127.0.0.1:7072";
 const crawl = process.env.FIRSTSEEN_CRAWL ?? "DEFAULT";
+const client = process.env.FIRSTSEEN_CLIENT; // its name: if it dies, "firstseen free --client NAME" frees its leases
 
 // ask posts JSON, a line for each value, and returns the lines of the answer.
 async function ask(path, ...values) {
@@ -66,7 +67,7 @@ process.on("SIGINT", () => {
 });
 await offer(process.argv.slice(2));
 for (;;) {
-  const [answer] = await ask("/v1/lease", { crawl, max: 10, wait_seconds: 20, lease_seconds: 120 });
+  const [answer] = await ask("/v1/lease", { crawl, client, max: 10, wait_seconds: 20, lease_seconds: 120 });
   if (answer.finished || answer.state === "limited") {
     console.log(answer.finished ? "finished: nothing is left in crawl" : "limited: some URLs wait in crawl", crawl);
     break;

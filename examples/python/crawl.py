@@ -8,6 +8,8 @@ from html.parser import HTMLParser
 from urllib import error, parse, request
 
 DAEMON, CRAWL = os.environ.get("FIRSTSEEN", "http://127.0.0.1:7072"), os.environ.get("FIRSTSEEN_CRAWL", "DEFAULT")
+# FIRSTSEEN_CLIENT names this process: if it dies, "firstseen free --client NAME" frees its leases.
+CLIENT = {"client": os.environ["FIRSTSEEN_CLIENT"]} if "FIRSTSEEN_CLIENT" in os.environ else {}
 
 
 class Links(HTMLParser):
@@ -86,5 +88,5 @@ end = {}
 with ThreadPoolExecutor(10) as pool:  # one URL a host is out at a time, so these are ten hosts
     while not end.get("finished") and end.get("state") != "limited":
         ask("/v1/done", {"leases": [done for done in pool.map(visit, end.get("leases", [])) if done]})
-        end = ask("/v1/lease", {"crawl": CRAWL, "max": 10, "wait_seconds": 20, "lease_seconds": 120})[0]
+        end = ask("/v1/lease", {"crawl": CRAWL, **CLIENT, "max": 10, "wait_seconds": 20, "lease_seconds": 120})[0]
 print("finished: nothing is left in crawl" if end.get("finished") else "limited: some URLs wait in crawl", CRAWL, flush=True)

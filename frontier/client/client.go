@@ -120,6 +120,9 @@ type Options struct {
 	// Crawl has the same meaning as [frontier.Options.Crawl]. The default is
 	// store.DefaultCrawl.
 	Crawl string
+	// Name is the client of its leases, so that they can be freed when it died: see [frontier.LeaseRequest.Client]. The default is
+	// none.
+	Name string
 	// Profile is the profile the daemon must have: with another, Open fails with
 	// store.ErrIdentity. The default is nil: whatever it has.
 	Profile *canon.Profile

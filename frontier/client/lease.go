@@ -53,9 +53,10 @@ func idleOf(a *wire.Leases) frontier.Idle {
 func (c *Client) leaseBody(req frontier.LeaseRequest) wire.LeaseRequest {
 	req.Crawl = cmp.Or(req.Crawl, c.opt.Crawl)
 	req.Lease = cmp.Or(req.Lease, c.opt.Lease)
+	req.Client = cmp.Or(req.Client, c.opt.Name)
 	req.Delay = cmp.Or(req.Delay, c.opt.Delay)
 	req.MaxInFlight = cmp.Or(req.MaxInFlight, c.opt.MaxInFlight)
-	b := wire.LeaseRequest{Crawl: req.Crawl, Queue: req.Queue, Max: max(req.Max, 1), MaxQueues: max(req.MaxQueues, 0), MaxPerQueue: max(req.MaxPerQueue, 1),
+	b := wire.LeaseRequest{Crawl: req.Crawl, Queue: req.Queue, Client: req.Client, Max: max(req.Max, 1), MaxQueues: max(req.MaxQueues, 0), MaxPerQueue: max(req.MaxPerQueue, 1),
 		MaxInFlight: min(req.MaxInFlight, unbounded), LeaseSeconds: req.Lease.Seconds(), RawMeta: true}
 	if req.MaxInFlight < 0 {
 		b.MaxInFlight = unbounded

@@ -48,6 +48,9 @@ func appendURL(dst []byte, u *frontier.Link, crawl string) ([]byte, error) {
 	if u.Force {
 		l.raw("force", "true")
 	}
+	if err := l.time("unless_fetched_after", u.UnlessFetchedAfter); err != nil {
+		return dst, err
+	}
 	if u.Raise {
 		l.raw("raise", "true")
 	}
@@ -122,6 +125,8 @@ func refusal(f *wire.Fault) error {
 		return fmt.Errorf("%w: %s", canon.ErrURL, f.Message)
 	case frontier.ReasonScheme:
 		return fmt.Errorf("%w: %s", canon.ErrScheme, f.Message)
+	case frontier.ReasonNoTexts:
+		return store.ErrNoTexts
 	case frontier.ReasonTooLong:
 		return fmt.Errorf("%w: %s", canon.ErrTooLong, f.Message)
 	}

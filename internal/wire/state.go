@@ -90,13 +90,19 @@ type ForgetURL struct {
 // Selection selects URLs whose text is kept: queued and leased ones, and those done or dropped where the store keeps URLs.
 // All that is given must hold; of several values of a field, one.
 type Selection struct {
-	Crawl   string    `json:"crawl,omitempty" maxLength:"200"` // or * for all; the default is DEFAULT
-	Queue   string    `json:"queue,omitempty" maxLength:"255"`
-	States  []string  `json:"states,omitempty"`  // of queued, scheduled (queued for a later time), leased, done and dropped
-	Reasons []string  `json:"reasons,omitempty"` // for which URLs were dropped
-	Match   []string  `json:"match,omitempty"`   // rules that name URLs, like those of an ExclusionRequest
-	Before  time.Time `json:"before,omitzero"`   // found before this
-	After   time.Time `json:"after,omitzero"`    // found at this time or later
+	Crawl   string   `json:"crawl,omitempty" maxLength:"200"` // or * for all; the default is DEFAULT
+	Queue   string   `json:"queue,omitempty" maxLength:"255"`
+	States  []string `json:"states,omitempty"`  // of queued, scheduled (queued for a later time), leased, done and dropped
+	Reasons []string `json:"reasons,omitempty"` // for which URLs were dropped
+	Match   []string `json:"match,omitempty"`   // rules that name URLs, like those of an ExclusionRequest
+	Before  Moment   `json:"before,omitempty"`  // found before this time, day (2026-01-31) or age (30d, 12h)
+	After   Moment   `json:"after,omitempty"`   // found then or later
+	// FetchedBefore selects URLs that were last fetched or given up before this time or age: done, dropped, or scheduled for a recrawl.
+	FetchedBefore Moment `json:"fetched_before,omitempty"`
+	FetchedAfter  Moment `json:"fetched_after,omitempty"` // then or later
+	// Client selects the leased URLs of a client, and LeasedBefore those whose lease was taken or extended before this time or age.
+	Client       string `json:"client,omitempty" maxLength:"64"`
+	LeasedBefore Moment `json:"leased_before,omitempty"`
 }
 
 // ChangeRequest is the body of POST /v1/change.
@@ -122,15 +128,21 @@ type FoundURL struct {
 	Queue    string `json:"queue"`
 	State    string `json:"state" enum:"queued,scheduled,leased,done,dropped"`
 	// Reason is why the daemon gave a dropped URL up.
-	Reason        string    `json:"reason,omitempty"`
-	Key           string    `json:"key"`
-	Priority      uint8     `json:"priority,omitempty"`
-	Depth         int       `json:"depth,omitempty"`
-	Discriminator string    `json:"discriminator,omitempty"`
-	Attempts      int       `json:"attempts,omitempty"`
-	Due           time.Time `json:"due,omitzero"` // of a scheduled URL
-	Created       time.Time `json:"created,omitzero"`
-	Expires       time.Time `json:"expires,omitzero"` // of a leased URL
+	Reason        string `json:"reason,omitempty"`
+	Key           string `json:"key"`
+	Priority      uint8  `json:"priority,omitempty"`
+	Depth         int    `json:"depth,omitempty"`
+	Discriminator string `json:"discriminator,omitempty"`
+	Attempts      int    `json:"attempts,omitempty"`
+	// Metadata is that of the URL, or Meta its data, if that is no metadata.
+	Metadata map[string][]string `json:"metadata,omitempty"`
+	Meta     []byte              `json:"meta,omitempty"`
+	Due      time.Time           `json:"due,omitzero"` // of a scheduled URL
+	Created  time.Time           `json:"created,omitzero"`
+	Fetched  time.Time           `json:"fetched,omitzero"` // last fetched or given up
+	Expires  time.Time           `json:"expires,omitzero"` // of a leased URL, as are the next two
+	Leased   time.Time           `json:"leased,omitzero"`  // or extended
+	Client   string              `json:"client,omitempty"`
 }
 
 // ExclusionRequest is the body of POST /v1/exclusions: rules of a crawl, or of every crawl. Rules that are added, and are
@@ -401,15 +413,19 @@ type ReadyQuery struct {
 
 // URLsQuery is the query of GET /v1/urls: a Selection.
 type URLsQuery struct {
-	Crawl  string    `query:"crawl" maxLength:"200"` // or * for all; the default is DEFAULT
-	Queue  string    `query:"queue" maxLength:"255"`
-	State  []string  `query:"state"`  // of queued, scheduled, leased, done and dropped; several with commas
-	Reason []string  `query:"reason"` // for which URLs were dropped; several with commas
-	Match  []string  `query:"match"`  // rules that name URLs, as in an ExclusionRequest
-	Before time.Time `query:"before"` // found before this
-	After  time.Time `query:"after"`  // found at this time or later
-	Limit  int64     `query:"limit" minimum:"1"`
-	Count  string    `query:"count" allowEmptyValue:"true"` // if given, the answer is the number of URLs
+	Crawl         string   `query:"crawl" maxLength:"200"` // or * for all; the default is DEFAULT
+	Queue         string   `query:"queue" maxLength:"255"`
+	State         []string `query:"state"`                 // of queued, scheduled, leased, done and dropped; several with commas
+	Reason        []string `query:"reason"`                // for which URLs were dropped; several with commas
+	Match         []string `query:"match"`                 // rules that name URLs, as in an ExclusionRequest
+	Before        Moment   `query:"before"`                // found before this time, day or age, as in a Selection
+	After         Moment   `query:"after"`                 // found then or later
+	FetchedBefore Moment   `query:"fetched_before"`        // last fetched or given up before this time, day or age
+	FetchedAfter  Moment   `query:"fetched_after"`         // then or later
+	Client        string   `query:"client" maxLength:"64"` // leased by it
+	LeasedBefore  Moment   `query:"leased_before"`         // whose lease was taken or extended before this time, day or age
+	Limit         int64    `query:"limit" minimum:"1"`
+	Count         string   `query:"count" allowEmptyValue:"true"` // if given, the answer is the number of URLs
 }
 
 // ExclusionsQuery is the query of GET /v1/exclusions.
@@ -422,10 +438,11 @@ type OfferQuery struct {
 	// Brief, if given, leaves all but the verdict and the key out of the answers.
 	Brief string `query:"brief" allowEmptyValue:"true"`
 	// The others are of lines that are plain URLs.
-	Crawl    string `query:"crawl" maxLength:"200"` // the default is DEFAULT
-	Queue    string `query:"queue" maxLength:"255"`
-	Priority int    `query:"priority" minimum:"0" maximum:"7"`
-	Depth    int    `query:"depth" minimum:"0"`
+	Crawl              string `query:"crawl" maxLength:"200"` // the default is DEFAULT
+	Queue              string `query:"queue" maxLength:"255"`
+	Priority           int    `query:"priority" minimum:"0" maximum:"7"`
+	Depth              int    `query:"depth" minimum:"0"`
+	UnlessFetchedAfter Moment `query:"unless_fetched_after"`
 }
 
 // ExportQuery is the query of GET /v1/export.

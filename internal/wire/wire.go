@@ -27,6 +27,9 @@ type URLLine struct {
 	Priority uint8               `json:"priority,omitempty" maximum:"7"` // higher first
 	Depth    int                 `json:"depth,omitempty"`
 	Force    bool                `json:"force,omitempty"` // queue it although it was seen, or is queued for later
+	// UnlessFetchedAfter queues the URL also if it was done or dropped before this time, or age such as 7d; a scheduled one is due now
+	// if it was. Without texts (--keep-urls=false) it is refused.
+	UnlessFetchedAfter Moment `json:"unless_fetched_after,omitempty"`
 	// Raise gives a URL that is queued already the higher of the two priorities, and the smaller depth with --max-depth.
 	Raise bool `json:"raise,omitempty"`
 	// SkipTraps lets the URL past the limits of --traps.
@@ -85,8 +88,10 @@ type Fault struct {
 type LeaseRequest struct {
 	// Crawl is the crawl to lease from, "*" for all. The default is DEFAULT, as
 	// for all that names no crawl.
-	Crawl       string `json:"crawl,omitempty" maxLength:"200"`
-	Queue       string `json:"queue,omitempty" maxLength:"255"`
+	Crawl string `json:"crawl,omitempty" maxLength:"200"`
+	Queue string `json:"queue,omitempty" maxLength:"255"`
+	// Client names who leases. It is kept with the leases, so that those of a client that died can be freed (POST /v1/change).
+	Client      string `json:"client,omitempty" maxLength:"64"`
 	Max         int    `json:"max,omitempty" minimum:"0" maximum:"1073741824"`
 	MaxQueues   int    `json:"max_queues,omitempty" minimum:"0" maximum:"1073741824"`
 	MaxPerQueue int    `json:"max_per_queue,omitempty" minimum:"0" maximum:"1073741824"`

@@ -50,7 +50,7 @@ func (s *Store) Add(ctx context.Context, name string, items []store.Item, opt st
 	if err != nil {
 		return nil, err
 	}
-	if err := sched.CheckItems(items); err != nil {
+	if err := sched.CheckItems(items, s.opt.KeepURLs); err != nil {
 		return nil, err
 	}
 	if err := s.enter(ctx); err != nil {
@@ -75,7 +75,8 @@ func (s *Store) add(c *crawl, it *store.Item, opt store.AddOptions, now int64) s
 			v.First = k.URL
 		}
 		respelled = !it.Force && c.Respells(it)
-		if !it.Force && !respelled || k.held() {
+		again := it.Force || respelled || sched.EndedBefore(it, k.state, k.Ended)
+		if !again || k.held() {
 			return v
 		}
 	}
@@ -125,7 +126,7 @@ func (c *crawl) leave(k *known, now int64) {
 
 // Take leases URLs that are due.
 func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, error) {
-	name, err := sched.CrawlOfQueue(req.Crawl, req.Queue)
+	name, err := sched.CheckTake(&req)
 	if err != nil {
 		return store.Taken{}, err
 	}
@@ -178,6 +179,7 @@ func (s *Store) serve(q *queue, n int, room int64, r sched.Request) (out []store
 		} else {
 			break
 		}
+		l.Client = r.Client
 		l.Attempts++
 		out = append(out, store.Lease{Entry: l.Entry(l.Record), Token: l.Token})
 		bytes += sched.Size(&l.Record)
@@ -326,9 +328,9 @@ func (s *Store) outcome(c *crawl, k *known, st *store.Settlement, now int64) *qu
 	}
 	switch st.Outcome {
 	case store.Complete:
-		s.end(k, store.Done)
+		s.end(k, store.Done, now)
 	case store.Drop:
-		s.end(k, store.Dropped)
+		s.end(k, store.Dropped, now)
 	case store.Requeue:
 		k.Due = sched.Due(st, now)
 		s.push(k)
@@ -338,9 +340,9 @@ func (s *Store) outcome(c *crawl, k *known, st *store.Settlement, now int64) *qu
 }
 
 // end ends a URL as done or dropped.
-func (s *Store) end(k *known, state store.State) {
+func (s *Store) end(k *known, state store.State, now int64) {
 	k.queue.End(state, 1)
-	k.state, k.Due = state, 0
+	k.state, k.Due, k.Ended = state, 0, now
 	if !s.opt.KeepURLs {
 		k.state, k.queue, k.Record = store.SeenOnly, nil, sched.Record{Key: k.Key}
 	}

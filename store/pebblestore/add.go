@@ -35,7 +35,7 @@ func (s *Store) Add(ctx context.Context, crawl string, items []store.Item, opt s
 	if err != nil {
 		return nil, err
 	}
-	if err := sched.CheckItems(items); err != nil {
+	if err := sched.CheckItems(items, s.opt.KeepURLs); err != nil {
 		return nil, err
 	}
 	keys := make([]store.Key, len(items))
@@ -94,7 +94,7 @@ type addOp struct {
 	fresh    []bool   // recorded by it
 	verdicts []store.Verdict
 	done     int                // items in the parts before
-	forces   map[store.Key]bool // keys that an item of the batch forces, nil for none
+	forces   map[store.Key]bool // keys that an item of the batch forces, or queues again if they ended early enough; nil for none
 	c        *crawl
 	told     map[int]bool // items whose first-seen URL the step has set
 }
@@ -104,7 +104,7 @@ func newAddOp(crawl string, items []store.Item, keys []store.Key, opt store.AddO
 	n := len(items)
 	o := &addOp{crawl: crawl, items: items, opt: opt, keys: keys, known: make([]bool, n), fresh: make([]bool, n), verdicts: make([]store.Verdict, n)}
 	for i := range items {
-		if items[i].Force {
+		if items[i].Force || !items[i].EndedBefore.IsZero() {
 			if o.forces == nil {
 				o.forces = map[store.Key]bool{}
 			}
@@ -344,8 +344,10 @@ func (a *adder) record(it *store.Item) sched.Record {
 	}
 }
 
-// requeues reports whether an item queues a known key that is not held.
-func (a *adder) requeues(it *store.Item) bool { return it.Force || a.c.queues.Respells(it) }
+// requeues reports whether an item queues a known key that is not held; if it has EndedBefore, that depends on when.
+func (a *adder) requeues(it *store.Item) bool {
+	return it.Force || !it.EndedBefore.IsZero() || a.c.queues.Respells(it)
+}
 
 // forced is a known key that an item of the batch forces, or that is marked and has another spelling there, as it was before the part, or as an item without a queue recorded
 // it. Such keys are looked for in the database, inside the step: whether they are held and what becomes of them is one.
@@ -407,7 +409,8 @@ func (a *adder) force(i int, it *store.Item, v *store.Verdict, f *forced) {
 	switch {
 	case f.damaged && a.requeues(it):
 		v.Status = store.Damaged
-	case !a.requeues(it) || f.held() || f.queued || it.Queue == "":
+	case !a.requeues(it) || f.held() || f.queued || it.Queue == "",
+		!it.Force && !sched.EndedBefore(it, f.state, f.rec.Ended) && !a.c.queues.Respells(it):
 	case a.capped(it.Queue):
 		v.Status = store.Full
 	default:
@@ -419,10 +422,11 @@ func (a *adder) force(i int, it *store.Item, v *store.Verdict, f *forced) {
 // requeue queues a known item that is not held.
 func (a *adder) requeue(i int, it *store.Item, f *forced) {
 	f.queued, f.first = true, it.URL
+	respelled := !it.Force && a.c.queues.Respells(it)
 	a.release(a.c, &f.found)
 	a.anew(a.c, &it.Key)
 	rec := a.record(it)
-	rec.Respelled = !it.Force
+	rec.Respelled = respelled
 	if f.text() {
 		rec.Created = f.rec.Created
 	} else if a.ages(a.c) {

@@ -403,7 +403,7 @@ func (l *leaseRow) restore(q *queue, now int64) {
 	if l.over {
 		q.RestoreOvertaken(l.rec.Key, l.token, l.given, l.until, now)
 	} else {
-		q.Restore(l.rec, l.token, l.given, l.until, now)
+		q.Restore(l.rec, l.token, l.given, l.until, now).Client = l.client
 	}
 }
 
@@ -431,9 +431,13 @@ func (s *Store) loadMarks() error {
 }
 
 func (s *Store) loadLeases() (map[queueNum][]leaseRow, error) {
-	leases := map[queueNum][]leaseRow{}
+	leases, clients := map[queueNum][]leaseRow{}, map[string]string{}
 	err := s.scan([]byte{tableLease}, rowBound(tableLease), func(key, value []byte) error {
 		l, err := parseLease(key, value)
+		if _, known := clients[l.client]; !known {
+			clients[l.client] = l.client
+		}
+		l.client = clients[l.client] // leases of one client share its name
 		l.rec.Shorten(s.opt.leaseBytes)
 		at := queueNum{l.crawl, l.queue}
 		leases[at] = append(leases[at], l)

@@ -388,10 +388,11 @@ func parsePlaced(b []byte) (sched.Record, error) {
 // droppedMark is set in the priority of a row of tableDone if the URL was dropped.
 const droppedMark = 0x40
 
-// appendDone appends the value of a URL that was completed or dropped.
+// appendDone appends the value of a URL that was completed or dropped. It is not due, so the time is that of its end.
 func appendDone(dst []byte, r *sched.Record, state store.State) []byte {
-	at := len(dst)
-	dst = appendPlaced(dst, r)
+	at, rec := len(dst), *r
+	rec.Due = r.Ended
+	dst = appendPlaced(dst, &rec)
 	if state == store.Dropped {
 		dst[at] |= droppedMark
 	}
@@ -405,6 +406,7 @@ func parseDone(b []byte) (sched.Record, store.State, error) {
 	}
 	rec, err := parsePlaced(b)
 	rec.Priority &^= droppedMark
+	rec.Due, rec.Ended = 0, cmp.Or(rec.Due, rec.Created) // in a row of format 3 the time is 0
 	return rec, state, err
 }
 
@@ -412,6 +414,7 @@ func parseDone(b []byte) (sched.Record, store.State, error) {
 const (
 	givenMark     = 0x80 // its length comes first
 	overtakenMark = 0x81 // its length and its key are all that follows
+	clientMark    = 0x82 // its length and its client come first
 )
 
 // appendLease appends the value of a lease.
@@ -424,7 +427,10 @@ func appendLease(dst []byte, l *sched.Lease) []byte {
 		dst = binary.AppendUvarint(append(dst, overtakenMark), uint64(max(0, l.Until-l.Given)))
 		return append(dst, l.Key[:]...)
 	}
-	if l.Given > 0 && l.Given <= l.Until {
+	if l.Client != "" {
+		dst = binary.AppendUvarint(append(dst, clientMark), uint64(max(0, l.Until-l.Given)))
+		dst = fields.AppendText(dst, l.Client)
+	} else if l.Given > 0 && l.Given <= l.Until {
 		dst = binary.AppendUvarint(append(dst, givenMark), uint64(l.Until-l.Given))
 	}
 	return appendPlaced(dst, &l.Record)
@@ -435,6 +441,7 @@ type leaseRow struct {
 	crawl, queue uint32
 	given, until int64
 	token        uint64
+	client       string
 	rec          sched.Record
 	over         bool // it was overtaken: the record has its key alone
 }
@@ -446,8 +453,12 @@ func parseLease(key, b []byte) (l leaseRow, err error) {
 	r := newRowReader(b)
 	l = leaseRow{crawl: uint32(r.Uvarint()), queue: uint32(r.Uvarint()), until: int64(r.Uvarint()), token: binary.BigEndian.Uint64(key[1:])}
 	if len(r.B) > 0 && r.B[0] >= givenMark {
-		l.over = r.Byte() == overtakenMark
-		l.given = l.until - int64(r.Uvarint())
+		mark := r.Byte()
+		l.given, l.over = l.until-int64(r.Uvarint()), mark == overtakenMark
+		if mark == clientMark {
+			l.client = r.Text()
+		}
+		r.Bad = r.Bad || mark > clientMark
 	}
 	if l.over {
 		copy(l.rec.Key[:], r.Take(keyLen))

@@ -213,7 +213,7 @@ func (tx *txn) outcome(c *crawl, st *store.Settlement, f *found, made bool) {
 		state = store.Dropped
 	}
 	f.queue.End(state, 1)
-	f.rec.Due = 0
+	f.rec.Due, f.rec.Ended = 0, sched.Now(tx.now)
 	if !tx.s.opt.KeepURLs {
 		if !tx.s.sched.retiring(c) { // or it says that the URL was queued elsewhere since (ownedBy)
 			tx.s.sched.places.remove(&placeKey{c.num, *k})

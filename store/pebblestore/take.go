@@ -28,7 +28,7 @@ import (
 
 // Take implements store.Store.
 func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, error) {
-	crawl, err := sched.CrawlOfQueue(req.Crawl, req.Queue)
+	crawl, err := sched.CheckTake(&req)
 	if err != nil {
 		return store.Taken{}, err
 	}
@@ -160,6 +160,7 @@ func (o *takeOp) renew(l *sched.Lease) error {
 
 // give hands out a lease.
 func (o *takeOp) give(l *sched.Lease) {
+	l.Client = o.r.Client
 	l.Attempts++
 	o.room -= sched.Size(&l.Record)
 	o.given = append(o.given, l)
@@ -213,8 +214,8 @@ const aheadMost = 64
 // aheadBytes is what a row may take, on average.
 const aheadBytes = 192
 
-// rowBytes is about what a record takes in memory: 112 is the size of a sched.Record.
-func rowBytes(r *sched.Record) int { return 112 + len(r.URL) + len(r.Meta) }
+// rowBytes is about what a record takes in memory: 120 is the size of a sched.Record.
+func rowBytes(r *sched.Record) int { return 120 + len(r.URL) + len(r.Meta) }
 
 // ahead are the first URLs of one priority of a queue, read before they are
 // wanted: finding a queue's place on disk costs ten times what the next row

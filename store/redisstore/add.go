@@ -24,7 +24,7 @@ const waveSize = 8192
 // Add implements store.Store. A batch is atomic URL by URL. MaxPerQueue is exact. MaxHeld is exact
 // for one daemon: concurrent adds of other daemons can exceed it, each by at most 8,192 URLs.
 func (s *Store) Add(ctx context.Context, crawl string, items []store.Item, opt store.AddOptions) ([]store.Verdict, error) {
-	if err := sched.CheckItems(items); err != nil {
+	if err := sched.CheckItems(items, s.opt.KeepURLs); err != nil {
 		return nil, err
 	}
 	crawl, err := s.enterCrawl(ctx, crawl)
@@ -131,9 +131,10 @@ func (w *wave) add(ctx context.Context) (err error) {
 	return err
 }
 
-// forced reports whether a URL is to be queued although it was seen.
+// forced reports whether a URL is to be queued although it was seen, perhaps only if it ended early enough.
 func (w *wave) forced(i int) bool {
-	return w.items[i].Force && w.items[i].Queue != "" || w.spelling(i) == other
+	it := &w.items[i]
+	return it.Queue != "" && (it.Force || !it.EndedBefore.IsZero()) || w.spelling(i) == other
 }
 
 func (w *wave) spelling(i int) spelling {
@@ -465,12 +466,18 @@ func (w *wave) toForce(ctx context.Context, of []int) (list []*step, err error) 
 		switch full, err := w.full(ctx, it, found[j]); {
 		case err != nil:
 			return nil, err
-		case e.State == store.Queued || e.State == store.Leased:
+		case e.State == store.Queued || e.State == store.Leased,
+			found[j].was != unknown && !it.Force && w.spelling(i) != other && !sched.EndedBefore(it, e.State, sched.Now(e.Ended)):
 		case w.room == 0 || full:
 			v.Status = store.Full
 		default:
 			_, to := w.s.layout.ofQueue(it.Queue)
-			entry := appendEntry(nil, it, to, sched.MsOr(it.Due, 0), howOther*flag(w.spelling(i) == other))
+			// What is asked of the queue again holds if it is the one that has the URL; another releases it as it was found.
+			again := !it.Force && w.spelling(i) != other && found[j].was == queuedIn && found[j].queue == to
+			entry := appendEntry(nil, it, to, sched.MsOr(it.Due, 0), howOther*flag(w.spelling(i) == other)|howEnded*flag(again))
+			if again {
+				entry = appendUint(entry, 6, uint64(sched.Now(it.EndedBefore)))
+			}
 			list = append(list, &step{item: i, key: it.Key, old: found[j], mode: 'f', cap: w.cap(), entry: entry})
 		}
 	}

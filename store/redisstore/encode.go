@@ -78,11 +78,12 @@ func (r *reader) err() error {
 
 // Bits of how an entry ends up; see FORMAT.md.
 const (
-	howAfter  = 4  // due counts from the step on
-	howKept   = 8  // the text of what has ended is kept
-	howChange = 16 // a change of the queue follows
-	howOther  = 32 // it is another spelling of a marked key
-	howCounts = 64 // it counts as fetched, or failed if it is dropped
+	howAfter  = 4   // due counts from the step on
+	howKept   = 8   // the text of what has ended is kept
+	howChange = 16  // a change of the queue follows
+	howOther  = 32  // it is another spelling of a marked key
+	howCounts = 64  // it counts as fetched, or failed if it is dropped
+	howEnded  = 128 // only if it ended before the time that follows
 )
 
 // entryRoom is more than most entries need.

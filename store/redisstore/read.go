@@ -58,14 +58,17 @@ func readFound(r *reader, e *store.Entry) (token uint64) {
 		return 0
 	}
 	state := store.State(r.uint(1))
-	token, until, attempts := r.uint(6), int64(r.uint(6)), int(r.uint(4))
+	token, until, attempts, given, client := r.uint(6), int64(r.uint(6)), int(r.uint(4)), int64(r.uint(6)), r.short()
 	readRecord(&reader{r.long()}, e)
 	e.State = state
 	switch state {
 	case store.Leased:
-		e.Expires, e.Attempts = sched.Time(until), attempts
+		e.Expires, e.Attempts, e.Leased, e.Client = sched.Time(until), attempts, sched.Time(given), client
 	case store.Done, store.Dropped:
-		e.Due = sched.Time(0)
+		e.Ended, e.Due = e.Due, time.Time{}
+		if e.Ended.IsZero() { // as format 8 has it
+			e.Ended = e.Created
+		}
 	}
 	return token
 }

@@ -39,7 +39,7 @@ const defaultLease = 30 * time.Second
 // don't answer are skipped. Leases that did not reach a replica are released, and don't count as expired ones. The
 // answer to a request that was divided may exceed MaxBytes by one URL of each shard.
 func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, error) {
-	crawl, err := sched.CrawlOfQueue(req.Crawl, req.Queue)
+	crawl, err := sched.CheckTake(&req)
 	if err != nil {
 		return store.Taken{}, err
 	}
@@ -305,7 +305,7 @@ func (t *taking) appendRequest(dst []byte, shard int) []byte {
 	dst = appendUint(dst, 6, uint64(sched.DurMs(t.req.Lease)))
 	dst = appendUint(dst, 6, uint64(max(0, sched.DurMs(t.req.Delay))))
 	dst = append(appendUint(dst, 7, t.turn), flag(sh.urls < t.left()))
-	dst = appendUint(dst, 6, uint64(sh.bytes))
+	dst = appendShort(appendUint(dst, 6, uint64(sh.bytes)), t.req.Client)
 	dst = t.appendLimited(dst, shard)
 	if t.req.Queue != "" {
 		return append(dst, t.req.Queue...)
@@ -323,7 +323,8 @@ func (t *taking) read(home int, reply string) error {
 		l.Token = uint64(home)<<tokenBits | r.uint(6)
 		l.Expires = sched.Time(int64(r.uint(6)))
 		attempts := int(r.uint(4))
-		r.bytes(7) // expired, and when it was taken
+		r.uint(1) // expired
+		l.Leased, l.Client = sched.Time(int64(r.uint(6))), t.req.Client
 		l.Key, l.Crawl = r.key(), r.short()
 		readRecord(&reader{r.long()}, &l.Entry)
 		l.State, l.Attempts = store.Leased, attempts

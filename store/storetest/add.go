@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/firstseen/firstseen/store"
 )
@@ -68,6 +69,8 @@ var addCases = []testCase{
 		f.wantStatus(f.addWith(opt, item(3, "c")), store.New)
 	}},
 	{"force queues what was seen and isn't held", forced},
+	{"what ended before a time is queued again", endedBefore},
+	{"of any number of calls one queues again what ended before a time", endedBeforeOnce},
 	{"text goes through unchanged", func(f *fixture) {
 		it := item(1, "under_score%5F\x00ü")
 		it.URL = " HTTP://Example.ORG:80/%7e#frag\x00\xff" + strings.Repeat("x", 64<<10)
@@ -78,7 +81,7 @@ var addCases = []testCase{
 			Meta: it.Meta, Due: f.Now(), Created: f.Now(), Priority: 3}
 		f.check(sameEntry(f.lookup(1), want))
 		l := f.take(store.TakeRequest{Queue: it.Queue})
-		want.State, want.Attempts, want.Expires = store.Leased, 1, l[0].Expires
+		want.State, want.Attempts, want.Expires, want.Leased = store.Leased, 1, l[0].Expires, f.Now()
 		f.check(sameEntry(l[0].Entry, want))
 	}},
 	{"what can't be stored is refused whole", func(f *fixture) {
@@ -172,6 +175,102 @@ func forced(f *fixture) {
 	f.add(item(3, ""))
 	equal(f, "forced seen only", f.add(force(3, "b"))[0], requeued)
 	equal(f, "forced with no queue", f.add(force(4, ""), force(4, ""))[1], held)
+}
+
+func endedBefore(f *fixture) {
+	unless := func(n int, age time.Duration) store.Item {
+		it := item(n, "a")
+		it.EndedBefore, it.URL = f.ahead(-age), "again"
+		return it
+	}
+	if !f.env.KeepURLs {
+		_, err := f.s.Add(f.ctx, "", []store.Item{unless(1, 0)}, store.AddOptions{})
+		f.wantErr(err, store.ErrNoTexts)
+		f.wantStats(store.Stats{})
+		return
+	}
+	held := store.Verdict{Status: store.Duplicate}
+	requeued := store.Verdict{Status: store.Duplicate, Requeued: true}
+	equal(f, "unknown", f.add(unless(1, 0))[0], store.Verdict{Status: store.New})
+	equal(f, "queued", f.add(unless(1, -time.Hour))[0], held)
+	l := f.one()
+	equal(f, "leased", f.add(unless(1, -time.Hour))[0], held)
+	f.end(l, store.Complete)
+	ended := f.ahead(0)
+	for _, outcome := range []store.Outcome{store.Complete, store.Drop} {
+		f.clock.step(time.Minute)
+		f.restart()
+		equal(f, "ended", f.lookup(1).Ended.UTC(), ended.UTC())
+		equal(f, "as any duplicate", f.add(item(1, "a"))[0], held)
+		equal(f, "ended then", f.add(unless(1, time.Minute))[0], held)
+		v := f.add(item(1, "a"), unless(1, time.Minute), unless(1, time.Minute-time.Millisecond), unless(1, 0))
+		f.check(sameList(v, []store.Verdict{held, held, requeued, held}, sameValue))
+		equal(f, "ended", f.lookup(1).Ended, time.Time{})
+		f.end(f.one(), outcome)
+		ended = f.ahead(0)
+	}
+	f.add(item(2, ""))
+	equal(f, "seen only", f.add(unless(2, -time.Hour))[0], held)
+}
+
+// endedBeforeOnce offers URLs that ended long ago from many goroutines, which fetch them at the same time.
+func endedBeforeOnce(f *fixture) {
+	const callers, urls = 6, 40
+	if !f.env.KeepURLs {
+		return
+	}
+	items := make([]store.Item, urls)
+	for i := range items {
+		items[i] = item(i, string(rune('a'+i%7)))
+	}
+	f.add(items...)
+	f.endAll()
+	f.clock.step(time.Hour)
+	for i := range items {
+		items[i].EndedBefore = f.ahead(-time.Minute)
+	}
+	var mu sync.Mutex
+	told := 0
+	var wg sync.WaitGroup
+	for caller := range callers {
+		wg.Go(func() {
+			for turn := range 4 {
+				from := (caller*7 + turn*11) % urls
+				batch := append(append([]store.Item{}, items[from:]...), items[:from]...)
+				v, err := f.s.Add(f.ctx, "", batch, store.AddOptions{})
+				if err != nil {
+					f.Error(err)
+					return
+				}
+				mu.Lock()
+				for i := range v {
+					if v[i].Requeued {
+						told++
+					}
+				}
+				mu.Unlock()
+				f.endAll()
+			}
+		})
+	}
+	wg.Wait()
+	equal(f, "requeued", told, urls)
+}
+
+// endAll completes all that is due.
+func (f *fixture) endAll() {
+	got, err := f.s.Take(f.ctx, store.TakeRequest{MaxURLs: 1000, MaxPerQueue: 1000})
+	if err != nil {
+		f.Error(err)
+		return
+	}
+	list := make([]store.Settlement, len(got.Leases))
+	for i, l := range got.Leases {
+		list[i] = store.Settlement{Key: l.Key, Token: l.Token, Outcome: store.Complete}
+	}
+	if _, err := f.s.Settle(f.ctx, "", list); err != nil {
+		f.Error(err)
+	}
 }
 
 // oneNew adds the same keys from many goroutines, in batches of any order.

@@ -128,7 +128,8 @@ func (m *model) add(crawl string, it store.Item, opt store.AddOptions) store.Ver
 		}
 		failed := c.marks[it.Key]
 		respelled = !it.Force && it.Variant && failed != nil && *failed != store.Spelling(it.URL)
-		if !it.Force && !respelled || u.held() {
+		lapsed := u.ended() && !it.EndedBefore.IsZero() && u.Ended.Before(it.EndedBefore)
+		if !it.Force && !respelled && !lapsed || u.held() {
 			return v
 		}
 	}
@@ -159,7 +160,7 @@ func (m *model) see(c *modelCrawl, key store.Key) *modelURL {
 
 // anew begins a new round of a URL that is not held.
 func (m *model) anew(c *modelCrawl, u *modelURL) {
-	u.Attempts, u.earlier = 0, nil
+	u.Attempts, u.earlier, u.Ended = 0, nil, time.Time{}
 	delete(c.marks, u.Key)
 	delete(c.overtaken, u.Key)
 }
@@ -306,11 +307,11 @@ func (m *model) due(s store.Settlement) time.Time {
 
 func (m *model) outcome(c *modelCrawl, u *modelURL, s store.Settlement) {
 	if s.Outcome == store.Extend {
-		u.Expires = m.due(s)
+		u.Expires, u.Leased = m.due(s), m.now
 		return
 	}
 	m.unend(c, u)
-	u.Expires, u.token = time.Time{}, 0
+	u.Expires, u.Leased, u.Client, u.token = time.Time{}, time.Time{}, "", 0
 	q := c.queue(u.Queue)
 	if q.fetched += one(s.Fetched); s.Fetched && c.set.Retention > 0 {
 		u.seen = m.now
@@ -330,7 +331,7 @@ func (m *model) outcome(c *modelCrawl, u *modelURL, s store.Settlement) {
 		u.State = store.Dropped
 		q.dropped++
 	}
-	u.Due = time.Time{}
+	u.Due, u.Ended = time.Time{}, m.now
 	if !m.keep {
 		u.State = store.SeenOnly
 	}

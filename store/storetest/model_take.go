@@ -398,6 +398,7 @@ func (m *model) judge(req store.TakeRequest, g []store.Lease, cut bool) error {
 		}
 		e := want[i].Entry
 		e.State, e.Attempts, e.Expires = store.Leased, e.Attempts+1, m.now.Add(cmp.Or(req.Lease, 30*time.Second))
+		e.Leased, e.Client = m.now, req.Client
 		if err := sameEntry(l.Entry, e); err != nil {
 			return err
 		}
@@ -470,7 +471,7 @@ func (m *model) lease(req store.TakeRequest, g []store.Lease) {
 		if u.State == store.Leased {
 			u.earlier = append(u.earlier, u.token)
 		}
-		u.State, u.token, u.Expires = store.Leased, l.Token, l.Expires
+		u.State, u.token, u.Expires, u.Leased, u.Client = store.Leased, l.Token, l.Expires, m.now, req.Client
 		u.Attempts++
 	}
 }

@@ -169,6 +169,9 @@ func (h *History) add(ctx context.Context, s store.Store) error {
 		if h.coin(10) {
 			items[i].Queue = ""
 		}
+		if h.m.keep && h.coin(6) {
+			items[i].EndedBefore = h.m.now.Add(-time.Duration(h.rand.IntN(4000)) * time.Millisecond)
+		}
 	}
 	opt := store.AddOptions{WantFirst: h.coin(2)}
 	if h.coin(6) {
@@ -211,6 +214,7 @@ func (h *History) take(ctx context.Context, s store.Store) error {
 	if h.coin(2) {
 		req.Lease = time.Duration(1+h.rand.IntN(5000)) * time.Millisecond
 	}
+	req.Client = []string{"", "", "w7", "a client"}[h.rand.IntN(4)]
 	if h.MaxBytes && h.coin(4) {
 		req.MaxBytes = int64(1 + h.rand.IntN(200))
 	}

@@ -23,7 +23,7 @@ var settleCases = []testCase{
 			return
 		}
 		f.check(sameEntry(e, store.Entry{Key: key(0), State: store.Done, Crawl: store.DefaultCrawl, Queue: "a", URL: url(0),
-			Created: start, Attempts: 1}))
+			Created: start, Ended: start, Attempts: 1}))
 	}},
 	{"a late settlement is accepted unless the URL was handed out again", func(f *fixture) {
 		f.fill("a", 0, 2)
@@ -365,7 +365,7 @@ func dropped(f *fixture) {
 		equal(f, "requeue", f.settle(store.Settlement{Key: l.Key, Outcome: store.Requeue}), store.Unknown)
 		return
 	}
-	want.State, want.Queue, want.URL, want.Created, want.Attempts = store.Dropped, "a", url(0), start, 1
+	want.State, want.Queue, want.URL, want.Created, want.Ended, want.Attempts = store.Dropped, "a", url(0), start, start, 1
 	f.check(sameEntry(f.lookup(0), want))
 	equal(f, "first spelling", f.addWith(store.AddOptions{WantFirst: true}, item(0, "a"))[0].First, url(0))
 	equal(f, "requeue", f.settle(store.Settlement{Key: l.Key, Outcome: store.Requeue}), store.Settled)

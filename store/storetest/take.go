@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/firstseen/firstseen/store"
@@ -41,6 +42,37 @@ var takeCases = []testCase{
 		f.wantRuns(one, []int{1, 1}, next)
 	}},
 	{"an answer is bounded in bytes", maxBytes},
+	{"a lease keeps who took it, and when it was taken or extended", func(f *fixture) {
+		_, err := f.s.Take(f.ctx, store.TakeRequest{Client: strings.Repeat("n", store.MaxClient+1)})
+		f.wantErr(err, store.ErrInvalid)
+		f.fill("a", 0, 1)
+		want := func(client string, leased time.Time) {
+			e := f.lookup(0)
+			equal(f, "client", e.Client, client)
+			f.check(sameTimes(times{"leased", e.Leased, leased}))
+		}
+		name := strings.Repeat("ü", store.MaxClient/2)
+		l := f.take(store.TakeRequest{Client: name})[0]
+		taken := f.Now()
+		equal(f, "client of the answer", l.Client, name)
+		f.step(time.Second)
+		f.restart()
+		want(name, taken)
+		f.settle(store.Settlement{Key: l.Key, Token: l.Token, Outcome: store.Extend, After: time.Minute})
+		extended := f.Now()
+		f.step(time.Second)
+		f.restart()
+		want(name, extended)
+		f.step(time.Hour)
+		want(name, extended)
+		l = f.take(store.TakeRequest{Client: "w8"})[0]
+		f.restart()
+		want("w8", f.Now())
+		f.settle(store.Settlement{Key: l.Key, Token: l.Token, Outcome: store.Requeue})
+		want("", time.Time{})
+		f.take(store.TakeRequest{})
+		want("", f.Now())
+	}},
 	{"the delay of the request starts at the take", func(f *fixture) {
 		f.fill("a", 0, 3)
 		req := store.TakeRequest{MaxURLs: 2, Delay: time.Second}

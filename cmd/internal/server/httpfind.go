@@ -23,7 +23,18 @@ import (
 
 // queryOf reads a selection.
 func queryOf(s *wire.Selection) (frontier.Query, error) {
-	q := frontier.Query{Crawl: s.Crawl, Queue: s.Queue, Before: s.Before, After: s.After}
+	q := frontier.Query{Crawl: s.Crawl, Queue: s.Queue, Client: s.Client}
+	now := time.Now()
+	for _, t := range []struct {
+		name string
+		text wire.Moment
+		to   *time.Time
+	}{{"before", s.Before, &q.Before}, {"after", s.After, &q.After}, {"fetched_before", s.FetchedBefore, &q.FetchedBefore}, {"fetched_after", s.FetchedAfter, &q.FetchedAfter}, {"leased_before", s.LeasedBefore, &q.LeasedBefore}} {
+		var err error
+		if *t.to, err = t.text.At(now); err != nil {
+			return q, fault.As(store.ErrInvalid, "cannot select URLs by %s: %w", t.name, err)
+		}
+	}
 	if q.Crawl != "*" {
 		q.Crawl = crawlName(q.Crawl)
 	}
@@ -56,11 +67,9 @@ func selectionOf(q url.Values) (s wire.Selection, limit int64) {
 		return all
 	}
 	s.States, s.Reasons = list("state"), list("reason")
-	for name, at := range map[string]*time.Time{"before": &s.Before, "after": &s.After} {
-		if text := q.Get(name); text != "" {
-			*at, _ = time.Parse(time.RFC3339, text)
-		}
-	}
+	moment := func(name string) wire.Moment { return wire.Moment(q.Get(name)) }
+	s.Before, s.After, s.FetchedBefore, s.FetchedAfter = moment("before"), moment("after"), moment("fetched_before"), moment("fetched_after")
+	s.Client, s.LeasedBefore = q.Get("client"), moment("leased_before")
 	limit, _ = strconv.ParseInt(q.Get("limit"), 10, 64)
 	return s, limit
 }
@@ -120,7 +129,10 @@ func (s *httpAPI) getURLs(w http.ResponseWriter, r *http.Request) {
 func foundURL(e *frontier.Entry, now time.Time) *wire.FoundURL {
 	u := &wire.FoundURL{URL: e.URL, URLBytes: wire.BytesOf(e.URL), Crawl: e.Crawl, Queue: e.Entry.Queue, State: string(e.StateAt(now)), Reason: string(e.Reason),
 		Key: hex.EncodeToString(e.Key[:]), Priority: e.Priority, Depth: e.Depth, Discriminator: e.Discriminator, Attempts: e.Attempts,
-		Created: e.Created, Expires: e.Expires}
+		Created: e.Created, Fetched: e.Fetched, Expires: e.Expires, Leased: e.Leased, Client: e.Client}
+	if u.Metadata = wireMetadata(e.Meta); u.Metadata == nil {
+		u.Meta = e.Meta
+	}
 	if u.State == string(frontier.StateScheduled) {
 		u.Due = e.Due
 	}
@@ -138,7 +150,7 @@ func (s *httpAPI) postChange(w http.ResponseWriter, r *http.Request) {
 	}
 	query, err := queryOf(&body.Select)
 	if err == nil && query.All() != body.All {
-		err = fault.As(store.ErrInvalid, "cannot change URLs; name a queue, states, reasons, times or rules that match them, or set all for a whole crawl")
+		err = fault.As(store.ErrInvalid, "cannot change URLs; name a queue, states, reasons, times, a client or rules that match them, or set all for a whole crawl")
 	}
 	if err == nil && (query.Crawl == frontier.OwnCrawl || body.All && query.Crawl == "*") {
 		err = fault.As(store.ErrInvalid, "cannot change URLs of crawl %q; all is for the URLs of one crawl", query.Crawl)

@@ -24,7 +24,9 @@ func TestFindAndChange(t *testing.T) {
 		{"by state", "/v1/urls?crawl=news&state=done,dropped", "", "200", ""},
 		{"a limit", "/v1/urls?crawl=news&limit=1", "", "200", `"key":"`},
 		{"no state", "/v1/urls?state=lost", "", "400", "got state"},
-		{"no time", "/v1/urls?before=monday", "", "400", "got before"},
+		{"no time", "/v1/urls?before=monday", "", "400", "cannot select URLs by before: cannot read time"},
+		{"by age", "/v1/urls?crawl=*&after=1d&fetched_before=2222-01-01&count", "", "200", `{"urls":0}`},
+		{"no age", "/v1/change", `{"select":{"fetched_before":"7"},"do":"requeue"}`, "400", "cannot select URLs by fetched_before"},
 		{"no rule", "/v1/urls?match=a%20b", "", "400", "cannot select URLs: line 1"},
 		{"no such parameter", "/v1/urls?stat=done", "", "400", "got the query parameter"},
 		{"nothing is named", "/v1/change", `{"select":{"crawl":"news"},"do":"drop"}`, "400", "or set all for a whole crawl"},
@@ -34,7 +36,7 @@ func TestFindAndChange(t *testing.T) {
 		{"listed as that", "/v1/urls?crawl=news&state=dropped", "", "200", `"url":"http://a.com/1"`},
 		{"and why", "/v1/explain?url=http://A.com/1&crawl=news", "", "200", `"why":"It was dropped`},
 		{"an offer of it", "/v1/explain?url=http://A.com/1&crawl=news", "", "200", `"verdict":"duplicate"`},
-		{"requeued", "/v1/change", `{"select":{"crawl":"*","states":["dropped"]},"do":"requeue"}`, "200", `{"urls":1}`},
+		{"requeued", "/v1/change", `{"select":{"crawl":"*","states":["dropped"],"fetched_before":"2222-01-01"},"do":"requeue"}`, "200", `{"urls":1}`},
 		{"what holds it", "/v1/explain?url=http://A.com/1&crawl=news", "", "200", `"holds":{"crawl":"news","queue":"a.com","held":3`},
 		{"forgotten", "/v1/change", `{"select":{"crawl":"news","queue":"a.com","match":["*/0"]},"do":"forget"}`, "200", `{"urls":1}`},
 		{"no crawl named", "/v1/exclusions", `{"add":["b.com/x/"]}`, "400", "name a crawl"},
@@ -48,6 +50,52 @@ func TestFindAndChange(t *testing.T) {
 		{"unknown", "/v1/exclusions", `{"crawl":"shop","remove":["c.com"]}`, "404", "there is no such rule"},
 		{"taken back", "/v1/exclusions", `{"crawl":"shop","remove":["b.com/x/"]}`, "200", `"removed":1`},
 		{"and new", "/v1/explain?url=http://b.com/x/9&crawl=shop", "", "200", `"verdict":"new"`},
+	} {
+		method := "POST"
+		if c.body == "" {
+			method = "GET"
+		}
+		if got := s.request(t, method, c.path, c.body); !strings.HasPrefix(got, c.code) || !strings.Contains(got, c.want) {
+			t.Errorf("%s: got %s; want %s and %s", c.what, got, c.code, c.want)
+		}
+	}
+}
+
+// TestUnlessFetchedAfterOverHTTP offers a page that was fetched again: a time, an age, of lists too.
+func TestUnlessFetchedAfterOverHTTP(t *testing.T) {
+	s := start(t, canon.Qiita(), Config{})
+	offer := func(what, unless, want string) {
+		t.Helper()
+		line := `{"url":"http://a.com/1","unless_fetched_after":"` + unless + `"}`
+		if got := s.request(t, "POST", "/v1/urls", line); !strings.Contains(got, want) {
+			t.Errorf("%s: got %s; want %s", what, got, want)
+		}
+	}
+	offer("unknown", "7d", `"verdict":"new"`)
+	s.request(t, "POST", "/v1/change", `{"select":{"match":["a.com/1"]},"do":"drop"}`)
+	offer("ended later", "2000-01-01", `"verdict":"duplicate","canonical":"http://a.com/1","key":"69a28efc9ca97d7bab7a2695d6d55e2f","queue":"a.com","first"`)
+	offer("ended before", "2222-01-01T00:00:00Z", `"requeued":true`)
+	offer("queued", "2222-01-01T00:00:00Z", `"verdict":"duplicate","canonical"`)
+	offer("no time", "monday", `"verdict":"refused","error":{"code":"invalid","message":"unless_fetched_after: cannot read time; got \"monday\"`)
+}
+
+// TestFreeOverHTTP frees the leases of a client and those of an age, and no others.
+func TestFreeOverHTTP(t *testing.T) {
+	s := start(t, canon.Qiita(), Config{})
+	s.request(t, "POST", "/v1/urls", `{"url":"http://a.com/"}`+"\n"+`{"url":"http://b.com/"}`+"\n"+`{"url":"http://c.com/"}`)
+	for _, c := range []struct{ what, path, body, code, want string }{
+		{"a name too long", "/v1/lease", `{"client":"` + strings.Repeat("n", 65) + `"}`, "400", "want at most 64"},
+		{"leased", "/v1/lease", `{"client":"w7","max":1}`, "200", `"url":"http://`},
+		{"by another", "/v1/lease", `{"client":"w8","max":1}`, "200", `"url":"http://`},
+		{"without a name", "/v1/lease", `{"max":1}`, "200", `"url":"http://`},
+		{"listed", "/v1/urls?client=w7", "", "200", `"client":"w7"`},
+		{"counted", "/v1/urls?client=w7&count", "", "200", `{"urls":1}`},
+		{"of nobody", "/v1/urls?client=w9&count", "", "200", `{"urls":0}`},
+		{"before they were leased", "/v1/change", `{"select":{"leased_before":"2000-01-01"},"do":"free"}`, "200", `{"urls":0}`},
+		{"another's, too", "/v1/change", `{"select":{"client":"w9","leased_before":"2222-01-01"},"do":"free"}`, "200", `{"urls":0}`},
+		{"freed", "/v1/change", `{"select":{"client":"w7"},"do":"free"}`, "200", `{"urls":1}`},
+		{"no more", "/v1/urls?client=w7&count", "", "200", `{"urls":0}`},
+		{"the others", "/v1/change", `{"select":{"leased_before":"2222-01-01"},"do":"free"}`, "200", `{"urls":2}`},
 	} {
 		method := "POST"
 		if c.body == "" {

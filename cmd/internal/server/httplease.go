@@ -17,7 +17,7 @@ import (
 const maxLease = 7 * 24 * time.Hour
 
 func leaseRequestOf(b *wire.LeaseRequest) frontier.LeaseRequest {
-	req := frontier.LeaseRequest{Crawl: crawlName(b.Crawl), Queue: b.Queue, Max: min(max(b.Max, 1), takeAtOnce), MaxQueues: b.MaxQueues,
+	req := frontier.LeaseRequest{Crawl: crawlName(b.Crawl), Queue: b.Queue, Client: b.Client, Max: min(max(b.Max, 1), takeAtOnce), MaxQueues: b.MaxQueues,
 		MaxPerQueue: b.MaxPerQueue, MaxInFlight: b.MaxPerQueue,
 		Lease: seconds(b.LeaseSeconds, maxLease)}
 	if req.Lease == 0 {

@@ -57,7 +57,11 @@ func (s *httpAPI) answerOffers(w http.ResponseWriter, r *http.Request, answer li
 	all := wire.URLLine{Crawl: q.Get("crawl"), Queue: q.Get("queue")}
 	priority, _ := strconv.Atoi(q.Get("priority")) // they were checked
 	all.Depth, _ = strconv.Atoi(q.Get("depth"))
-	all.Priority = uint8(priority)
+	all.Priority, all.UnlessFetchedAfter = uint8(priority), wire.Moment(q.Get("unless_fetched_after"))
+	if _, err := all.UnlessFetchedAfter.At(time.Now()); err != nil {
+		writeError(w, http.StatusBadRequest, "invalid", "cannot read the query; unless_fetched_after: "+err.Error())
+		return
+	}
 	s.streamLines(w, r, func(ctx context.Context, lines []bodyLine, out *bytes.Buffer) {
 		for i := range lines {
 			if l := &lines[i]; l.tooLong == 0 && !bytes.HasPrefix(bytes.TrimSpace(l.text), []byte("{")) {
@@ -325,6 +329,10 @@ func (s *httpAPI) parseLine(line *bodyLine, v *wire.VerdictLine) (u frontier.Lin
 	}
 	u.Due, u.Priority, u.Depth, u.Force, u.Raise, u.Discriminator = l.Due, l.Priority, l.Depth, l.Force, l.Raise, l.Discriminator
 	u.SkipTraps, u.Group = l.SkipTraps, l.Group
+	var err error
+	if u.UnlessFetchedAfter, err = l.UnlessFetchedAfter.At(time.Now()); err != nil {
+		return u, true, &wire.Fault{Code: "invalid", Message: "unless_fetched_after: " + err.Error()}
+	}
 	return u, l.Record == nil || *l.Record, nil
 }
 

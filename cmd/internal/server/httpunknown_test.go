@@ -17,7 +17,7 @@ func TestUnknown(t *testing.T) {
 		"POST /healthz":                  "405\n" + `{"error":{"code":"method","message":"cannot call \"/healthz\"; got POST; want GET"}}`,
 		"GET /v1/nope":                   "404\n" + `{"error":{"code":"path","message":"cannot call \"/v1/nope\"; no such path; /openapi.json lists them"}}`,
 		"GET /v1/queues?qeue=x":          "400\n" + `{"error":{"code":"invalid","message":"cannot call GET /v1/queues; got the query parameter \"qeue\"; want crawl, queue, search, after, limit, order"}}`,
-		"POST /v1/urls?brieff":           "400\n" + `{"error":{"code":"invalid","message":"cannot call POST /v1/urls; got the query parameter \"brieff\"; want brief, crawl, queue, priority, depth"}}`,
+		"POST /v1/urls?brieff":           "400\n" + `{"error":{"code":"invalid","message":"cannot call POST /v1/urls; got the query parameter \"brieff\"; want brief, crawl, queue, priority, depth, unless_fetched_after"}}`,
 		"GET /v1/queues?queue=x&order=y": "400\n" + `{"error":{"code":"invalid","message":"cannot call GET /v1/queues; got order \"y\"; want name or waiting"}}`,
 		"GET /v1/queues?queue=x&limit=0": "400\n" + `{"error":{"code":"invalid","message":"cannot call GET /v1/queues; got limit 0; want 1 to 10000"}}`,
 		"GET /v1/history?crawl=c":        "400\n" + `{"error":{"code":"invalid","message":"cannot call GET /v1/history; got the query parameter \"crawl\"; want none"}}`,

@@ -19,6 +19,7 @@ class Config:
     token: str
     ca_file: str
     crawl: str
+    client: str
     delay: float
     lease: int
     prefetch: int
@@ -43,6 +44,7 @@ class Config:
             token=s.get("FIRSTSEEN_TOKEN", ""),
             ca_file=s.get("FIRSTSEEN_CA_FILE", ""),
             crawl=s.get("FIRSTSEEN_CRAWL", "%(spider)s") % {"spider": _spider_name(crawler)},
+            client=s.get("FIRSTSEEN_CLIENT", ""),
             delay=s.getfloat("FIRSTSEEN_DELAY", s.getfloat("DOWNLOAD_DELAY")),
             # Nobody else asks a private daemon, so leases of a killed process may end soon.
             lease=s.getint("FIRSTSEEN_LEASE", 60 if s.get("FIRSTSEEN_URL") else 10),

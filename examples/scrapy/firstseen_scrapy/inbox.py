@@ -151,6 +151,8 @@ class Inbox:
         c = self._config
         body = {"crawl": c.crawl, "max": max_leases, "lease_seconds": c.lease, "delay_seconds": c.delay}
         body["max_in_flight"] = 1 << 30  # Scrapy's downloader keeps to its own bound
+        if c.client:
+            body["client"] = c.client
         if c.delay == 0:
             body["max_per_queue"] = c.per_domain
         return body

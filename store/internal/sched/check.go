@@ -51,14 +51,22 @@ func checkPriority(p *uint8) error {
 	return nil
 }
 
-// CheckItems returns [store.ErrInvalid] if one of the items can't be stored.
-func CheckItems(items []store.Item) error {
+// CheckItems returns [store.ErrInvalid] if one of the items can't be stored, in a store that keeps the texts of URLs that ended or not.
+func CheckItems(items []store.Item, keep bool) error {
 	for i := range items {
 		if err := cmp.Or(checkQueue(items[i].Queue), checkPriority(&items[i].Priority)); err != nil {
 			return fmt.Errorf("item %d: %w", i, err)
 		}
+		if !keep && !items[i].EndedBefore.IsZero() {
+			return store.ErrNoTexts
+		}
 	}
 	return nil
+}
+
+// EndedBefore reports whether a URL that ended so is queued by an item's EndedBefore.
+func EndedBefore(it *store.Item, state store.State, ended int64) bool {
+	return !it.EndedBefore.IsZero() && (state == store.Done || state == store.Dropped) && ended < Now(it.EndedBefore)
 }
 
 // CheckSettlements is [CheckItems] for settlements.
@@ -114,6 +122,14 @@ func CrawlOfQueue(crawl, queue string) (string, error) {
 		return "", fault.As(store.ErrInvalid, "cannot use queue %q of all crawls; want one crawl", queue)
 	}
 	return CrawlNames(crawl)
+}
+
+// CheckTake is [CrawlOfQueue] for a request.
+func CheckTake(req *store.TakeRequest) (string, error) {
+	if len(req.Client) > store.MaxClient {
+		return "", fault.As(store.ErrInvalid, "cannot lease for a client with a name of %d bytes; want at most %d", len(req.Client), store.MaxClient)
+	}
+	return CrawlOfQueue(req.Crawl, req.Queue)
 }
 
 // CheckConfigure checks the arguments of Configure and fills in the crawl.

@@ -18,6 +18,7 @@ type Record struct {
 	Meta      []byte
 	Due       int64
 	Created   int64
+	Ended     int64  // when it was completed or dropped, 0 while it is held
 	Seq       uint64 // order of arrival
 	Attempts  uint32
 	Priority  uint8
@@ -46,7 +47,7 @@ func (r *Record) Place() Head { return Head{Due: r.Due, Seq: r.Seq} }
 func (r *Record) Entry(q *Queue) store.Entry {
 	return store.Entry{
 		Key: r.Key, State: store.Queued, Crawl: q.Crawl.Name, Queue: q.Name,
-		URL: r.URL, Meta: bytes.Clone(r.Meta), Due: Time(r.Due), Created: Time(r.Created),
+		URL: r.URL, Meta: bytes.Clone(r.Meta), Due: Time(r.Due), Created: Time(r.Created), Ended: Time(r.Ended),
 		Priority: r.Priority, Attempts: int(r.Attempts), Respelled: r.Respelled,
 	}
 }
@@ -54,13 +55,14 @@ func (r *Record) Entry(q *Queue) store.Entry {
 // Lease is a URL in the hands of a fetcher.
 type Lease struct {
 	Record
-	Queue *Queue
-	Token uint64
-	Given int64 // when it began, or was extended; 0: not known
-	Until int64
-	late  bool // it ran out
-	over  bool // it was overtaken: the record is empty but for the key
-	slot  int32
+	Queue  *Queue
+	Token  uint64
+	Given  int64 // when it began, or was extended; 0: not known
+	Until  int64
+	Client string // of the request that took it
+	late   bool   // it ran out
+	over   bool   // it was overtaken: the record is empty but for the key
+	slot   int32
 	// before and after are its neighbours among the leases of its queue.
 	before, after *Lease
 }
@@ -68,7 +70,7 @@ type Lease struct {
 // Entry returns the lease as callers see it. r is its record, not cut.
 func (l *Lease) Entry(r Record) store.Entry {
 	e := r.Entry(l.Queue)
-	e.State, e.Expires = store.Leased, Time(l.Until)
+	e.State, e.Expires, e.Leased, e.Client = store.Leased, Time(l.Until), Time(l.Given), l.Client
 	return e
 }
 

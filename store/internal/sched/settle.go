@@ -101,8 +101,8 @@ func (r *Record) Change(s *store.Settlement) {
 	}
 }
 
-// Anew begins a new round.
-func (r *Record) Anew() { r.Attempts, r.Earlier = 0, nil }
+// Anew begins a new round, in which the URL is not ended.
+func (r *Record) Anew() { r.Attempts, r.Earlier, r.Ended = 0, nil, 0 }
 
 // EarlierTokens bounds the tokens that a record keeps beside the current one.
 const EarlierTokens = 15

@@ -13,6 +13,7 @@ import (
 
 // Request is a [store.TakeRequest] with its defaults filled in.
 type Request struct {
+	Client                                       string
 	Now, Delay, Until                            int64
 	MaxURLs, MaxQueues, MaxPerQueue, MaxInFlight int
 	MaxBytes                                     int64
@@ -46,7 +47,7 @@ func NewRequest(r store.TakeRequest, now int64) Request {
 		r.MaxBytes = math.MaxInt64
 	}
 	return Request{
-		Now: now, Delay: max(0, DurMs(r.Delay)), Until: now + DurMs(r.Lease),
+		Now: now, Client: r.Client, Delay: max(0, DurMs(r.Delay)), Until: now + DurMs(r.Lease),
 		MaxURLs: max(1, r.MaxURLs), MaxPerQueue: max(1, r.MaxPerQueue),
 		MaxBytes: r.MaxBytes, MaxQueues: max(0, r.MaxQueues), MaxInFlight: max(0, r.MaxInFlight),
 	}

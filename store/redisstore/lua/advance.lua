@@ -13,7 +13,7 @@ local function follow(c)
       local l = parse_lease(row)
       if l.late == 1 or l.given <= now then return end
       l['until'], l.given = now + max(0, l['until'] - l.given), now
-      call('HSET', key_of, key, lease_row(l) .. sub(row, 24))
+      call('HSET', key_of, key, lease_row(l))
       call('ZADD', c.E, text(l['until']), key)
     end
   end

@@ -1,7 +1,7 @@
 -- Queues URLs that are new here, or ends them if a settlement made them so.
 --
 -- blob: request 16 | cap of a queue 6 (0: none) | for each: number 2 | length 4 | entry (see FORMAT.md)
--- reply: a byte for each: Q queued or ended, F full, H held already (its key was lost at its home)
+-- reply: a byte for each: Q queued or ended, F full, H held already (its key was lost at its home), or it ended again since
 local ticket, cap = unpack_struct('>c16I6', blob)
 local receipts = open_receipts(ticket)
 local c = begin(need_crawl(crawl_name))
@@ -14,13 +14,13 @@ local function make_plan(s)
   if due == 0 or floor(how / 4) % 2 == 1 then due = now + due end
   plans[s] = {
     priority = priority, due = due, due_text = text(due), done = done, kept = done == 0 or floor(how / 8) % 2 == 1, changes = floor(how / 16) % 2 == 1,
-    counts = floor(how / 64) % 2, head = pack('>BI6I6', priority + 8 * (floor(how / 32) % 2), done > 0 and 0 or due, created == 0 and now or created), level = levels_of(c, priority), new = {},
+    counts = floor(how / 64) % 2, ended = how >= 128, head = pack('>BI6I6', priority + 8 * (floor(how / 32) % 2), done > 0 and now or due, created == 0 and now or created), level = levels_of(c, priority), new = {},
   }
   return plans[s]
 end
 
 -- The entries in columns: a table for each URL would cost more than the rest of the work.
-local keys, queue_of, numbers, plan_of, tails, changes, told = {}, {}, {}, {}, {}, {}, {}
+local keys, queue_of, numbers, plan_of, tails, changes, ended, told = {}, {}, {}, {}, {}, {}, {}, {}
 local pos, n_urls = 23, 0
 while pos <= #blob do
   local i, number, n, key, s, name = n_urls + 1, unpack_struct('>c2I4c16xxxxxxc14Bc0', blob, pos)
@@ -28,6 +28,7 @@ while pos <= #blob do
   if plan.changes then
     changes[i], last = sub(blob, last - CHANGE_LEN + 1, last), last - CHANGE_LEN
   end
+  if plan.ended then ended[i], last = unpack_struct('>I6', blob, last - 5), last - 6 end
   keys[i], queue_of[i], numbers[i], plan_of[i] = key, name, number, plan
   tails[i] = sub(blob, pos + 42, last) -- the end of a record, also
   n_urls, pos = i, pos + 6 + n
@@ -42,7 +43,7 @@ local function need(name) return need_queue(c, name, queue_rows[name]) end
 local function judge(i, row)
   local key, name, plan, r = keys[i], queue_of[i], plan_of[i], row and parse_record(row)
   local is_alive = r and (c.written[names[i]] or alive(c, r))
-  if is_alive and r.done == 0 then return 'H' end
+  if is_alive and (r.done == 0 or ended[i] and (r.due > 0 and r.due or r.created) >= ended[i]) then return 'H' end
   if cap > 0 then
     room[name] = room[name] or cap - held(parse_queue(name, queue_rows[name] or NEW_QUEUE))
     if room[name] <= 0 then return 'F' end

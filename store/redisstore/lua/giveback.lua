@@ -5,12 +5,12 @@ local take = open_kept('a', blob, kept)
 local taken = take.value
 -- If the take comes later after all, it finds that it was answered with nothing.
 keep(take, 'S')
-local pos = 2
+local pos, size_of = 3, taken and #taken > 1 and 39 + byte(taken, 2)
 while taken and pos < #taken do
   local name, size, from = unpack_struct('>Bc0I4', taken, pos)
   local c = find_crawl(name)
   pos = from + size
-  for at = from, pos - 1, 39 do
+  for at = from, pos - 1, size_of do
     local key, token = unpack_struct('>c16I6', taken, at)
     local row = c and call('HGET', base .. 'L' .. c.id, key)
     local l = row and parse_lease(row)

@@ -48,6 +48,7 @@ local LEASE = '>I6I6I4BI6'
 local function parse_lease(s)
   local l = {}
   l.token, l['until'], l.attempts, l.late, l.given = unpack_struct(LEASE, s)
+  l.client = sub(s, 24) -- of an overtaken lease what O has after it
   return l
 end
 
@@ -68,7 +69,7 @@ local function drop_deleted(c, key)
   call('HDEL', c.L, key)
 end
 
-local function lease_row(l) return pack(LEASE, l.token, l['until'], l.attempts, l.late, l.given) end
+local function lease_row(l) return pack(LEASE, l.token, l['until'], l.attempts, l.late, l.given) .. l.client end
 
 -- An overtaken lease is no longer one of its URL, which an earlier token has ended or requeued, but its fetcher may still be at the
 -- host. It counts as running until it is settled or ends. A key has at most one: a lease in O, with its queue.
@@ -102,7 +103,8 @@ local function overtake(c, q, key, l)
   count(c, q, 0, -1, 0, 0)
   count_over(c, q, 1)
   call('HDEL', c.L, key)
-  call('HSET', c.O, key, lease_row(l) .. char(q.inc) .. q.name)
+  l.client = char(q.inc) .. q.name
+  call('HSET', c.O, key, lease_row(l))
   c.leases[key], l.inc, l.queue, c.overs[key] = false, q.inc, q.name, l
 end
 

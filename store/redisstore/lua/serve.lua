@@ -1,16 +1,16 @@
 -- Handing out what queues have to give.
 --
 -- request: URLs 4 (0: only asks when there may be some) | queues 4 | URLs of a queue 4 | bound on leases 4 | URLs that the queue served last may still give 4 |
--- lease in ms 6 | delay in ms 6 | turn 7 | whole 1 | bytes 6 (0: no bound) | crawls that have a limit 1 (255: there is no other shard), for
+-- lease in ms 6 | delay in ms 6 | turn 7 | whole 1 | bytes 6 (0: no bound) | length of client 1 | client | crawls that have a limit 1 (255: there is no other shard), for
 -- each: length 1 | crawl | what is fetched and leased of it in other shards 6 | the queue that is meant, or those that this take served
 -- already: for each, length 1 | crawl | length 1 | queue
 --
 -- turn is the latest that another shard served: a queue here with an earlier turn comes from
 -- a shard that had nothing to do, and doesn't catch up. whole is 1 where the take goes on after this
 -- script: a queue is left to the next one that has more than this one may still give.
-local REQUEST = '>I4I4I4I4I4I6I6I7BI6'
+local REQUEST = '>I4I4I4I4I4I6I6I7BI6Bc0'
 local want = {}
-want.urls, want.queues, want.each, want.bound, want.unfinished, want.lease, want.delay, want.turn, want.whole, want.bytes, want.rest =
+want.urls, want.queues, want.each, want.bound, want.unfinished, want.lease, want.delay, want.turn, want.whole, want.bytes, want.client, want.rest =
   unpack_struct(REQUEST, blob)
 if want.bytes == 0 then want.bytes = NEVER end
 local n_limited, others, stranger = byte(blob, want.rest), {}, false
@@ -69,7 +69,7 @@ local function lease(c)
       heads[size] = heads[size] or c.short .. pack('>I4', size)
       local l = pack('>I6c0', token + at / 4, tails[tries])
       told[at - 3], told[at - 2], told[at - 1], told[at] = l, key, heads[size], row
-      leases[m + 1], leases[m + 2] = key, l
+      leases[m + 1], leases[m + 2] = key, l .. want.client
       c.leased_keys[m / 2 + 1] = key
       m = m + 2
     else
@@ -79,7 +79,7 @@ local function lease(c)
       want.skipped = true
     end
   end
-  leases[0] = c.short .. pack('>I4', 39 * m / 2)
+  leases[0] = c.short .. pack('>I4', (39 + #want.client) * m / 2)
 end
 
 local function give_late(c, q, n)
@@ -169,7 +169,7 @@ end
 
 -- answer_take returns the reply, and keeps the list of leases: if the answer is lost, they are given back.
 local function answer_take(crawls, next, state)
-  local list = { 'S' }
+  local list = { 'S' .. char(#want.client) }
   for _, c in ipairs(crawls) do if #c.new_leases > 0 then list[#list + 1] = concat(c.new_leases, '', 0) end end
   if given > 0 then call('HSET', base .. 'S', 'tokens', text(token + given)) end
   if next == NEVER then next = 0 end

@@ -108,7 +108,7 @@ local function apply(e, r, l)
     write_record(c, e.key, r)
     return q
   end
-  r.due, r.done = 0, e.outcome == COMPLETE and 1 or 2
+  r.due, r.done = now, e.outcome == COMPLETE and 1 or 2
   count(c, q, 0, 0, 0, 2 - r.done, r.done - 1)
   if keep then
     call('SADD', queue_key(c, 'd', q), e.key)

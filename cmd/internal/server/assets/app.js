@@ -166,7 +166,8 @@ function tiles(s, now) {
   const share = now && now.share !== null ? now.share.toFixed(0) + ' %' : '–';
   const rate = name => forAll ? now ? number(now[name]) : '–' : notAllowed;
   const all = [
-    ['queued or leased', number(s.held)], ['leased', number(s.in_flight)], ['completed', number(s.completed)], ['dropped', number(s.dropped)], ['seen', number(s.seen)],
+    ['queued or leased', number(s.held)], ['leased', number(s.in_flight)], ['completed', number(s.completed)], ['pages fetched', number(s.fetched)],
+    ['dropped, ' + number(s.failed) + ' after a failure', number(s.dropped)], ['seen', number(s.seen)],
     ['queues, ' + number(s.active_queues) + ' with URLs', number(s.queues)], ['offered / s', rate('offered')],
     ['leases / s', rate('leased')], ['duplicates now', forAll ? share : notAllowed],
   ];
@@ -265,7 +266,7 @@ async function queues() {
   const page = await ask('/v1/queues?' + new URLSearchParams({ crawl: $('crawl').value, search: $('search').value, limit: shown, order: 'waiting' }));
   queuesAt = Date.now() + 19 * (Date.now() - began);
   fill('queues', page.queues.map(x => row(
-    [x.queue, 'url'], [x.crawl], [x.state + (x.reason ? ': ' + x.reason : '')], [number(x.held - x.in_flight), 'n'], [number(x.in_flight), 'n'], [number(x.completed), 'n'], [number(x.dropped), 'n'],
+    [x.queue, 'url'], [x.crawl], [x.state + (x.reason ? ': ' + x.reason : '')], [number(x.held - x.in_flight), 'n'], [number(x.in_flight), 'n'], [number(x.fetched), 'n'], [number(x.dropped) + (x.failed ? ', ' + number(x.failed) + ' failed' : ''), 'n'],
     [delayOf(x), 'n'], [nextChange(x)])));
   $('more').hidden = page.queues.length < shown || shown >= 1000;
   $('queues-note').textContent = !page.queues.length ? ($('search').value ? 'No queue has this in its name.' : 'No queues yet: each host gets one with its first URL.')

@@ -1,0 +1,44 @@
+package wire
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Moment is a time as users write it: 2026-01-31T12:00:00Z, a day of UTC as 2026-01-31, or an age such as 30d, 12h or 1d12h, so long ago.
+type Moment string
+
+// At returns the time, the zero time for "".
+func (m Moment) At(now time.Time) (time.Time, error) {
+	if m == "" {
+		return time.Time{}, nil
+	}
+	for _, layout := range []string{time.DateOnly, time.RFC3339} {
+		if t, err := time.Parse(layout, string(m)); err == nil {
+			return t, nil
+		}
+	}
+	days, rest, found := strings.Cut(string(m), "d")
+	if !found {
+		days, rest = "0", string(m)
+	}
+	n, err := strconv.ParseUint(days, 10, 16)
+	age := time.Duration(0)
+	if rest != "" && err == nil {
+		age, err = time.ParseDuration(rest)
+	}
+	if err != nil || age < 0 {
+		return time.Time{}, fmt.Errorf("cannot read time; got %.40q; want a day as 2026-01-31, a time as 2026-01-31T12:00:00Z, or an age as 30d, 12h or 10m", string(m))
+	}
+	return now.Add(-age).AddDate(0, 0, -int(n)), nil
+}
+
+// MomentOf is the inverse of At, "" for the zero time.
+func MomentOf(t time.Time) Moment {
+	if t.IsZero() {
+		return ""
+	}
+	return Moment(t.Format(time.RFC3339Nano))
+}
