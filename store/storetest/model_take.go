@@ -503,7 +503,8 @@ func (m *model) nextOf(c *modelCrawl, q *modelQueue, req store.TakeRequest) (nex
 		next = m.firstEnd(c)
 	}
 	opens := later(m.servesAlone(c, q), s.BlockedUntil)
-	bounded := later(opens, m.polite(c, q)).After(m.now) && s.MaxInFlight == 0 // the request's bound is looked at when its time has come
+	// When its time has come, the request's bound is looked at, and for a queue of a group the leases of the others.
+	bounded := later(opens, m.polite(c, q)).After(m.now) && (s.MaxInFlight == 0 || s.Group != "" && m.live(c, q.name) < s.MaxInFlight)
 	bound := cmp.Or(s.MaxInFlight, req.MaxInFlight)
 	if !m.serves(c, q).IsZero() && !s.Paused && !m.limited(c, q) &&
 		(bounded || bound <= 0 || live < bound) {
