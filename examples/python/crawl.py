@@ -1,15 +1,13 @@
 """Crawls the hosts of some URLs with firstseen serve: python3 crawl.py URL...
 The daemon decides what is new, what may be fetched now and when a host is left alone; this script fetches.
 Run several, kill them and start them again: they share the crawl that FIRSTSEEN_CRAWL names, by default DEFAULT,
-and leave others alone. FIRSTSEEN names the daemon, by default http://127.0.0.1:7072."""
+and leave others alone. FIRSTSEEN names the daemon, by default http://127.0.0.1:7072, and FIRSTSEEN_CLIENT this process, for "firstseen free"."""
 import base64, hashlib, json, os, signal, string, sys
 from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from urllib import error, parse, request
 
 DAEMON, CRAWL = os.environ.get("FIRSTSEEN", "http://127.0.0.1:7072"), os.environ.get("FIRSTSEEN_CRAWL", "DEFAULT")
-# FIRSTSEEN_CLIENT names this process: if it dies, "firstseen free --client NAME" frees its leases.
-CLIENT = {"client": os.environ["FIRSTSEEN_CLIENT"]} if "FIRSTSEEN_CLIENT" in os.environ else {}
 
 
 class Links(HTMLParser):
@@ -88,5 +86,5 @@ end = {}
 with ThreadPoolExecutor(10) as pool:  # one URL a host is out at a time, so these are ten hosts
     while not end.get("finished") and end.get("state") != "limited":
         ask("/v1/done", {"leases": [done for done in pool.map(visit, end.get("leases", [])) if done]})
-        end = ask("/v1/lease", {"crawl": CRAWL, **CLIENT, "max": 10, "wait_seconds": 20, "lease_seconds": 120})[0]
+        end = ask("/v1/lease", {"crawl": CRAWL, "client": os.environ.get("FIRSTSEEN_CLIENT", ""), "max": 10, "wait_seconds": 20, "lease_seconds": 120})[0]
 print("finished: nothing is left in crawl" if end.get("finished") else "limited: some URLs wait in crawl", CRAWL, flush=True)

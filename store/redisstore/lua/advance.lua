@@ -8,17 +8,17 @@ local function follow(c)
     c.clock, c.dirty, c.refile, c.follow, c.trail = now, true, '', '', ''
     call('HSET', c.key, 'clock', text(now), 'refile', '', 'follow', '', 'trail', '')
   end
-  local function rebase_in(key_of)
+  local function rebase_in(key_of, times)
     return function(key, row)
       local l = parse_lease(row)
       if l.late == 1 or l.given <= now then return end
       l['until'], l.given = now + max(0, l['until'] - l.given), now
       call('HSET', key_of, key, lease_row(l))
-      call('ZADD', c.E, text(l['until']), key)
+      call('ZADD', c.E, text(l['until']), key:rep(times))
     end
   end
-  local more = page(c, 'follow', c.L, PAGE, rebase_in(c.L))
-  return page(c, 'trail', c.O, PAGE, rebase_in(c.O)) or more
+  local more = page(c, 'follow', c.L, PAGE, rebase_in(c.L, 1))
+  return page(c, 'trail', c.O, PAGE, rebase_in(c.O, 2)) or more
 end
 
 -- refile files queues again whose settings above them were changed.

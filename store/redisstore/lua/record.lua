@@ -72,7 +72,8 @@ end
 local function lease_row(l) return pack(LEASE, l.token, l['until'], l.attempts, l.late, l.given) .. l.client end
 
 -- An overtaken lease is no longer one of its URL, which an earlier token has ended or requeued, but its fetcher may still be at the
--- host. It counts as running until it is settled or ends. A key has at most one: a lease in O, with its queue.
+-- host. It counts as running until it is settled or ends. A key has at most one: a lease in O, with its queue. In E it is a list with its
+-- key twice, since a list with the key alone may be that of the next lease.
 
 -- load_over loads the overtaken leases of keys.
 local function load_over(c, keys)
@@ -105,6 +106,7 @@ local function overtake(c, q, key, l)
   call('HDEL', c.L, key)
   l.client = char(q.inc) .. q.name
   call('HSET', c.O, key, lease_row(l))
+  call('ZADD', c.E, text(l['until']), key .. key)
   c.leases[key], l.inc, l.queue, c.overs[key] = false, q.inc, q.name, l
 end
 
