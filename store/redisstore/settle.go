@@ -165,7 +165,7 @@ func (w *settling) send(ctx context.Context, found []known, marked []bool) (gone
 			gone = append(gone, w.list[i].Key)
 		}
 		switch answer {
-		case "S", "E", "R":
+		case "S", "E", "R", "N":
 			w.out[i] = store.Settled
 		case "U":
 			w.out[i] = store.Unknown

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -205,6 +206,7 @@ var roundCases = []testCase{
 	}},
 	{"an empty answer says why", emptyAnswers},
 	{"another spelling of a marked key is queued, once", marked},
+	{"a mark is made of what is dropped, and of nothing else", marks},
 	{"a settlement may be of a queued URL only", func(f *fixture) {
 		f.fill("a", 0, 2)
 		five := uint8(5)
@@ -313,6 +315,70 @@ func marked(f *fixture) {
 	st, err := f.s.Stats(f.ctx, "")
 	f.check(err)
 	equal(f, "marks of a forgotten key", st.Marked, 0)
+}
+
+// marks drops keys in all states with a mark, alone and after another settlement of the same call. Their queues and homes differ.
+func marks(f *fixture) {
+	const n = 8 // keys of each try
+	next, marked, kept := 0, int64(0), one(f.env.KeepURLs)
+	settle := func(list ...store.Settlement) {
+		var all []store.Settlement
+		for i := next; i < next+n; i++ {
+			for _, st := range list {
+				st.Key = key(i)
+				if st.Create {
+					st.Queue, st.URL = fmt.Sprint("other ", i%n), url(i)
+				}
+				all = append(all, st)
+			}
+		}
+		_, err := f.s.Settle(f.ctx, "", all)
+		f.check(err)
+	}
+	see := func() {
+		for i := next; i < next+n; i++ {
+			f.add(item(i, ""))
+		}
+	}
+	queue := func() {
+		for i := next; i < next+n; i++ {
+			f.add(item(i, fmt.Sprint("first ", i%n)))
+		}
+	}
+	lease := func() {
+		queue()
+		equal(f, "leases", len(f.takeAll()), n)
+	}
+	end := func(st store.Settlement) func() { return func() { queue(); settle(st) } }
+	drop := store.Settlement{Outcome: store.Drop, Mark: store.Spelling("first")}
+	create := drop
+	create.Create = true
+	for _, c := range []struct {
+		state                    string
+		reach                    func()
+		alone, completed, queued int64 // has each key a mark then?
+	}{
+		{"unknown", func() {}, 1, 1, 1},
+		{"seen", see, kept, kept, kept},
+		{"queued", queue, 1, 0, 1},
+		{"leased", lease, 1, 0, 1},
+		{"done", end(store.Settlement{}), 0, 0, kept},
+		{"dropped", end(store.Settlement{Outcome: store.Drop}), 0, 0, kept},
+		{"marked", end(drop), 1, 1 - kept, 1},
+	} {
+		try := func(what string, want int64, list ...store.Settlement) {
+			f.Helper()
+			c.reach()
+			settle(list...)
+			st, err := f.s.Stats(f.ctx, "")
+			f.check(err)
+			equal(f, "marks of keys that were "+c.state+", "+what, st.Marked-marked, n*want)
+			next, marked = next+n, st.Marked
+		}
+		try("dropped", c.alone, create)
+		try("completed and dropped", c.completed, store.Settlement{}, create)
+		try("requeued and dropped", c.queued, store.Settlement{Outcome: store.Requeue}, create)
+	}
 }
 
 // again opens the store again, if it outlives its process.

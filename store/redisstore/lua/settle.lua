@@ -34,8 +34,8 @@ load_held(c, keys)
 load_over(c, keys)
 
 -- judge returns what to do (apply, same or nil) and what to answer:
--- S settled, E settled, and it had ended before, R settled, and it was queued as another spelling, U unknown, T stale,
--- A already done, M it has to be made by a step.
+-- S settled, E settled, and it had ended before, R settled, and it was queued as another spelling, N settled, as it is (its text
+-- was not kept), U unknown, T stale, A already done, M it has to be made by a step.
 local function judge(e, r, l, keep)
   if e.token ~= 0 and not (l and l.token == e.token) then
     local o = c.overs[e.key]
@@ -55,7 +55,7 @@ local function judge(e, r, l, keep)
     return nil, 'U'
   end
   if e.create and (keep or e.outcome == REQUEUE) then return nil, 'M' end
-  return nil, (e.create or e.outcome == COMPLETE) and 'S' or 'U'
+  return nil, (e.create or e.outcome == COMPLETE) and 'N' or 'U'
 end
 
 local function change(r, e)
