@@ -163,6 +163,12 @@ func (f *Frontier) Entries(ctx context.Context, crawl, queue string) iter.Seq2[E
 // durably. Nil fields keep their settings. A pointer to 0 resets a setting: then that of the next
 // level applies (queue, crawl, all, Options).
 func (f *Frontier) Configure(ctx context.Context, crawl, queue string, c store.QueueChange) error {
+	if c.Retention != nil && f.poll > 0 {
+		return fault.As(store.ErrInvalid, "cannot set a retention in a store that other processes share, which does not know when URLs were fetched; want Options.SeenFor")
+	}
+	if c.Retention != nil && crawl == "*" {
+		return fault.As(store.ErrInvalid, "cannot set the retention of all crawls; want one crawl, or Options.SeenFor")
+	}
 	_, err := withCrawl(ctx, f, crawl, func(stored string) (struct{}, error) {
 		return struct{}{}, f.store.Configure(ctx, stored, queue, c)
 	})

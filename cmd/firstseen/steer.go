@@ -103,6 +103,10 @@ func settingTexts(s *wire.Settings) []string {
 	if s.Group != "" {
 		group = "group " + visible(s.Group)
 	}
+	retention := "no retention"
+	if s.RetentionSeconds > 0 {
+		retention = "retention " + time.Duration(s.RetentionSeconds*float64(time.Second)).String()
+	}
 	number := func(what, none string, n int64) string {
 		if n == 0 {
 			return none
@@ -110,7 +114,8 @@ func settingTexts(s *wire.Settings) []string {
 		return what + " " + grouped(n)
 	}
 	return []string{paused, delay, blocked, number("limit", "no limit", s.Limit), number("in-flight", "default in-flight", int64(s.MaxInFlight)),
-		number("weight", "default weight", int64(s.Weight)), order, group}
+		number("weight", "default weight", int64(s.Weight)), order, group,
+		number("queue limit", "no queue limit", s.QueueLimit), retention}
 }
 
 // setTexts says what is set, and is empty if nothing is.
@@ -146,9 +151,9 @@ func newSetCmd(a *app) *cobra.Command {
 	var s steering
 	var delay, blocked string
 	var paused bool
-	var limit int64
+	var limit, queueLimit int64
 	var inFlight, weight int
-	var group string
+	var group, retention string
 	cmd := &cobra.Command{
 		Use:   "set (--db DIR | --redis ADDR | --daemon ADDR) (--queue NAME | --crawl NAME | --all) --paused | --delay TIME | …",
 		Short: "Pause, delay, block, limit or weigh a queue, a crawl, or all",
@@ -180,6 +185,17 @@ results. A queue or crawl that is not there is an error, unless --create sets it
 		if given("group") {
 			s.set.Group = &group
 		}
+		if given("queue-limit") {
+			s.set.QueueLimit = &queueLimit
+		}
+		if given("retention") {
+			age, err := wire.ParseAge(retention)
+			if err != nil {
+				return misusef("--retention: %w", err)
+			}
+			seconds := age.Seconds()
+			s.set.RetentionSeconds = &seconds
+		}
 		if given("weight") {
 			s.set.Weight = &weight
 		}
@@ -204,8 +220,11 @@ results. A queue or crawl that is not there is an error, unless --create sets it
 	fs.IntVar(&weight, "weight", 0, "share in the rotation, 1 to 255: a queue of weight 4 is served four times as often as one of weight 1; 0 for the default")
 	fs.StringVar(&s.set.Order, "order", "", "of a crawl or all, and of URLs offered from now on: breadth for the order of arrival, depth for those farthest from a seed first")
 	fs.StringVar(&group, "group", "", "of a queue: the server it is on, whose queues share the delay and the bound on leases; \"\" for none; not on Redis")
-	typed(fs, "paused", "delay", "blocked-until", "limit", "in-flight", "weight", "order", "group")
-	cmd.MarkFlagsOneRequired("paused", "delay", "blocked-until", "limit", "in-flight", "weight", "order", "group")
+	fs.Int64Var(&queueLimit, "queue-limit", 0, "of a crawl or all: the --limit of each queue that has none of its own; 0 for none")
+	fs.StringVar(&retention, "retention", "", "of a crawl: how long after its last fetch a URL is new again, as 30d or 12h; 0s for the age that serve --seen-for gives; not on Redis")
+	settings := []string{"paused", "delay", "blocked-until", "limit", "in-flight", "weight", "order", "group", "queue-limit", "retention"}
+	typed(fs, settings...)
+	cmd.MarkFlagsOneRequired(settings...)
 	return cmd
 }
 

@@ -60,7 +60,11 @@ func (c *Client) Configure(ctx context.Context, crawl, queue string, change stor
 		return fault.As(ErrNotCarried, "cannot configure queue %q of crawl %q; want no NotBefore, no Later, a queue of one crawl, and names in UTF-8", queue, crawl)
 	}
 	b := wire.QueueSettings{Queue: queue, All: crawl == "*", Create: !change.MustExist,
-		MaxInFlight: change.MaxInFlight, BlockedUntil: change.BlockedUntil, Limit: change.Limit, Paused: change.Paused, Group: change.Group}
+		MaxInFlight: change.MaxInFlight, BlockedUntil: change.BlockedUntil, Limit: change.Limit, Paused: change.Paused, Group: change.Group, QueueLimit: change.QueueLimit}
+	if change.Retention != nil {
+		seconds := change.Retention.Seconds()
+		b.RetentionSeconds = &seconds
+	}
 	if !b.All {
 		b.Crawl = c.opt.named(crawl)
 	}

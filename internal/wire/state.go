@@ -37,6 +37,10 @@ type QueueSettings struct {
 	// Group puts a queue into a group, or with "" out of it: the queues of one server share the delay and the bound on leases. Not on
 	// Redis.
 	Group *string `json:"group,omitempty" maxLength:"255"`
+	// QueueLimit is, of a crawl or the store, the limit of each queue that has none of its own; 0 is none.
+	QueueLimit *int64 `json:"queue_limit,omitempty" minimum:"0"`
+	// RetentionSeconds is, of a crawl, how long after its last fetch a URL is new again; 0 is the age of the daemon, --seen-for. Not on Redis.
+	RetentionSeconds *float64 `json:"retention_seconds,omitempty" minimum:"0" maximum:"3153600000"`
 }
 
 // Settings are what is set for a queue, a crawl or the store. What isn't given is not set.
@@ -49,6 +53,9 @@ type Settings struct {
 	Paused       bool      `json:"paused,omitempty"`
 	Order        string    `json:"order,omitempty" enum:"depth"` // of a crawl or all: depth, if it is not breadth
 	Group        string    `json:"group,omitempty"`              // of a queue
+
+	QueueLimit       int64   `json:"queue_limit,omitempty"`       // of a crawl or all
+	RetentionSeconds float64 `json:"retention_seconds,omitempty"` // of a crawl
 }
 
 // Configured is the answer of POST /v1/queue.

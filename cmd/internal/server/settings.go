@@ -20,7 +20,7 @@ import (
 
 // changeOf checks settings and returns them as a change.
 func changeOf(b *wire.QueueSettings) (store.QueueChange, error) {
-	c := store.QueueChange{MaxInFlight: b.MaxInFlight, BlockedUntil: b.BlockedUntil, Limit: b.Limit, Paused: b.Paused, Group: b.Group}
+	c := store.QueueChange{MaxInFlight: b.MaxInFlight, BlockedUntil: b.BlockedUntil, Limit: b.Limit, Paused: b.Paused, Group: b.Group, QueueLimit: b.QueueLimit}
 	invalid := func(format string, args ...any) error {
 		return fault.As(store.ErrInvalid, "cannot change a queue; "+format, args...)
 	}
@@ -34,6 +34,10 @@ func changeOf(b *wire.QueueSettings) (store.QueueChange, error) {
 	}
 	if b.Order != "" && b.Queue != "" {
 		return c, invalid("got the order of a queue; want that of a crawl")
+	}
+	if b.RetentionSeconds != nil {
+		retention := time.Duration(*b.RetentionSeconds * float64(time.Second))
+		c.Retention = &retention
 	}
 	if n := b.Weight; n != nil {
 		weight := uint8(*n)
@@ -120,6 +124,7 @@ func (s *service) settingsOf(ctx context.Context, crawl, queue string) (wire.Set
 	if queue == "" {
 		set, err := s.f.Settings(ctx, crawl)
 		w := wireSettings(&set.QueueSettings)
+		w.QueueLimit, w.RetentionSeconds = set.QueueLimit, set.Retention.Seconds()
 		if s.f.own != nil && s.f.own.DepthFirst(crawl) {
 			w.Order = "depth"
 		}
