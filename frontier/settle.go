@@ -324,26 +324,29 @@ func (f *Frontier) putBack(s *Settlement, r *record, out *store.Settlement) {
 // shortens nothing: neither a block, which an operator or another answer asked for,
 // nor the wait after another, slower fetch.
 func (f *Frontier) queueChange(s *Settlement, now time.Time) *store.QueueChange {
-	c := store.QueueChange{Later: true}
+	var wait time.Time
+	later, tried := true, s.Outcome != Release && s.Outcome != Extend
+	if f.opt.Adaptive > 0 && tried && !s.Lease.Started.IsZero() {
+		wait = now.Add(min(time.Duration(f.opt.Adaptive*float64(max(now.Sub(s.Lease.Started), 0))), f.opt.maxAdaptive))
+	}
+	switch until, ended := f.failing.note(&f.opt, f.named(s.Lease.Crawl), s, now); {
+	case ended && wait.IsZero() && s.BlockQueue.IsZero():
+		wait, later = now, false
+	case until.After(wait):
+		wait = until
+	}
+	if wait.IsZero() && s.BlockQueue.IsZero() {
+		return nil
+	}
+	c := &store.QueueChange{Later: later}
 	if !s.BlockQueue.IsZero() {
 		c.BlockedUntil = &s.BlockQueue
 	}
-	tried := s.Outcome != Release && s.Outcome != Extend
-	if f.opt.Adaptive > 0 && tried && !s.Lease.Started.IsZero() {
-		wait := time.Duration(f.opt.Adaptive * float64(max(now.Sub(s.Lease.Started), 0)))
-		at := now.Add(min(wait, f.opt.maxAdaptive))
+	if !wait.IsZero() {
+		at := wait
 		c.NotBefore = &at
 	}
-	switch until, ended := f.failing.note(&f.opt, f.named(s.Lease.Crawl), s, now); {
-	case ended && c.NotBefore == nil && c.BlockedUntil == nil:
-		c.NotBefore, c.Later = &now, false
-	case !until.IsZero() && (c.NotBefore == nil || until.After(*c.NotBefore)):
-		c.NotBefore = &until
-	}
-	if c == (store.QueueChange{Later: true}) {
-		return nil
-	}
-	return &c
+	return c
 }
 
 // Fetched is the result of a fetch. Reported with a [Settlement] or a [Known], it is passed to
