@@ -121,28 +121,32 @@ func (s *sweeper) sweep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if ages == nil && s.opt.SeenFor > 0 {
-		ages = map[string]time.Duration{"*": s.opt.SeenFor}
-	}
 	s.least = 0
-	for crawl, age := range ages {
+	for _, age := range ages {
 		if s.least == 0 || age < s.least {
 			s.least = age
 		}
+	}
+	var failed error
+	for crawl, age := range ages { // of one that fails, the others know nothing
 		_, err := s.store.Forget(ctx, store.Selection{Crawl: crawl, Age: age})
 		s.logClock(err)
 		if err != nil {
-			return fmt.Errorf("cannot forget what was seen more than %v ago: %w", age, err)
+			failed = errors.Join(failed, fmt.Errorf("cannot forget what crawl %q has seen more than %v ago: %w", crawl, age, err))
 		}
 	}
-	return nil
+	return failed
 }
 
-// ages returns the age of the keys of each crawl that forgets by age, by stored names; nil if none has an age of its own. A store that
-// other processes share does not know when a key was fetched, and a retention changes nothing there.
+// ages returns the age of the keys of each crawl that forgets by age, by stored names, or of all ("*") if none has an age of its own.
+// A store that other processes share does not know when a key was fetched, and takes no retention.
 func (s *sweeper) ages(ctx context.Context) (ages map[string]time.Duration, err error) {
+	all := map[string]time.Duration{}
+	if s.opt.SeenFor > 0 {
+		all["*"] = s.opt.SeenFor
+	}
 	if s.poll > 0 {
-		return nil, nil
+		return all, nil
 	}
 	names, err := s.store.Crawls(ctx)
 	if err != nil {
@@ -161,7 +165,7 @@ func (s *sweeper) ages(ctx context.Context) (ages map[string]time.Duration, err 
 		}
 	}
 	if !own {
-		return nil, nil
+		return all, nil
 	}
 	return ages, nil
 }

@@ -166,9 +166,6 @@ func (f *Frontier) Configure(ctx context.Context, crawl, queue string, c store.Q
 	if c.Retention != nil && f.poll > 0 {
 		return fault.As(store.ErrInvalid, "cannot set a retention in a store that other processes share, which does not know when URLs were fetched; want Options.SeenFor")
 	}
-	if c.Retention != nil && crawl == "*" {
-		return fault.As(store.ErrInvalid, "cannot set the retention of all crawls; want one crawl, or Options.SeenFor")
-	}
 	_, err := withCrawl(ctx, f, crawl, func(stored string) (struct{}, error) {
 		return struct{}{}, f.store.Configure(ctx, stored, queue, c)
 	})

@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/memstore"
 )
 
 // TestUnlessFetchedAfter tells a URL's life among offers that want it fetched again after a week: each age is one of the last fetch.
@@ -181,6 +183,45 @@ func TestRetentionOfACrawl(t *testing.T) {
 			if st, err := f.Stats(bg, "news"); err != nil || st.Seen != 0 {
 				t.Errorf("got %d URLs after their retention, %v; want 0", st.Seen, err)
 			}
+		}
+	})
+}
+
+// damagedCrawl is a store that fails to forget in one crawl, and counts how often it was asked to in each.
+type damagedCrawl struct {
+	store.Store
+	asked map[string]int
+}
+
+func (s damagedCrawl) Forget(ctx context.Context, sel store.Selection) (int64, error) {
+	if s.asked[sel.Crawl]++; sel.Crawl == "books" {
+		return 0, store.ErrCorrupt
+	}
+	return s.Store.Forget(ctx, sel)
+}
+
+// TestSweepGoesOn: a crawl that can't be swept does not keep the others from it, in whatever order they come.
+func TestSweepGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const day = 24 * time.Hour
+		s := damagedCrawl{memstore.New(memstore.Options{}), map[string]int{}}
+		f, err := New(s, Options{Crawl: "*"})
+		must(t, err)
+		retention := 8 * day
+		for _, crawl := range []string{"books", "maps", "news"} {
+			_, err := f.See(bg, []Link{{URL: "http://a.example/", Crawl: crawl}})
+			must(t, err)
+			must(t, f.Configure(bg, crawl, "", store.QueueChange{Retention: &retention}))
+		}
+		time.Sleep(30 * day)
+		for crawl, want := range map[string]int64{"books": 1, "maps": 0, "news": 0} {
+			if st, err := f.Stats(bg, crawl); err != nil || st.Seen != want {
+				t.Errorf("got %d URLs of %s, %v; want %d", st.Seen, crawl, err, want)
+			}
+		}
+		must(t, f.Close())
+		if n := s.asked["books"]; n < 30 || s.asked["maps"] != n || s.asked["news"] != n {
+			t.Errorf("got sweeps %v; want as many of each crawl", s.asked)
 		}
 	})
 }

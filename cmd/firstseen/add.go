@@ -135,7 +135,7 @@ func (f *adding) check() error {
 		return err
 	}
 	var err error
-	if f.after, err = parseDay(f.unless); f.unless != "" && err != nil {
+	if f.after, err = parseMoment(f.unless); f.unless != "" && err != nil {
 		return misusef("--unless-fetched-after: %w", err)
 	}
 	return f.log.check()

@@ -63,7 +63,7 @@ func (s *selection) wire(crawl string) (w wire.Selection, err error) {
 		if t.text == "" {
 			continue
 		}
-		at, err := parseDay(t.text)
+		at, err := parseMoment(t.text)
 		if err != nil {
 			return w, misusef("--%s: %w", t.flag, err)
 		}

@@ -106,7 +106,7 @@ func (a *app) printForgotten(n int64, err error) error {
 func (f *forgetFlags) requests() (requests []wire.ForgetRequest, err error) {
 	r := wire.ForgetRequest{Queue: f.queue, All: f.all, Held: f.held}
 	if f.before != "" || f.held {
-		if r.Before, err = parseDay(f.before); err != nil {
+		if r.Before, err = parseMoment(f.before); err != nil {
 			return nil, err
 		}
 	}
@@ -124,8 +124,8 @@ func (f *forgetFlags) requests() (requests []wire.ForgetRequest, err error) {
 	return requests, nil
 }
 
-// parseDay reads an age, a day of UTC, or a time.
-func parseDay(s string) (time.Time, error) {
+// parseMoment reads an age, a day of UTC, or a time.
+func parseMoment(s string) (time.Time, error) {
 	t, err := wire.Moment(s).At(time.Now())
 	if err == nil && t.IsZero() {
 		err = errors.New("cannot read time; got nothing; want a day as 2026-01-31, a time as 2026-01-31T12:00:00Z, or an age as 30d")

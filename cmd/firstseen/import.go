@@ -114,7 +114,7 @@ func (f *importFlags) options() (opt archive.Options, err error) {
 		return opt, misuse{err}
 	}
 	if f.since != "" {
-		if opt.Since, err = parseDay(f.since); err != nil {
+		if opt.Since, err = parseMoment(f.since); err != nil {
 			return opt, misuse{err}
 		}
 	}

@@ -200,7 +200,10 @@ results. A queue or crawl that is not there is an error, unless --create sets it
 			s.set.Weight = &weight
 		}
 		if given("blocked-until") {
-			until, err := parseDay(blocked)
+			until, err := parseMoment(blocked)
+			if _, isAge := wire.ParseAge(blocked); isAge == nil {
+				err = fmt.Errorf("got the age %q, which is over; want a day as 2026-01-31, or a time as 2026-01-31T12:00:00Z", blocked)
+			}
 			if err != nil {
 				return misusef("--blocked-until: %w", err)
 			}

@@ -57,6 +57,7 @@ var steps = []struct {
 	{"exclude --crawl DEFAULT --remove y.example", statusMisuse, "there is no such rule"},
 	{"exclude --crawl DEFAULT --remove x.example a.b/", statusOK, "2 taken back; 0 are in force"},
 	{"set --queue g.example --delay 3s --limit 7 --in-flight 2 --blocked-until 2100-01-01 --create", statusOK, ""},
+	{"set --queue g.example --blocked-until 2h", statusMisuse, "which is over"},
 	{"set --crawl DEFAULT --order depth", statusOK, "crawl DEFAULT: depth first (was breadth first)\n"},
 	{"set --crawl DEFAULT --order breadth", statusOK, "crawl DEFAULT: breadth first (was depth first)\n"},
 	{"set --crawl DEFAULT --order random", statusMisuse, `"random" is no order`},

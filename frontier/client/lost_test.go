@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -253,6 +255,25 @@ func TestNotCarried(t *testing.T) {
 		frontier.Link{URL: "http://a.example/2", Due: time.Date(12026, 1, 1, 0, 0, 0, 0, time.UTC)})
 	if !errors.Is(r[0].Err, client.ErrNotCarried) || r[0].Status != frontier.StatusRefused || r[1].Status != frontier.StatusNew || !errors.Is(r[2].Err, client.ErrNotCarried) {
 		t.Errorf("got %+v; want what isn't carried refused, and the rest taken", r)
+	}
+}
+
+// TestSettingsOfACrawlAreCarried: what Configure sets on a crawl is what the daemon then has.
+func TestSettingsOfACrawlAreCarried(t *testing.T) {
+	d := newDaemon(t)
+	c := d.open(t, client.Options{})
+	limit, retention := int64(7), 24*time.Hour
+	if err := c.Configure(bg, "news", "", store.QueueChange{QueueLimit: &limit, Retention: &retention}); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.Get("http://" + d.http + "/v1/stats?crawl=news")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if want := `"settings":{"queue_limit":7,"retention_seconds":86400}`; err != nil || !strings.Contains(string(body), want) {
+		t.Errorf("got %s, %v; want %s", body, err, want)
 	}
 }
 
