@@ -1,57 +1,81 @@
 package pebblestore
 
 import (
-	"fmt"
-	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-
-	"github.com/firstseen/firstseen/store"
 )
 
-// TestLargeCallsLeaveRoom: while six callers add 32,768 URLs at a time, a step waits for a few groups, not until one of these
-// calls has ended. At most one is in the queue when it comes, and inFlight groups may be ahead of its answer.
+// longOp is a step of many parts, each as long as a group may be by the clock of the test.
+type longOp struct {
+	parts       int
+	clock, done *atomic.Int64
+}
+
+func (*longOp) weight() int { return 32768 }
+
+func (o *longOp) apply(*txn) error {
+	o.clock.Add(int64(groupTime))
+	o.done.Add(1)
+	if o.parts--; o.parts > 0 {
+		return errMore
+	}
+	return nil
+}
+
+// TestLargeCallsLeaveRoom: a step that comes while parts of six large calls wait is carried out behind at most one of these.
+// The clock stands still but for these parts, and the committer while the next step comes, so the machine's load has no say.
 func TestLargeCallsLeaveRoom(t *testing.T) {
-	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
-	stop := make(chan struct{})
-	var adders sync.WaitGroup
-	for caller := range 6 {
-		adders.Go(func() {
-			for round := 0; ; round++ {
-				items := make([]store.Item, 32768)
-				for i := range items {
-					n := (caller*100+round)*len(items) + i
-					items[i] = store.Item{Key: testKey(n), Queue: fmt.Sprintf("queue-%04d", n%5000), URL: fmt.Sprintf("https://example.com/%09d", n)}
-				}
-				if _, err := s.Add(t.Context(), "", items, store.AddOptions{}); err != nil {
-					t.Error(err)
-					return
-				}
-				select {
-				case <-stop:
-					return
-				default:
-				}
-			}
-		})
-	}
-	for s.groups.Load() < 15 {
-		if _, err := s.Take(t.Context(), store.TakeRequest{MaxURLs: 1}); err != nil {
+	var clock, done atomic.Int64
+	opt := Options{FS: vfs.NewMem()}
+	opt.monotonic = func() time.Duration { return time.Duration(clock.Load()) }
+	s := mustOpen(t, "db", opt)
+	var asked []*request
+	ask := func(o op) {
+		r := s.requests.Get().(*request)
+		r.op, r.rows = o, firstRows
+		if err := s.enqueue(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
+		asked = append(asked, r)
 	}
-	longest := int64(0)
-	for range 30 {
-		before := s.groups.Load()
-		if _, err := s.Take(t.Context(), store.TakeRequest{MaxURLs: 1}); err != nil {
-			t.Fatal(err)
+	const callers, steps = 6, 40
+	applied, next := make(chan int64), make(chan bool)
+	step := stepOp(func(*txn) error {
+		applied <- done.Load()
+		<-next
+		return nil
+	})
+	ask(step)
+	<-applied
+	for range callers {
+		ask(&longOp{parts: steps, clock: &clock, done: &done})
+	}
+	ask(step)
+	next <- true
+	before := <-applied
+	if before > 2*callers { // a first part of each, and one of those that had theirs between any two
+		t.Errorf("a step was carried out behind %d parts of %d large calls that came before it; want %d", before, callers, 2*callers)
+	}
+	for range steps {
+		ask(step)
+		next <- true
+		now := <-applied
+		if now > before+1 {
+			t.Errorf("a step was carried out behind %d parts of large calls; want 1", now-before)
 		}
-		longest = max(longest, int64(s.groups.Load()-before))
+		before = now
 	}
-	close(stop)
-	adders.Wait()
-	if t.Logf("a take waited for at most %d groups", longest); longest > inFlight+3 {
-		t.Errorf("a take waited for %d groups; want at most %d", longest, inFlight+3)
+	next <- true
+	for _, r := range asked {
+		<-r.done
+		if err := s.answer(t.Context(), r); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := done.Load(); n != callers*steps {
+		t.Errorf("the large calls were carried out in %d parts, want %d", n, callers*steps)
 	}
 }
