@@ -280,10 +280,10 @@ func (s *Store) awaitCallers() {
 }
 
 // gather makes a group of what waits, up to groupKeys, and behind it of the parts that are next. A part that the last group
-// had no time for goes first: so parts and steps take turns, however many there are of both.
+// had no time for goes first: so parts and steps take turns, however many there are of both, and however long one takes.
 func (s *Store) gather(f *flight) {
 	parts := s.parts
-	if s.starved {
+	if s.starved && len(parts) > 0 { // of a store that has failed they were not carried out
 		f.group, parts = append(f.group, parts[0]), parts[1:]
 	}
 	f.group = append(f.group, s.late...)
@@ -303,7 +303,7 @@ func (s *Store) gather(f *flight) {
 		}
 	}
 	f.group = append(f.group, parts...)
-	s.late, s.parts, s.starved = s.late[:0], s.parts[:0], false
+	s.late, s.parts = s.late[:0], s.parts[:0]
 }
 
 // apply applies the steps of a group, and writes their changes without waiting for the sync.
@@ -362,7 +362,7 @@ func (s *Store) applyGroup(tx *txn, f *flight) {
 			s.late = append(s.late, r)
 		}
 	}
-	s.starved = waited > 0
+	s.starved = waited > 0 && (f.info.steps > 1 || !s.starved) // where a group has time for one step, every second begins with a part
 }
 
 // accept reports whether a step, or its next part, is to be carried out.

@@ -25,8 +25,8 @@ func (o *longOp) apply(*txn) error {
 	return nil
 }
 
-// TestLargeCallsLeaveRoom: a step that comes while parts of six large calls wait is carried out behind at most one of these.
-// The clock stands still but for these parts, and the committer while the next step comes, so the machine's load has no say.
+// TestLargeCallsLeaveRoom: a step that comes while parts of six large calls wait is carried out behind at most two of these: one
+// of the group that is being carried out, and one that begins the next. The clock stands still but for these parts, and the committer while the next step comes, so the machine's load has no say.
 func TestLargeCallsLeaveRoom(t *testing.T) {
 	var clock, done atomic.Int64
 	opt := Options{FS: vfs.NewMem()}
@@ -63,8 +63,8 @@ func TestLargeCallsLeaveRoom(t *testing.T) {
 		ask(step)
 		next <- true
 		now := <-applied
-		if now > before+1 {
-			t.Errorf("a step was carried out behind %d parts of large calls; want 1", now-before)
+		if now > before+2 {
+			t.Errorf("a step was carried out behind %d parts of large calls; want 2", now-before)
 		}
 		before = now
 	}
