@@ -168,7 +168,7 @@ func (s *Store) take(c *crawl, queue string, r sched.Request, serve sched.Serve)
 }
 
 // serve implements sched.Serve.
-func (s *Store) serve(q *queue, n int, room int64, r sched.Request) (out []store.Lease, bytes int64) {
+func (s *Store) serve(q *queue, n int, room int64, r sched.Request) (out []store.Entry, bytes int64) {
 	for len(out) < n && bytes < room {
 		l := q.Expired()
 		if l != nil {
@@ -181,7 +181,7 @@ func (s *Store) serve(q *queue, n int, room int64, r sched.Request) (out []store
 		}
 		l.Client = r.Client
 		l.Attempts++
-		out = append(out, store.Lease{Entry: l.Entry(l.Record), Token: l.Token})
+		out = append(out, l.Entry(l.Record))
 		bytes += sched.Size(&l.Record)
 	}
 	return out, bytes

@@ -164,7 +164,7 @@ func (o *takeOp) give(l *sched.Lease) {
 	l.Attempts++
 	o.room -= sched.Size(&l.Record)
 	o.given = append(o.given, l)
-	o.taken.Leases = append(o.taken.Leases, store.Lease{Entry: l.Entry(l.Record), Token: l.Token})
+	o.taken.Leases = append(o.taken.Leases, l.Entry(l.Record))
 }
 
 // level leases up to n due URLs of one priority, and sets the new head.
