@@ -74,6 +74,9 @@ func (l *Lease) Entry(r Record) store.Entry {
 	return e
 }
 
+// Answer returns the lease, not cut, as the caller of Take gets it.
+func (l *Lease) Answer() store.Lease { return store.Lease{Entry: l.Entry(l.Record), Token: l.Token} }
+
 func (l *Lease) slotOf() *int32 { return &l.slot }
 
 func (l *Lease) endsBefore(b *Lease) bool {
