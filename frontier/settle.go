@@ -341,7 +341,8 @@ func (f *Frontier) queueChange(s *Settlement, now time.Time) *store.QueueChange 
 	}
 	c := &store.QueueChange{Later: later}
 	if !s.BlockQueue.IsZero() {
-		c.BlockedUntil = &s.BlockQueue
+		at := s.BlockQueue
+		c.BlockedUntil = &at
 	}
 	if !wait.IsZero() {
 		at := wait
