@@ -40,7 +40,7 @@ func (s *gate) identify(c *call, header string, address admit.Client) error {
 	}
 	var err error
 	switch {
-	case have != nil && have.may(c.method, c.need):
+	case have != nil && have.may(c.access):
 		return nil
 	case have != nil && have.scope >= c.need:
 		err = status.Errorf(codes.PermissionDenied, "cannot call %.200s with a token for some crawls; it concerns all", c.method)
@@ -228,85 +228,48 @@ func parseScope(name string) (Scope, error) {
 	return 0, fmt.Errorf("cannot read scope; got %q; want read, write or admin", name)
 }
 
-// callScopes has the scope that each gRPC call needs. A call that isn't here needs
-// Admin, so that a new call is restricted by default.
-var callScopes = map[string]Scope{
-	frontierpb.URLFrontier_GetStats_FullMethodName:     Read,
-	frontierpb.URLFrontier_ListQueues_FullMethodName:   Read,
-	frontierpb.URLFrontier_ListCrawls_FullMethodName:   Read,
-	frontierpb.URLFrontier_ListNodes_FullMethodName:    Read,
-	frontierpb.URLFrontier_ListURLs_FullMethodName:     Read,
-	frontierpb.URLFrontier_CountURLs_FullMethodName:    Read,
-	frontierpb.URLFrontier_GetURLStatus_FullMethodName: Read,
-	frontierpb.URLFrontier_GetActive_FullMethodName:    Read,
-
-	frontierpb.URLFrontier_PutURLs_FullMethodName:         Write,
-	frontierpb.URLFrontier_PutDiscovered_FullMethodName:   Write,
-	frontierpb.URLFrontier_GetURLs_FullMethodName:         Write,
-	frontierpb.URLFrontier_BlockQueueUntil_FullMethodName: Write,
-	frontierpb.URLFrontier_SetDelay_FullMethodName:        Write,
-
-	frontierpb.URLFrontier_SetCrawlLimit_FullMethodName: Admin,
-	frontierpb.URLFrontier_PurgeURLs_FullMethodName:     Admin,
-	frontierpb.URLFrontier_DeleteQueue_FullMethodName:   Admin,
-	frontierpb.URLFrontier_DeleteCrawl_FullMethodName:   Admin,
-	frontierpb.URLFrontier_SetActive_FullMethodName:     Admin,
-	frontierpb.URLFrontier_SetLogLevel_FullMethodName:   Admin,
-
-	"/grpc.health.v1.Health/Check":                                   Open,
-	"/grpc.health.v1.Health/Watch":                                   Open,
-	"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo":      Read,
-	"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": Read,
+// access is what a call needs of its token.
+type access struct {
+	need Scope
+	rate rateKind
 }
 
-// ofCrawls has the calls that a token with a list of crawls may make, because guard checks the
-// crawl of all that they read and change, and which rate of the token they count for. A call that
-// is not here concerns all crawls.
-var ofCrawls = map[string]rateKind{
-	frontierpb.URLFrontier_GetStats_FullMethodName:        noRate,
-	frontierpb.URLFrontier_ListQueues_FullMethodName:      noRate,
-	frontierpb.URLFrontier_ListCrawls_FullMethodName:      noRate,
-	frontierpb.URLFrontier_ListNodes_FullMethodName:       noRate,
-	frontierpb.URLFrontier_ListURLs_FullMethodName:        noRate,
-	frontierpb.URLFrontier_CountURLs_FullMethodName:       noRate,
-	frontierpb.URLFrontier_GetURLStatus_FullMethodName:    noRate,
-	frontierpb.URLFrontier_GetActive_FullMethodName:       noRate,
-	frontierpb.URLFrontier_PutURLs_FullMethodName:         addRate,
-	frontierpb.URLFrontier_PutDiscovered_FullMethodName:   addRate,
-	frontierpb.URLFrontier_GetURLs_FullMethodName:         leaseRate,
-	frontierpb.URLFrontier_BlockQueueUntil_FullMethodName: noRate,
-	frontierpb.URLFrontier_SetDelay_FullMethodName:        noRate,
-	frontierpb.URLFrontier_SetCrawlLimit_FullMethodName:   noRate,
-	frontierpb.URLFrontier_PurgeURLs_FullMethodName:       noRate,
-	frontierpb.URLFrontier_DeleteQueue_FullMethodName:     noRate,
-	frontierpb.URLFrontier_DeleteCrawl_FullMethodName:     noRate,
+// calls has the access that each gRPC call needs. A call that isn't here needs Admin for all crawls, so that a new call is
+// restricted by default.
+var calls = map[string]access{
+	frontierpb.URLFrontier_GetStats_FullMethodName:     {Read, noRate},
+	frontierpb.URLFrontier_ListQueues_FullMethodName:   {Read, noRate},
+	frontierpb.URLFrontier_ListCrawls_FullMethodName:   {Read, noRate},
+	frontierpb.URLFrontier_ListNodes_FullMethodName:    {Read, noRate},
+	frontierpb.URLFrontier_ListURLs_FullMethodName:     {Read, noRate},
+	frontierpb.URLFrontier_CountURLs_FullMethodName:    {Read, noRate},
+	frontierpb.URLFrontier_GetURLStatus_FullMethodName: {Read, noRate},
+	frontierpb.URLFrontier_GetActive_FullMethodName:    {Read, noRate},
 
-	"POST /v1/urls":     addRate,
-	"POST /v1/seen":     addRate,
-	"POST /v1/import":   addRate,
-	"POST /v1/redirect": addRate,
-	"POST /v1/lease":    leaseRate,
-	"POST /v1/done":     noRate,
-	"POST /v1/queue":    noRate,
-	"GET /v1/urls":      noRate,
-	"POST /v1/change":   noRate,
+	frontierpb.URLFrontier_PutURLs_FullMethodName:         {Write, addRate},
+	frontierpb.URLFrontier_PutDiscovered_FullMethodName:   {Write, addRate},
+	frontierpb.URLFrontier_GetURLs_FullMethodName:         {Write, leaseRate},
+	frontierpb.URLFrontier_BlockQueueUntil_FullMethodName: {Write, noRate},
+	frontierpb.URLFrontier_SetDelay_FullMethodName:        {Write, noRate},
 
-	"GET /v1/exclusions":  noRate,
-	"POST /v1/exclusions": noRate,
+	frontierpb.URLFrontier_SetCrawlLimit_FullMethodName: {Admin, noRate},
+	frontierpb.URLFrontier_PurgeURLs_FullMethodName:     {Admin, noRate},
+	frontierpb.URLFrontier_DeleteQueue_FullMethodName:   {Admin, noRate},
+	frontierpb.URLFrontier_DeleteCrawl_FullMethodName:   {Admin, noRate},
+	frontierpb.URLFrontier_SetActive_FullMethodName:     {Admin, ofAll},
+	frontierpb.URLFrontier_SetLogLevel_FullMethodName:   {Admin, ofAll},
 
-	"POST /v1/forget": noRate,
-	"POST /v1/crawl":  noRate,
-	"GET /v1/export":  noRate,
-	"GET /v1/explain": noRate,
-	"GET /v1/stats":   noRate,
-	"GET /v1/queues":  noRate,
+	"/grpc.health.v1.Health/Check":                                   {Open, ofAll},
+	"/grpc.health.v1.Health/Watch":                                   {Open, ofAll},
+	"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo":      {Read, ofAll},
+	"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": {Read, ofAll},
 }
 
-func scopeOfCall(fullMethod string) Scope {
-	if s, ok := callScopes[fullMethod]; ok {
-		return s
+func accessOf(fullMethod string) access {
+	if a, ok := calls[fullMethod]; ok {
+		return a
 	}
-	return Admin
+	return access{need: Admin}
 }
 
 // grant is what a token allows. It does not change; a reload makes new ones.
@@ -328,9 +291,8 @@ func (g *grant) touches(crawl string) bool {
 
 // may reports whether a grant allows a call, but for its crawl: a token with a list of crawls
 // cannot call what concerns all of them.
-func (g *grant) may(method string, need Scope) bool {
-	_, byCrawl := ofCrawls[method]
-	return g.scope >= need && (g.crawls == nil || byCrawl)
+func (g *grant) may(a access) bool {
+	return g.scope >= a.need && (g.crawls == nil || a.rate != ofAll)
 }
 
 // set sets what a word NAME=VALUE of a token file says.
@@ -361,8 +323,11 @@ func (g *grant) set(word string) (err error) {
 // rateKind is what a call does that its token may have a rate for.
 type rateKind uint8
 
+// A token with a list of crawls may make all calls but those of ofAll, because guard checks the crawl of all that they read
+// and change.
 const (
-	noRate rateKind = iota
+	ofAll  rateKind = iota // it concerns all crawls
+	noRate                 // nothing
 	addRate
 	leaseRate
 )
@@ -435,7 +400,7 @@ func (s *gate) rateOf(ctx context.Context) *rate {
 	if have == nil {
 		return nil
 	}
-	return have.rate(ofCrawls[c.method])
+	return have.rate(c.rate)
 }
 
 // rest blocks until the token of a call has paid its debt, or the server drains.

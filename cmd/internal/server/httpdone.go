@@ -42,70 +42,47 @@ func settlementOf(d *wire.DoneLease) (frontier.Settlement, error) {
 	return frontier.Settlement{Lease: l, Outcome: outcomes[d.Outcome], At: d.At, BlockQueue: d.BlockQueueUntil, Meta: meta, Priority: d.Priority, Fetched: fetchedOf(d.Fetched)}, nil
 }
 
-func (s *httpAPI) postDone(w http.ResponseWriter, r *http.Request) {
-	if answer, ok := s.settleBody(w, r); ok {
-		writeJSON(w, http.StatusOK, answer)
-	}
-}
-
-// settleBody settles what a body says, unless it answers with an error. What the
-// body held is given back before the answer is written, which a client may be slow
-// to read.
-func (s *httpAPI) settleBody(w http.ResponseWriter, r *http.Request) (out wire.Answers, ok bool) {
-	body, held, ok := readHeld[wire.Done](s, w, r)
-	defer held.done()
-	if !ok {
-		return out, false
-	}
+// postDone settles what a body says.
+func (s *httpAPI) postDone(ctx context.Context, body *wire.Done) (out wire.Answers, err error) {
 	settlements := make([]frontier.Settlement, len(body.Leases))
-	var err error
 	for i := range body.Leases {
 		body.Leases[i].Crawl = cmp.Or(body.Leases[i].Crawl, body.Crawl)
 		if settlements[i], err = settlementOf(&body.Leases[i]); err == nil && len(settlements[i].Meta) > s.cfg.MaxMetadata {
 			err = fault.As(store.ErrInvalid, "cannot settle; got meta of %d bytes for lease %d; want at most %d", len(settlements[i].Meta), i, s.cfg.MaxMetadata)
 		}
 		if err != nil {
-			s.writeFault(w, "settle", err)
-			return out, false
+			return out, err
 		}
 	}
-	answers, err := inTurns(r.Context(), s.gate, settlements, s.guardedSettle)
+	answers, err := inTurns(ctx, s.gate, settlements, s.guardedSettle)
 	if err != nil {
-		s.writeFault(w, "settle", err)
-		return out, false
+		return out, err
 	}
-	held.keep(int64(len(answers)) * perAnswer)
-	out = wire.Answers{Answers: make([]string, len(answers))}
+	out.Answers = make([]string, len(answers))
 	for i, a := range answers {
 		out.Answers[i] = a.String()
 		s.countSettled(settlements[i].Outcome, a)
 	}
-	return out, true
+	return out, nil
 }
 
 // postRedirect answers whether the client must follow a redirect now, because its target is
 // a variant of the page itself, or whether the target was offered like a link.
-func (s *httpAPI) postRedirect(w http.ResponseWriter, r *http.Request) {
-	body, ok := readJSON[wire.RedirectRequest](s, w, r)
-	if !ok {
-		return
-	}
+func (s *httpAPI) postRedirect(ctx context.Context, body *wire.RedirectRequest) (is wire.Redirection, err error) {
 	target := wire.TextOr(body.Target, body.TargetBytes)
 	if target == "" {
-		writeError(w, http.StatusBadRequest, "invalid", `the field "target" is missing`)
-		return
+		return is, fault.As(store.ErrInvalid, `the field "target" is missing`)
 	}
 	if len(target) > s.cfg.MaxURL {
-		writeError(w, http.StatusBadRequest, "too-long", "target too long")
-		return
+		return is, refusedAs(http.StatusBadRequest, "too-long", "target too long")
 	}
+	if err := s.rest(ctx); err != nil {
+		return is, err
+	}
+	s.rateOf(ctx).charge(1)
 	var answer frontier.Redirection
-	if s.rest(r.Context()) != nil {
-		return // the client is gone, or its call was ended
-	}
-	s.rateOf(r.Context()).charge(1)
-	err := s.inTurn(r.Context(), callUnits, func(ctx context.Context) error {
-		lease, err := s.leaseAgain(ctx, &body)
+	err = s.inTurn(ctx, callUnits, func(ctx context.Context) error {
+		lease, err := s.leaseAgain(ctx, body)
 		if err == nil {
 			err = s.roomFor(1)
 		}
@@ -114,18 +91,16 @@ func (s *httpAPI) postRedirect(w http.ResponseWriter, r *http.Request) {
 		}
 		return err
 	})
-	if err != nil {
-		s.writeFault(w, "redirect", err)
-		return
-	}
-	if answer.Follow != nil {
+	switch {
+	case err != nil:
+	case answer.Follow != nil:
 		follow := wireLease(answer.Follow, body.RawMeta)
-		writeJSON(w, http.StatusOK, wire.Redirection{Follow: &follow})
-		return
+		is.Follow = &follow
+	default:
+		is.Target = &wire.VerdictLine{URL: body.Target, URLBytes: body.TargetBytes}
+		fillVerdict(is.Target, &answer.Target)
 	}
-	v := wire.VerdictLine{URL: body.Target, URLBytes: body.TargetBytes}
-	fillVerdict(&v, &answer.Target)
-	writeJSON(w, http.StatusOK, wire.Redirection{Target: &v})
+	return is, err
 }
 
 // leaseAgain makes a lease whole again: the store knows what the wire leaves out.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/frontier"
@@ -19,21 +20,20 @@ var stateNames = map[store.State]string{
 
 // getExplain answers how a URL is canonicalized, and what the store has of it. The answer to a
 // refused URL is a wire.Explanation as well.
-func (s *httpAPI) getExplain(w http.ResponseWriter, r *http.Request) {
-	q := r.URL.Query()
+func (s *httpAPI) getExplain(ctx context.Context, q url.Values) (e wire.Explanation, err error) {
 	u := frontier.Link{URL: q.Get("url"), Crawl: crawlName(q.Get("crawl")), Queue: q.Get("queue"), Discriminator: q.Get("discriminator")}
 	if len(u.URL) > s.cfg.MaxURL {
-		writeError(w, http.StatusBadRequest, "too-long", fmt.Sprintf("cannot explain; got a URL of %d bytes; want at most %d", len(u.URL), s.cfg.MaxURL))
-		return
+		return e, refusedAs(http.StatusBadRequest, "too-long", fmt.Sprintf("cannot explain; got a URL of %d bytes; want at most %d", len(u.URL), s.cfg.MaxURL))
 	}
-	entry, err := s.f.Lookup(r.Context(), u)
+	entry, err := s.f.Lookup(ctx, u)
 	if entry.Reason == frontier.ReasonCrawl {
-		writeError(w, http.StatusBadRequest, string(entry.Reason), "no crawl can have this name")
-		return
+		return e, refusedAs(http.StatusBadRequest, string(entry.Reason), "no crawl can have this name")
 	}
-	e := s.explain(u, &entry, err)
+	e = s.explain(u, &entry, err)
 	switch {
 	case e.Error != nil:
+		e.Why = whyText(&e)
+		return e, nil
 	case err == nil:
 		e.Known = &wire.Known{State: stateNames[entry.State], First: entry.URL, FirstBytes: wire.BytesOf(entry.URL), Queue: entry.Entry.Queue,
 			Due: entry.Due, Created: entry.Created, Expires: entry.Expires, Attempts: entry.Attempts,
@@ -45,18 +45,13 @@ func (s *httpAPI) getExplain(w http.ResponseWriter, r *http.Request) {
 			e.Known.Respelled = "offered"
 		}
 	case !errors.Is(err, store.ErrNotFound):
-		s.writeFault(w, "look up", err)
-		return
+		return e, err
 	}
-	if e.Error == nil {
-		err = s.addWhy(r.Context(), &e, u)
-	}
-	if err != nil && !errors.Is(err, store.ErrNotFound) && e.Error == nil {
-		s.writeFault(w, "look up", err)
-		return
+	if err := s.addWhy(ctx, &e, u); err != nil && !errors.Is(err, store.ErrNotFound) {
+		return e, err
 	}
 	e.Why = whyText(&e)
-	writeJSON(w, http.StatusOK, e)
+	return e, nil
 }
 
 // addWhy adds what an offer of the URL would be answered, and what holds it.
@@ -87,7 +82,7 @@ func (s *httpAPI) explain(u frontier.Link, is *frontier.Entry, err error) wire.E
 	p := s.profileOf(u.Crawl)
 	e := wire.Explanation{Input: u.URL, Canonical: is.Canonical, Queue: is.Queue, Profile: p.String(), Changes: []wire.Change{}}
 	if is.Reason != "" && err != nil { // else it is why the URL was dropped
-		e.Error = &wire.Fault{Code: string(is.Reason), Message: refusal(is.Reason)}
+		e.Error = &wire.Fault{Code: string(is.Reason), Message: reasonText(is.Reason)}
 		if cause := errors.Unwrap(err); cause != nil && !errors.Is(err, store.ErrInvalid) {
 			e.Error.Message = cause.Error()
 		}

@@ -1,10 +1,8 @@
 package server
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -54,55 +52,12 @@ func (s *httpAPI) getExport(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set(ExportHeader, url.PathEscape(string(text)))
 	w.Header().Set("Content-Type", "application/octet-stream")
-	answer := &begun{w: w}
-	err = s.export(r.Context(), answer, from, r.URL.Query().Has("keys"))
-	switch {
-	case err == nil:
-	case !answer.yes:
-		w.Header().Del(ExportHeader)
-		s.writeFault(w, "export", err)
-	default:
-		if r.Context().Err() == nil {
-			s.log.Error("an export ended early", "crawl", from.Name, "error", err)
+	s.stream(w, r, "export crawl "+from.Name, func(ctx context.Context, w io.Writer) error {
+		if r.URL.Query().Has("keys") {
+			_, err := crawlfile.ExportKeys(ctx, w, st, from.Stored, from.Identity)
+			return err
 		}
-		panic(http.ErrAbortHandler) // so that the client gets no whole answer
-	}
-}
-
-// export writes until it is complete, or the server drains.
-func (s *httpAPI) export(ctx context.Context, w io.Writer, from frontier.StoredCrawl, keysAlone bool) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	ended := make(chan struct{})
-	defer close(ended)
-	go func() {
-		select {
-		case <-s.draining:
-			cancel(errDraining)
-		case <-ended:
-		}
-	}()
-	b := bufio.NewWriterSize(w, answerPiece)
-	var err error
-	if keysAlone {
-		_, err = crawlfile.ExportKeys(ctx, b, s.cfg.Exports, from.Stored, from.Identity)
-	} else {
-		_, err = crawlfile.Export(ctx, b, s.cfg.Exports, from.Stored, from.Identity)
-	}
-	if cause := context.Cause(ctx); err != nil && cause != nil {
-		return cause
-	}
-	return errors.Join(err, b.Flush())
-}
-
-// begun notes whether anything was written.
-type begun struct {
-	w   io.Writer
-	yes bool
-}
-
-// Write implements io.Writer.
-func (b *begun) Write(p []byte) (int, error) {
-	b.yes = true
-	return b.w.Write(p)
+		_, err := crawlfile.Export(ctx, w, st, from.Stored, from.Identity)
+		return err
+	})
 }

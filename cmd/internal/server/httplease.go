@@ -33,7 +33,8 @@ func leaseRequestOf(b *wire.LeaseRequest) frontier.LeaseRequest {
 }
 
 func (s *httpAPI) postLease(w http.ResponseWriter, r *http.Request) {
-	body, ok := readJSON[wire.LeaseRequest](s, w, r)
+	body, read, ok := readJSON[wire.LeaseRequest](s, w, r)
+	read.done()
 	if !ok {
 		return
 	}
