@@ -121,17 +121,6 @@ func (f *auditFlags) writeReport(ctx context.Context, log *audit.Log, found *aud
 	return f.report.write(found, learned)
 }
 
-// endOutput flushes the output, and returns errRefused if input was refused.
-func endOutput(out *output, refused int64) error {
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("cannot write output: %w", err)
-	}
-	if refused > 0 {
-		return errRefused
-	}
-	return nil
-}
-
 // judged is the result of reading for audit and learn.
 type judged struct {
 	log     *audit.Log

@@ -189,10 +189,9 @@ func (s *selection) change(ctx context.Context, a *app, c *client, do, done stri
 		}
 		n += answer.URLs
 	}
-	if _, err := fmt.Fprintf(a.out, "%s %s\n", grouped(n), done); err != nil {
-		return fmt.Errorf("cannot write output: %w", err)
-	}
-	return nil
+	out := newOutput(a.out)
+	out.line(grouped(n) + " " + done)
+	return endOutput(out, 0)
 }
 
 func newChangeCmd(a *app, do, done, short, long string) *cobra.Command {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -35,7 +34,12 @@ Daemons on a store in Redis can continue.`,
   firstseen forget --db crawl.db --before 2026-01-31
   firstseen forget --daemon 127.0.0.1:7072 --before 2026-01-31 --held --queue example.org
   firstseen forget --daemon 127.0.0.1:7072 --crawl old --all`,
-		Args: noArgs,
+		Aliases: []string{"purge"}, // an earlier name of forget --held
+		Args:    noArgs,
+	}
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		f.held = f.held || cmd.CalledAs() == "purge"
+		return nil
 	}
 	f.complete(a, cmd)
 	cmd.Flags().StringArrayVar(&f.urls, "url", nil, "a URL, in any variant; may be given several times")
@@ -49,13 +53,6 @@ Daemons on a store in Redis can continue.`,
 			cmd.MarkFlagsMutuallyExclusive(flag, criterion)
 		}
 	}
-	return cmd
-}
-
-func newPurgeCmd(a *app) *cobra.Command {
-	f := forgetFlags{held: true}
-	cmd := &cobra.Command{Use: "purge --before TIME", Hidden: true, Short: "The same as firstseen forget --held --before", Args: noArgs}
-	f.complete(a, cmd)
 	return cmd
 }
 
@@ -96,10 +93,9 @@ func (a *app) printForgotten(n int64, err error) error {
 	if err != nil && n == 0 {
 		return nil
 	}
-	if _, err := fmt.Fprintf(a.out, "%s forgotten\n", grouped(n)); err != nil {
-		return fmt.Errorf("cannot write output: %w", err)
-	}
-	return nil
+	out := newOutput(a.out)
+	out.line(grouped(n) + " forgotten")
+	return endOutput(out, 0)
 }
 
 // requests returns what to ask for in each crawl. That a request names one thing is checked where it is answered.

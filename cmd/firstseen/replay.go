@@ -207,8 +207,8 @@ func (f *replayFlags) tell(ctx context.Context, a *app, r *replay.Result, s stor
 	case r.Lines > 0 || len(r.Errors) == 0: // nothing was read: the errors are all there is to write
 		summary.write(out)
 	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("cannot write output: %w", err)
+	if err := endOutput(out, 0); err != nil {
+		return err
 	}
 	for i := range r.Inputs {
 		tellUnits(a.err, r.Inputs[i].Input, &r.Inputs[i].Units)

@@ -74,8 +74,7 @@ or replace something, nor --db of the commands that measure (replay, audit, lear
 		{"lists", "URLs and lists of them:", []*cobra.Command{newUniqCmd(a), newDiffCmd(a), newCanonCmd(a), newExplainCmd(a)}},
 		{"logs", "Logs of a crawl:", []*cobra.Command{newReplayCmd(a), newAuditCmd(a), newLearnCmd(a)}},
 		{"daemon", "A daemon for fetchers:", []*cobra.Command{newServeCmd(a), newHealthCmd(a)}},
-		{"crawl", "A crawl, in a store or through its daemon:", []*cobra.Command{newAddCmd(a), newStatsCmd(a), newListCmd(a), newWhyCmd(a), newFindCmd(a), newRequeueCmd(a), newFreeCmd(a), newDropCmd(a), newForgetCmd(a), newExcludeCmd(a), newSetCmd(a), newExportCmd(a),
-			newPauseCmd(a, true), newPauseCmd(a, false), newDelayCmd(a), newLimitCmd(a), newPurgeCmd(a)}},
+		{"crawl", "A crawl, in a store or through its daemon:", []*cobra.Command{newAddCmd(a), newStatsCmd(a), newListCmd(a), newWhyCmd(a), newFindCmd(a), newRequeueCmd(a), newFreeCmd(a), newDropCmd(a), newForgetCmd(a), newExcludeCmd(a), newSetCmd(a), newExportCmd(a)}},
 		{"store", "A store:", []*cobra.Command{newImportCmd(a), newCopyCmd(a), newBackupCmd(a), newRestoreCmd(a), newVerifyCmd(a), newMigrateCmd(a)}},
 		{"keys", "Keys:", []*cobra.Command{newHashCmd(a), newSXURLCmd(a)}},
 	} {

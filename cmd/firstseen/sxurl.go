@@ -258,26 +258,20 @@ A line with anything else at its start is dropped and reported on stderr, and th
 
 func filterLines(a *app, encoder *sxurl.Encoder, probes []sxurl.Probe, invert bool) error {
 	out := newOutput(a.out)
-	refused := false
+	refused := int64(0)
 	for line, err := range fromLines(a.in) {
 		if err != nil {
 			return errors.Join(err, out.Flush())
 		}
 		ok, err := matchLine(encoder, probes, line)
 		if err != nil {
-			refused = true
+			refused++
 			fmt.Fprintf(a.err, "firstseen: %s: %v\n", shown(line), err)
 		} else if ok != invert {
 			out.line(line)
 		}
 	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("cannot write output: %w", err)
-	}
-	if refused {
-		return errRefused
-	}
-	return nil
+	return endOutput(out, refused)
 }
 
 func matchLine(encoder *sxurl.Encoder, probes []sxurl.Probe, line string) (bool, error) {

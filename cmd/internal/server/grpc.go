@@ -106,6 +106,9 @@ func (s *grpcAPI) asStream(m grpc.MethodDesc) grpc.StreamHandler {
 		}
 		defer end()
 		answer, err := handle(ctx, req)
+		if err != nil && !isStatus(err) {
+			err = s.fault("serve "+m.MethodName, err)
+		}
 		s.logUnarySteering(ctx, req, err)
 		return answer, err
 	}

@@ -27,10 +27,7 @@ func (s *grpcAPI) GetStats(ctx context.Context, p *frontierpb.QueueWithinCrawlPa
 		count = s.localStats
 	}
 	st, err := count(ctx, crawl)
-	if err != nil {
-		return nil, s.fault("count", err)
-	}
-	return statsOf(crawl, st), nil
+	return statsOf(crawl, st), err
 }
 
 func statsOf(crawl string, st store.Stats) *frontierpb.Stats {
@@ -53,18 +50,17 @@ func statsOf(crawl string, st store.Stats) *frontierpb.Stats {
 func (s *grpcAPI) queueStats(ctx context.Context, crawl, key string, local bool) (*frontierpb.Stats, error) {
 	mine, err := s.share(ctx, local)
 	if err != nil {
-		return nil, s.fault("count", err)
-	}
-	q, err := s.f.Queue(ctx, crawl, key)
-	if errors.Is(err, store.ErrNotFound) || err == nil && !mine(crawl, key) {
-		return statsOf(crawl, store.Stats{}), nil
-	}
-	if err != nil {
-		return nil, s.fault("count", err)
+		return nil, err
 	}
 	var st store.Stats
-	addQueue(&st, &q)
-	return statsOf(crawl, st), nil
+	q, err := s.f.Queue(ctx, crawl, key)
+	if err == nil && mine(crawl, key) {
+		addQueue(&st, &q)
+	}
+	if errors.Is(err, store.ErrNotFound) {
+		err = nil
+	}
+	return statsOf(crawl, st), err
 }
 
 // addQueue adds the counts of a queue. What was seen and is in no queue is not
@@ -95,11 +91,11 @@ func (s *grpcAPI) ListQueues(ctx context.Context, p *frontierpb.Pagination) (*fr
 	crawl := crawlName(p.CrawlID)
 	st, err := s.f.Stats(ctx, crawl)
 	if err != nil {
-		return nil, s.fault("list queues", err)
+		return nil, err
 	}
 	mine, err := s.share(ctx, p.Local)
 	if err != nil {
-		return nil, s.fault("list queues", err)
+		return nil, err
 	}
 	size := cmp.Or(p.Size, pageSize)
 	list := &frontierpb.QueueList{Total: uint64(st.Queues), Start: p.Start, CrawlID: crawl}
@@ -107,7 +103,7 @@ func (s *grpcAPI) ListQueues(ctx context.Context, p *frontierpb.Pagination) (*fr
 	for q, err := range s.f.Queues(ctx, crawl, "") {
 		switch {
 		case err != nil:
-			return nil, s.fault("list queues", err)
+			return nil, err
 		case !p.IncludeInactive && (q.Held == 0 || q.BlockedUntil.After(now)):
 		case !mine(crawl, q.Name):
 		case !isUsed(&q):
@@ -127,10 +123,7 @@ func (s *grpcAPI) ListQueues(ctx context.Context, p *frontierpb.Pagination) (*fr
 // ListCrawls implements the call.
 func (s *grpcAPI) ListCrawls(ctx context.Context, _ *frontierpb.Local) (*frontierpb.StringList, error) {
 	names, err := s.f.Crawls(ctx)
-	if err != nil {
-		return nil, s.fault("list crawls", err)
-	}
-	return &frontierpb.StringList{Values: names}, nil
+	return &frontierpb.StringList{Values: names}, err
 }
 
 // ListURLs implements the call.
@@ -184,21 +177,18 @@ func itemOf(e *frontier.Entry, crawl string) *frontierpb.URLItem {
 func (s *grpcAPI) CountURLs(ctx context.Context, p *frontierpb.CountUrlParams) (*frontierpb.Long, error) {
 	if p.GetFilter() == "" {
 		st, err := s.GetStats(ctx, &frontierpb.QueueWithinCrawlParams{Key: p.Key, CrawlID: p.CrawlID, Local: p.GetLocal()})
-		if err != nil {
-			return nil, err
-		}
-		return &frontierpb.Long{Value: st.Counts["seen"]}, nil
+		return &frontierpb.Long{Value: st.GetCounts()["seen"]}, err
 	}
 	match := matcher(p.GetFilter(), p.GetIgnoreCase())
 	crawl := crawlName(p.CrawlID)
 	mine, err := s.share(ctx, p.GetLocal())
 	if err != nil {
-		return nil, s.fault("count URLs", err)
+		return nil, err
 	}
 	var n uint64
 	for e, err := range s.f.Entries(ctx, crawl, p.Key) {
 		if err != nil {
-			return nil, s.fault("count URLs", err)
+			return nil, err
 		}
 		if match(e.URL) && mine(crawl, e.Queue) {
 			n++
@@ -218,7 +208,7 @@ func (s *grpcAPI) GetURLStatus(ctx context.Context, p *frontierpb.URLStatusReque
 		return nil, status.Error(codes.NotFound, "") // as URLFrontier's, which some compare with the bare code
 	}
 	if err != nil {
-		return nil, s.fault("look up", err)
+		return nil, err
 	}
 	e.URL, e.Queue = cmp.Or(e.URL, p.Url), cmp.Or(e.Queue, p.Key)
 	return itemOf(&e, crawl), nil
@@ -227,10 +217,7 @@ func (s *grpcAPI) GetURLStatus(ctx context.Context, p *frontierpb.URLStatusReque
 // ListNodes implements the call.
 func (s *grpcAPI) ListNodes(ctx context.Context, _ *frontierpb.Empty) (*frontierpb.StringList, error) {
 	nodes, err := s.nodes(ctx)
-	if err != nil {
-		return nil, s.fault("list nodes", err)
-	}
-	return &frontierpb.StringList{Values: nodes}, nil
+	return &frontierpb.StringList{Values: nodes}, err
 }
 
 // share returns a function that reports whether a queue is meant: all of them, or those local to

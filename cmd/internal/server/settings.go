@@ -137,8 +137,12 @@ func (s *service) settingsOf(ctx context.Context, crawl, queue string) (wire.Set
 	return wireSettings(&q.QueueSettings), err
 }
 
+func boundsOf(s *store.QueueSettings) wire.Bounds {
+	return wire.Bounds{MaxInFlight: s.MaxInFlight, BlockedUntil: s.BlockedUntil, Limit: s.Limit, Weight: s.Weight, Group: s.Group}
+}
+
 func wireSettings(s *store.QueueSettings) wire.Settings {
-	w := wire.Settings{MaxInFlight: s.MaxInFlight, BlockedUntil: s.BlockedUntil, Limit: s.Limit, Weight: s.Weight, Paused: s.Paused, Group: s.Group}
+	w := wire.Settings{Bounds: boundsOf(s), Paused: s.Paused}
 	if s.Delay != 0 {
 		seconds := max(s.Delay, 0).Seconds()
 		w.DelaySeconds = &seconds

@@ -29,10 +29,7 @@ func (s *grpcAPI) BlockQueueUntil(ctx context.Context, p *frontierpb.BlockQueueP
 // SetDelay implements the call. A delay of 0 means none, and not the default. Without a key it is that of the queues of
 // a crawl; without a crawl, that of all queues.
 func (s *grpcAPI) SetDelay(ctx context.Context, p *frontierpb.QueueDelayParams) (*frontierpb.Empty, error) {
-	delay := time.Duration(p.DelayRequestable) * time.Second
-	if delay == 0 {
-		delay = -1
-	}
+	delay := delayOf(float64(p.DelayRequestable))
 	change := store.QueueChange{Delay: &delay}
 	switch {
 	case p.Key == "" && strings.TrimSpace(p.CrawlID) == "":
@@ -66,10 +63,7 @@ func (s *grpcAPI) configureOne(ctx context.Context, id, key string, c store.Queu
 }
 
 func (s *grpcAPI) configure(ctx context.Context, crawl, key string, c store.QueueChange) (*frontierpb.Empty, error) {
-	if err := s.f.Configure(ctx, crawl, key, c); err != nil {
-		return nil, s.fault("change a queue", err)
-	}
-	return &frontierpb.Empty{}, nil
+	return &frontierpb.Empty{}, s.f.Configure(ctx, crawl, key, c)
 }
 
 // SetActive implements the call. The pause is durable, but for that of one of
@@ -81,17 +75,14 @@ func (s *grpcAPI) SetActive(ctx context.Context, p *frontierpb.Active) (*frontie
 		s.log.Info("changed whether this node may serve queues", "active", p.State)
 		return &frontierpb.Empty{}, nil
 	}
-	if err := s.pause(ctx, paused); err != nil {
-		return nil, s.fault("change the active state", err)
-	}
-	return &frontierpb.Empty{}, nil
+	return &frontierpb.Empty{}, s.pause(ctx, paused)
 }
 
 // GetActive implements the call.
 func (s *grpcAPI) GetActive(ctx context.Context, p *frontierpb.Local) (*frontierpb.Boolean, error) {
 	if s.cfg.Members != nil {
 		if err := s.readPause(ctx); err != nil {
-			return nil, s.fault("tell the active state", err)
+			return nil, err
 		}
 	}
 	return &frontierpb.Boolean{State: !s.paused.Load() && !(p.GetLocal() && s.pausedHere.now())}, nil
@@ -141,8 +132,5 @@ func (s *grpcAPI) forgetOverGRPC(ctx context.Context, id string, r *wire.ForgetR
 		return nil, err
 	}
 	n, err := s.forget(ctx, crawl, r)
-	if err != nil {
-		return nil, s.fault("forget", err)
-	}
-	return &frontierpb.Long{Value: uint64(n)}, nil
+	return &frontierpb.Long{Value: uint64(n)}, err
 }
