@@ -3,7 +3,9 @@ package server
 import (
 	"bytes"
 	"context"
+	"embed"
 	"encoding/json"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -192,4 +194,89 @@ func encode(v any) ([]byte, error) {
 	e.SetEscapeHTML(false)
 	err := e.Encode(v)
 	return b.Bytes(), err
+}
+
+// healthRoutes are those that need no token and are never refused for load. They ask
+// nothing of the store. Every client that reaches the port may call them.
+func (s *httpAPI) healthRoutes() []route {
+	return []route{
+		{pattern: "GET /healthz", handler: s.getHealth, operation: operation{id: "health", summary: "The process is alive, and its store works.", answer: contents{"text/plain"}, is: "ok"}},
+		{pattern: "GET /readyz", handler: s.getReady, operation: operation{id: "ready", summary: "The server takes work: all of it, or what is asked for.", query: wire.ReadyQuery{}, answer: contents{"text/plain"}, is: "ready"}},
+	}
+}
+
+// newHealth makes the server of Config.HealthAddr, which has the health routes and
+// nothing else, in the clear: a probe has no client certificate.
+func (s *httpAPI) newHealth() *http.Server {
+	mux := http.NewServeMux()
+	for _, r := range s.healthRoutes() {
+		mux.HandleFunc(r.pattern, s.handled(r.pattern, s.withQuery(r)))
+	}
+	server := s.newHTTP()
+	server.Handler = mux
+	return server
+}
+
+// getHealth answers a liveness probe: only a new process can open a store that failed.
+func (s *httpAPI) getHealth(w http.ResponseWriter, _ *http.Request) {
+	if s.store.failure() != nil {
+		writeText(w, http.StatusServiceUnavailable, "store failed")
+		return
+	}
+	writeText(w, http.StatusOK, "ok")
+}
+
+// getReady answers whether the server takes work: not while it drains, nor while the store fails. Below --min-free
+// writes, leases and results are refused, and reads work; a probe can ask for one of them alone. A pause is an
+// operator's will, and no reason to send clients elsewhere.
+func (s *httpAPI) getReady(w http.ResponseWriter, r *http.Request) {
+	why := ""
+	switch of := r.URL.Query().Get("for"); {
+	case s.store.failure() != nil:
+		why = "store failed"
+	case s.isDraining():
+		why = "draining"
+	case s.store.lastLook() != nil:
+		why = "store: " + codeOf(s.store.lastLook()).String()
+	case s.disk.full() && of != "reads":
+		why = "writes, leases and results are refused: less of the disk is free than --min-free; reads work"
+	}
+	if why != "" {
+		writeText(w, http.StatusServiceUnavailable, why)
+		return
+	}
+	writeText(w, http.StatusOK, "ready")
+}
+
+func writeText(w http.ResponseWriter, code int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(code)
+	_, _ = w.Write([]byte(text + "\n")) // a client that went away needs no answer
+}
+
+//go:embed assets
+var assets embed.FS
+
+// policy lets the page load and call its own server and nothing else.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// The dashboard contains no data. It requests /v1/stats, which has the counters of /metrics, with the token that the
+// user enters, and draws them in the browser. So it needs no build step, loads nothing from elsewhere, and agrees with
+// the metrics.
+
+// dashboard serves the page at / and its script and style beside it.
+func dashboard() http.Handler {
+	sub, err := fs.Sub(assets, "assets")
+	if err != nil { // the directory is compiled in
+		return http.NotFoundHandler()
+	}
+	files := http.FileServerFS(sub)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cache-Control", "no-cache")
+		files.ServeHTTP(w, r)
+	})
 }
