@@ -87,7 +87,7 @@ or replace something, nor --db of the commands that measure (replay, audit, lear
 			root.AddCommand(cmd)
 		}
 	}
-	root.AddCommand(newVersionCmd(a), newGenCmd(a))
+	root.AddCommand(newVersionCmd(a))
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		if cmd.HasParent() && slices.Contains(args, "-h") && !slices.Contains(args, "--help") {
