@@ -608,7 +608,7 @@ func (t *tableParser) record(cells []string) (Record, error) {
 			host = ""
 		}
 		if r.URL = compose(host, target, get, t.opt); strings.HasPrefix(r.URL, DefaultBase) {
-			return r, bad("got a path and no host; name it with --base")
+			return r, errHostless
 		}
 	case isHost(r.URL) && t.opt.Scheme != "":
 		r.URL = t.opt.Scheme + "://" + r.URL
