@@ -215,7 +215,7 @@ func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpi
 	return leases, unwanted, Idle{taken.State, taken.Next, taken.Holding}, nil
 }
 
-func leaseOf(l *store.Lease, now time.Time) (*Lease, error) {
+func leaseOf(l *store.Entry, now time.Time) (*Lease, error) {
 	r, err := decodeRecord(l.Meta)
 	if err != nil {
 		return nil, fmt.Errorf("cannot lease %q: %w", l.URL, err)
@@ -223,7 +223,7 @@ func leaseOf(l *store.Lease, now time.Time) (*Lease, error) {
 	return leaseWith(l, r, now), nil
 }
 
-func leaseWith(l *store.Lease, r record, now time.Time) *Lease {
+func leaseWith(l *store.Entry, r record, now time.Time) *Lease {
 	lease := &Lease{
 		URL:           l.URL,
 		Crawl:         shown(l.Crawl),

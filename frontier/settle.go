@@ -223,7 +223,8 @@ func (f *Frontier) whole(ctx context.Context, c *crawl, l *Lease) (*Lease, error
 	if err != nil {
 		return nil, fmt.Errorf("cannot look up a lease: %w", err)
 	}
-	return leaseOf(&store.Lease{Entry: e, Token: l.Token}, l.Started)
+	e.Token = l.Token
+	return leaseOf(&e, l.Started)
 }
 
 // isPutBack reports whether a lease ends in the same round.

@@ -151,9 +151,9 @@ func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, e
 			return got, bytes, nil
 		})
 	}
-	taken := store.Taken{Leases: make([]store.Lease, len(given))}
+	taken := store.Taken{Leases: make([]store.Entry, len(given))}
 	for i, l := range given {
-		taken.Leases[i] = l.Answer()
+		taken.Leases[i] = l.Entry(l.Record)
 	}
 	rest.AnswerTo(&taken)
 	return taken, nil

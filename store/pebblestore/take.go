@@ -72,7 +72,7 @@ func (o *takeOp) apply(tx *txn) error {
 	// it without a search.
 	o.taken.Leases = slices.Grow(o.taken.Leases, len(o.given))
 	for _, l := range o.given {
-		o.taken.Leases = append(o.taken.Leases, l.Answer())
+		o.taken.Leases = append(o.taken.Leases, l.Entry(l.Record))
 		tx.writeLease(l)
 	}
 	if o.it != nil {

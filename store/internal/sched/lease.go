@@ -70,12 +70,9 @@ type Lease struct {
 // Entry returns the lease as callers see it. r is its record, not cut.
 func (l *Lease) Entry(r Record) store.Entry {
 	e := r.Entry(l.Queue)
-	e.State, e.Expires, e.Leased, e.Client = store.Leased, Time(l.Until), Time(l.Given), l.Client
+	e.State, e.Token, e.Expires, e.Leased, e.Client = store.Leased, l.Token, Time(l.Until), Time(l.Given), l.Client
 	return e
 }
-
-// Answer returns the lease, not cut, as the caller of Take gets it.
-func (l *Lease) Answer() store.Lease { return store.Lease{Entry: l.Entry(l.Record), Token: l.Token} }
 
 func (l *Lease) slotOf() *int32 { return &l.slot }
 
