@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -13,14 +11,12 @@ import (
 // TestJudgesGoOnAfterAFileThatIsCutShort: a truncated file loses only its missing records.
 func TestJudgesGoOnAfterAFileThatIsCutShort(t *testing.T) {
 	dir := t.TempDir()
-	whole, cut, missing, rules := filepath.Join(dir, "whole.cdx"), filepath.Join(dir, "cut.cdx.gz"), filepath.Join(dir, "missing"), filepath.Join(dir, "rules.json")
-	log := []byte(command(t, "gen", "--format", "cdx", "--hosts", "3", "--pages", "2000"))
-	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
-	if _, err := w.Write(log); err != nil || w.Close() != nil {
+	whole, cut, missing, rules := filepath.Join(dir, "whole.cdx.gz"), filepath.Join(dir, "cut.cdx.gz"), filepath.Join(dir, "missing"), filepath.Join(dir, "rules.json")
+	log, err := os.ReadFile(filepath.Join("testdata", "crawl.cdx.gz"))
+	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string][]byte{whole: log, cut: packed.Bytes()[:packed.Len()/2]} {
+	for name, text := range map[string][]byte{whole: log, cut: log[:len(log)/2]} {
 		if err := os.WriteFile(name, text, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -12,8 +12,7 @@ type Capture struct {
 	Time     time.Time
 	Status   int
 	Digest   [32]byte // SHA-1 in base32
-	Length   int
-	Redirect []byte // target, where Status is 301
+	Redirect []byte   // target, where Status is 301
 }
 
 // start is when the crawl of every web begins.
@@ -52,7 +51,7 @@ func (w *Web) fetch(k int64, p page, slot, times uint64, c *Capture, yield func(
 		if unit(h) >= 2*w.opt.Variant {
 			return
 		}
-		rule = pickRule(again(h)>>8, false)
+		rule = pickRule(again(h) >> 8)
 	}
 	w.spell(&c.Spelling, p, rule, w.hash(tagCapture, p.id(), 16+slot))
 	if slot > 0 && c.Rule == Own {
@@ -67,7 +66,7 @@ func (w *Web) fetch(k int64, p page, slot, times uint64, c *Capture, yield func(
 
 // redirect makes a capture one of a redirect to the page's own spelling.
 func (w *Web) redirect(p page, c *Capture) {
-	c.Status, c.Length = 301, 0
+	c.Status = 301
 	copy(c.Digest[:], emptyDigest)
 	c.Redirect = w.text(p).append(c.Redirect, Own, 0)
 }
@@ -87,7 +86,7 @@ func (w *Web) fetchParam(k int64, p page, slot uint64, c *Capture, yield func(*C
 func (w *Web) complete(k int64, p page, fetch uint64, c *Capture) {
 	c.Redirect = c.Redirect[:0]
 	c.Time = start.Add(time.Duration(k)*200*time.Millisecond + time.Duration(fetch)*time.Millisecond)
-	c.Status, c.Length = 200, 1000+int(w.hash(tagDigest, c.Identity, 2)%50_000)
+	c.Status = 200
 	w.digest(p, c, fetch)
 }
 
@@ -99,7 +98,6 @@ func (w *Web) digest(p page, c *Capture, fetch uint64) {
 	switch {
 	case kind < 0.005:
 		copy(c.Digest[:], emptyDigest)
-		c.Length = 0
 		return
 	case kind < 0.025: // a soft 404: the host's own excuse
 		content = w.hash(tagMirror, uint64(p.host), 1)
@@ -130,7 +128,7 @@ func encode(dst *[32]byte, content uint64) {
 // false. The capture is valid until yield returns.
 func (w *Web) Captures(yield func(*Capture) bool) {
 	var c Capture
-	cur, behind := w.cursorAt(0), w.cursorAt(0)
+	cur, behind := &cursor{w: w}, &cursor{w: w}
 	more := true
 	for k := int64(0); more && k < w.Pages(); k++ {
 		p, _ := cur.next()

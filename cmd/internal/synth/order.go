@@ -1,7 +1,5 @@
 package synth
 
-import "sort"
-
 // page names a page of the web by its host's rank and its number there.
 type page struct {
 	host int32
@@ -35,25 +33,6 @@ type cursor struct {
 	round  int64 // quanta every host of the window has had
 	turn   int   // whose turn it is
 	given  int64 // pages of this quantum that were given
-}
-
-// cursorAt returns a cursor whose next page is the k-th, 0 <= k < Pages.
-func (w *Web) cursorAt(k int64) *cursor {
-	win := sort.Search(len(w.first)-1, func(i int) bool { return w.first[i+1] > k })
-	c := &cursor{w: w, window: win}
-	rest := k - w.first[win]
-	c.round = int64(sort.Search(1<<40, func(r int) bool { return w.afterRounds(win, int64(r)+1) > rest }))
-	rest -= w.afterRounds(win, c.round)
-	for _, h := range w.windowHosts(win) {
-		if n := c.quantum(h); rest >= n {
-			rest -= n
-			c.turn++
-			continue
-		}
-		break
-	}
-	c.given = rest
-	return c
 }
 
 // afterRounds is the number of pages a window has given after r full rounds.

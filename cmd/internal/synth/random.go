@@ -1,7 +1,5 @@
 package synth
 
-import "math"
-
 // The tags keep apart the random numbers drawn for different purposes.
 const (
 	tagOrder = iota + 1
@@ -40,8 +38,3 @@ func unit(h uint64) float64 { return float64(h>>11) / (1 << 53) }
 
 // again draws the next number after h.
 func again(h uint64) uint64 { return mix(h + 0x9e3779b97f4a7c15) }
-
-// exponential maps a hash to a number of mean m, at most 64 m.
-func exponential(h uint64, m float64) float64 {
-	return min(-m*math.Log(1-unit(h)), 64*m)
-}

@@ -1,10 +1,6 @@
 package synth
 
-import (
-	"strconv"
-
-	"github.com/firstseen/firstseen/canon"
-)
+import "github.com/firstseen/firstseen/canon"
 
 // Rule names a way in which a spelling differs from its page's own, by the
 // name of the canonicalization rule that undoes it.
@@ -66,15 +62,10 @@ var ruleInfo = [numRules]struct {
 // String returns the name of the canonicalization rule.
 func (r Rule) String() string { return string(ruleInfo[r].name) }
 
-// pickRule chooses a variant by weight; captures have no fragments.
-func pickRule(h uint64, fragments bool) Rule {
-	total := 1000
-	lowest := Fragment
-	if !fragments {
-		total, lowest = 550, Scheme
-	}
-	n := int(h % uint64(total))
-	for r := lowest; r < numRules; r++ {
+// pickRule chooses a variant by weight, of those that a capture can have: none with a fragment.
+func pickRule(h uint64) Rule {
+	n := int(h % 550)
+	for r := Scheme; r < numRules; r++ {
 		if n -= ruleInfo[r].weight; n < 0 {
 			return r
 		}
@@ -115,9 +106,6 @@ type Spelling struct {
 	Identity uint64 // of the page that the URL leads to
 	Rule     Rule   // by which it differs from the page's own spelling, or from its twin's
 }
-
-// appendIdentity appends the identity as the truth files have it.
-func (s Spelling) appendIdentity(dst []byte) []byte { return strconv.AppendUint(dst, s.Identity, 36) }
 
 // spell appends a page's URL to s.URL[:0], spelled by the rule if it can be.
 // salt varies the variants that have many forms.

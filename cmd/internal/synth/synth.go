@@ -1,10 +1,7 @@
-// Package synth generates a web with known truth: streams of links as a crawler discovers them, and
-// logs of captures with digests. For each URL it is known which page it leads to, and by which rule it
-// differs from the page's own URL.
+// Package synth generates webs with known truth for tests: captures with digests, of which it is known which page
+// each URL leads to and by which rule it differs from the page's own URL; sites that declare something; and traps.
 //
-// Everything is a function of the seed and a counter; only the sizes of the hosts are kept in memory. So a stream
-// has the same bytes with any number of workers, and can start at any page. The distributions follow
-// published figures: Zipf sizes of hosts, 62 links a page (IRLbot), about nine repeats in ten links.
+// Everything is a function of the seed and a counter; only the sizes of the hosts are kept in memory.
 package synth
 
 import (
@@ -24,15 +21,6 @@ type Options struct {
 	// HostExponent a makes the host of rank r have r^-a of the pages. The
 	// default is 1.05.
 	HostExponent float64
-	// Links is the mean number of a page's own links, exponentially
-	// distributed. The default is 62.
-	Links float64
-	// Nav is the number of links that every page of a host shares. The default is 30.
-	Nav int
-	// Cross is the share of links that leave the host. The default is 0.2.
-	Cross float64
-	// Skew s makes a link's target the page at u^s of its host. The default is 2.
-	Skew float64
 	// Window is how many hosts are crawled at once, Quantum how many pages of
 	// one before the next has its turn. The default of both is 64.
 	Window, Quantum int
@@ -62,13 +50,9 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	setInt(&o.Hosts, 10_000)
-	setInt(&o.Nav, 30)
 	setInt(&o.Window, 64)
 	setInt(&o.Quantum, 64)
 	setFloat(&o.HostExponent, 1.05)
-	setFloat(&o.Links, 62)
-	setFloat(&o.Cross, 0.2)
-	setFloat(&o.Skew, 2)
 	setFloat(&o.Variant, 0.12)
 	setFloat(&o.Twin, 0.004)
 	setFloat(&o.Volatile, 0.25)
@@ -127,11 +111,8 @@ func (o Options) check() error {
 	}{
 		{"hosts", o.Hosts > 0 && o.Hosts <= math.MaxInt32},
 		{"pages", o.Pages > 0},
-		{"links", o.Links > 0 && o.Links <= 10_000},
-		{"nav", o.Nav >= 0 && o.Nav <= 10_000},
 		{"window", o.Window > 0},
 		{"quantum", o.Quantum > 0},
-		{"cross", share(o.Cross)},
 		{"variant", share(o.Variant)},
 		{"twin", share(o.Twin)},
 		{"volatile", share(o.Volatile)},

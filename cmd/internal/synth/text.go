@@ -62,7 +62,7 @@ func (t text) append(dst []byte, r Rule, salt uint64) []byte {
 	case 0:
 		dst = t.appendSlug(append(dst, '/'), r)
 	case 1:
-		return t.appendFragment(t.appendQuery(append(dst, '/'), r, salt), r, salt)
+		return t.appendQuery(append(dst, '/'), r, salt)
 	case 2:
 		dst = append(dst, "/20"...)
 		dst = strconv.AppendUint(dst, 10+t.h>>20%15, 10)
@@ -70,8 +70,7 @@ func (t text) append(dst []byte, r Rule, salt uint64) []byte {
 	case 3:
 		dst = t.appendDirectory(append(dst, '/'), r)
 	}
-	dst = appendExtra(dst, '?', r, salt)
-	return t.appendFragment(dst, r, salt)
+	return appendExtra(dst, '?', r, salt)
 }
 
 func (t text) appendAuthority(dst []byte, r Rule) []byte {
@@ -197,11 +196,4 @@ func appendExtra(dst []byte, sep byte, r Rule, salt uint64) []byte {
 		}
 	}
 	return dst
-}
-
-func (t text) appendFragment(dst []byte, r Rule, salt uint64) []byte {
-	if r != Fragment {
-		return dst
-	}
-	return strconv.AppendUint(append(dst, "#s"...), salt%40, 10)
 }
