@@ -143,3 +143,40 @@ func fillQueue(t *testing.T, s *Store, crawl, queue string, n, length int) {
 		t.Fatal(err)
 	}
 }
+
+// TestReadAheadFollowsTheQueue puts a URL before those that were read ahead, and takes the first of them out: the next takes
+// are of the rows as they are then.
+func TestReadAheadFollowsTheQueue(t *testing.T) {
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
+	defer s.Close()
+	item := func(i int, due time.Duration) store.Item {
+		return store.Item{Key: testKey(i), Queue: "q", URL: fmt.Sprint(i), Due: time.UnixMilli(1).Add(due)}
+	}
+	add := func(items ...store.Item) {
+		t.Helper()
+		if _, err := s.Add(t.Context(), "", items, store.AddOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	take := func(want string) {
+		t.Helper()
+		got, err := s.Take(t.Context(), store.TakeRequest{MaxURLs: 1})
+		if err != nil || len(got.Leases) != 1 || got.Leases[0].URL != want {
+			t.Fatalf("got %v, %v; want URL %s", got.Leases, err, want)
+		}
+	}
+	for i := range 20 {
+		add(item(i, time.Duration(i)*time.Minute))
+	}
+	take("0")
+	if len(aheadOf(s, store.DefaultCrawl)) != 1 {
+		t.Fatal("nothing was read ahead")
+	}
+	add(item(20, 90*time.Second))
+	take("1")
+	take("20")
+	if _, err := s.Settle(t.Context(), "", []store.Settlement{{Key: testKey(2), Outcome: store.Complete}}); err != nil {
+		t.Fatal(err)
+	}
+	take("3")
+}
