@@ -37,25 +37,19 @@ func (x *index) appendDeclared(dst []byte, id uint32, f *Form) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	ignored := x.ignoredAt(dst[at:], d, f.declared)
+	var search *declared.Search
+	if f.declared&byNoVarySearch != 0 && d.search != 0 {
+		search = &x.declared.searches[d.search-1]
+	}
+	var clean []declared.CleanParam
+	if f.declared&byCleanParam != 0 && len(x.declared.clean) > 0 {
+		clean = x.declared.clean[string(hostName(canon.Host(dst[at:])))]
+	}
+	ignored := declares.Ignored(dst[at:], search, clean)
 	if ignored == nil {
 		return dst, nil
 	}
 	return dst[:at+len(declares.AppendWithout(dst[at:at], dst[at:], ignored))], nil
-}
-
-// ignoredAt returns which parameters of a canonical form are declared not to matter; nil if
-// nothing is declared.
-func (x *index) ignoredAt(form []byte, d declaration, by int) func(name string) bool {
-	var search *declared.Search
-	if by&byNoVarySearch != 0 && d.search != 0 {
-		search = &x.declared.searches[d.search-1]
-	}
-	var clean []declared.CleanParam
-	if by&byCleanParam != 0 && len(x.declared.clean) > 0 {
-		clean = x.declared.clean[string(hostName(canon.Host(form)))]
-	}
-	return declares.Ignored(form, search, clean)
 }
 
 // Said is what the sites declare of the URLs that a rule merges, beside what their contents
