@@ -256,9 +256,10 @@ func (c *changes) add(e *Entry) {
 	case ActionDrop:
 		s.Outcome, s.OnlyQueued, r.reason = store.Drop, true, ReasonOperator
 	case ActionFree:
+		s.Token = e.Token // a lease taken since then is of a fetcher that lives
 		r.releases++
 	case ActionRequeue:
-		s.NewRound, r = true, r.anew()
+		s.Unleased, s.NewRound, r = true, true, r.anew()
 	}
 	s.Meta = r.replacing()
 	c.steps = append(c.steps, s)

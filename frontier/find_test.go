@@ -107,6 +107,40 @@ func TestFindAndChange(t *testing.T) {
 	})
 }
 
+// TestChangeSparesNewLeases: a URL that is leased between the steps that find it and change it keeps that lease.
+func TestChangeSparesNewLeases(t *testing.T) {
+	for _, do := range []Action{ActionRequeue, ActionFree, ActionDrop} {
+		t.Run(string(do), func(t *testing.T) {
+			f := openKeep(t, true, Options{Delay: -1})
+			addOne(t, f, Link{URL: "http://a.example/"})
+			lease := func() *Lease {
+				leases, _, err := f.Lease(bg, LeaseRequest{})
+				must(t, err)
+				return leases[0]
+			}
+			if do == ActionFree {
+				lease()
+			}
+			batch := changes{f: f, do: do}
+			for e, err := range f.Find(bg, Query{}) {
+				must(t, err)
+				batch.crawl = e.Crawl
+				batch.add(&e)
+			}
+			if do == ActionFree {
+				_, err := f.Change(bg, Query{}, ActionFree)
+				must(t, err)
+			}
+			l := lease()
+			must(t, batch.apply(bg))
+			if batch.n != 0 {
+				t.Errorf("got %d URLs changed; want the one that was leased since left alone", batch.n)
+			}
+			must(t, f.Done(bg, l))
+		})
+	}
+}
+
 // TestFindSaysWhatIsNotKept asks a store that keeps no texts for done URLs.
 func TestFindSaysWhatIsNotKept(t *testing.T) {
 	f := open(t, Options{Delay: -1})

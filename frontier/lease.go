@@ -31,7 +31,8 @@ type Lease struct {
 	Redirects     int // hops that led here
 	Discriminator string
 	Priority      uint8
-	Attempts      int // times it was leased in this round, this one included
+	respelled     bool // as the store's entry has it
+	Attempts      int  // times it was leased in this round, this one included
 	// Failures, Deferrals, Releases and Expiries count how the earlier leases of this round ended:
 	// by Retry, by Defer, by Release, and without a result. A round begins when the URL is added,
 	// forced or recrawled.
@@ -42,12 +43,10 @@ type Lease struct {
 	// Started is when the fetch began, for the adaptive delay: the time of the
 	// lease, or what its holder sets.
 	Started time.Time
-	// kept is the URL's record, if whole is set: if this process handed the lease out, and its
-	// holder did not make it again from the wire. What the fields above have of it counts there.
-	kept  record
+	// whole is set if this process handed the lease out, and its holder did not make it again from the wire.
 	whole bool
-	// respelled is that of the store's entry.
-	respelled bool
+	// kept is then the URL's record, nil where the fields above have all of it. What they have counts there.
+	kept *record
 	// Token names the lease in the store. If a lease travels by wire, Crawl, Key
 	// and Token alone are enough to settle it.
 	Token uint64
@@ -216,7 +215,7 @@ func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpi
 	return leases, unwanted, Idle{taken.State, taken.Next, taken.Holding}, nil
 }
 
-func leaseOf(l *store.Lease, now time.Time) (*Lease, error) {
+func leaseOf(l *store.Entry, now time.Time) (*Lease, error) {
 	r, err := decodeRecord(l.Meta)
 	if err != nil {
 		return nil, fmt.Errorf("cannot lease %q: %w", l.URL, err)
@@ -224,8 +223,8 @@ func leaseOf(l *store.Lease, now time.Time) (*Lease, error) {
 	return leaseWith(l, r, now), nil
 }
 
-func leaseWith(l *store.Lease, r record, now time.Time) *Lease {
-	return &Lease{
+func leaseWith(l *store.Entry, r record, now time.Time) *Lease {
+	lease := &Lease{
 		URL:           l.URL,
 		Crawl:         shown(l.Crawl),
 		Queue:         l.Queue,
@@ -243,17 +242,25 @@ func leaseWith(l *store.Lease, r record, now time.Time) *Lease {
 		Created:       l.Created,
 		Expires:       l.Expires,
 		Started:       now,
-		kept:          r,
 		whole:         true,
 		respelled:     l.Respelled,
 		Token:         l.Token,
 	}
+	if !r.isPlain() {
+		kept := r
+		lease.kept = &kept
+	}
+	return lease
 }
 
 // record is what the frontier keeps with the URL of a lease.
 func (l *Lease) record() record {
-	r := l.kept
+	r := record{}
+	if l.kept != nil {
+		r = *l.kept
+	}
 	r.depth, r.hops, r.disc, r.meta = l.Depth, l.Redirects, l.Discriminator, l.Meta
+	r.tries = tries{l.Failures, l.Deferrals, l.Releases}
 	return r
 }
 
@@ -264,7 +271,7 @@ func (f *Frontier) unwanted(id *identifier, l *Lease, maxExpired int) *Settlemen
 	if maxExpired > 0 && l.Expiries >= maxExpired {
 		return &Settlement{Lease: l, Outcome: Drop, reason: ReasonExpired}
 	}
-	mayLower := f.opt.Lower != nil && !l.kept.exempt && l.Priority > 0 && l.Attempts == 1
+	mayLower := f.opt.Lower != nil && !l.record().exempt && l.Priority > 0 && l.Attempts == 1
 	if id.crawl == nil || !f.mayExclude() && !mayLower || id.canonicalize(l.URL) != nil {
 		return nil // nothing to ask, or the rules, which may have changed, refuse it
 	}

@@ -39,8 +39,8 @@ type Entry struct {
 // Lease returns the lease of this entry under a token, for a holder that kept nothing else of it: as
 // it was handed out, but for Expires and Started.
 func (e *Entry) Lease(token uint64) *Lease {
-	of := store.Lease{Entry: e.Entry, Token: token}
-	of.Expires = time.Time{}
+	of := e.Entry
+	of.Token, of.Expires = token, time.Time{}
 	return leaseWith(&of, e.kept, time.Time{})
 }
 

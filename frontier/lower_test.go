@@ -57,7 +57,7 @@ func TestLowerQueued(t *testing.T) {
 	}
 	addOne(t, f, Link{URL: "http://a.example/trap/5", SkipTraps: true})
 	must(t, f.Release(bg, leaseOne(t, f)))
-	if l := leaseOne(t, f); !l.kept.exempt || l.Priority != 1 || l.Attempts != 2 {
+	if l := leaseOne(t, f); !l.record().exempt || l.Priority != 1 || l.Attempts != 2 {
 		t.Errorf("got %+v; want it exempt, attempt 2", l)
 	}
 }

@@ -171,7 +171,7 @@ var mutants = []struct {
 	want []string // the invariants that may catch it
 }{
 	{"hands a lease out twice", func() mutant {
-		var last []store.Lease
+		var last []store.Entry
 		return mutant{take: func(s store.Store, req store.TakeRequest) (store.Taken, error) {
 			taken, err := s.Take(bg, req)
 			if len(taken.Leases) == 0 && len(last) > 0 && last[0].Expires.After(time.Now()) {

@@ -78,8 +78,13 @@ const (
 	knownMore = hasStatus | hasReason | hasFirst | hasFetched
 )
 
+// isPlain reports whether a lease shows all of the record.
+func (r *record) isPlain() bool {
+	return !r.exempt && len(r.chain) == 0 && r.status == 0 && r.reason == "" && r.first == 0 && r.fetched == 0
+}
+
 func (r record) encode() []byte {
-	if r.depth == 0 && r.hops == 0 && r.disc == "" && !r.exempt && r.tries == (tries{}) && len(r.chain) == 0 && r.status == 0 && r.reason == "" && r.first == 0 && r.fetched == 0 && len(r.meta) == 0 {
+	if r.depth == 0 && r.hops == 0 && r.disc == "" && r.tries == (tries{}) && len(r.meta) == 0 && r.isPlain() {
 		return nil // the most common, and encode is called for every URL that is offered
 	}
 	var flags, more byte

@@ -77,14 +77,15 @@ func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redir
 // targetOf prepares the target of a redirect as an offer. In an exact crawl it has its own queue, as
 // any link does.
 func (f *Frontier) targetOf(c *crawl, l *Lease, target, disc string) (*workspace, *Result) {
-	urls := []Link{{URL: target, Depth: l.Depth, Priority: l.Priority, Discriminator: disc, SkipTraps: l.kept.exempt, Meta: l.Meta}}
+	kept := l.record()
+	urls := []Link{{URL: target, Depth: l.Depth, Priority: l.Priority, Discriminator: disc, SkipTraps: kept.exempt, Meta: l.Meta}}
 	results := make([]Result, 1)
 	w := f.workspace(c, 1)
 	f.prepare(w, urls, results, &part{n: 1})
 	if r := &results[0]; r.Status != StatusRefused && r.Key != l.Key {
-		chain := l.kept.chain
+		chain := kept.chain
 		w.offers[0].item.Force = slices.Contains(chain, r.Key)
-		w.offers[0].item.Meta = record{depth: l.Depth, hops: l.Redirects + 1, disc: disc, exempt: l.kept.exempt, meta: l.Meta,
+		w.offers[0].item.Meta = record{depth: l.Depth, hops: l.Redirects + 1, disc: disc, exempt: kept.exempt, meta: l.Meta,
 			chain: append(chain[:len(chain):len(chain)], l.Key)}.encode()
 	}
 	return w, &results[0]

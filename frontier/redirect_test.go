@@ -76,7 +76,7 @@ func TestRedirectBackIntoTheChainIsFollowed(t *testing.T) {
 			at := page.URL
 			for i := range 2*steps + 1 {
 				l := nextOf(t, f, at)
-				if string(l.Meta) != "m" || l.Depth != 3 || l.Priority != 2 || l.Redirects != i || !l.kept.exempt {
+				if string(l.Meta) != "m" || l.Depth != 3 || l.Priority != 2 || l.Redirects != i || !l.record().exempt {
 					t.Fatalf("hop %d: got %+v; want the page's data", i, l)
 				}
 				if i == 2*steps {

@@ -224,7 +224,8 @@ func (f *Frontier) whole(ctx context.Context, c *crawl, l *Lease) (*Lease, error
 	if err != nil {
 		return nil, fmt.Errorf("cannot look up a lease: %w", err)
 	}
-	return leaseOf(&store.Lease{Entry: e, Token: l.Token}, l.Started)
+	e.Token = l.Token
+	return leaseOf(&e, l.Started)
 }
 
 // isPutBack reports whether a lease ends in the same round.
@@ -341,7 +342,8 @@ func (f *Frontier) queueChange(s *Settlement, now time.Time) *store.QueueChange 
 	}
 	c := &store.QueueChange{Later: later}
 	if !s.BlockQueue.IsZero() {
-		c.BlockedUntil = &s.BlockQueue
+		at := s.BlockQueue
+		c.BlockedUntil = &at
 	}
 	if !wait.IsZero() {
 		at := wait

@@ -220,7 +220,8 @@ func TestSweepGoesOn(t *testing.T) {
 			}
 		}
 		must(t, f.Close())
-		if n := s.asked["books"]; n < 30 || s.asked["maps"] != n || s.asked["news"] != n {
+		// Each setting begins a sweep of those that have theirs by then.
+		if n := s.asked["books"]; n < 30 || n-s.asked["maps"] > 2 || n-s.asked["news"] > 2 {
 			t.Errorf("got sweeps %v; want as many of each crawl", s.asked)
 		}
 	})

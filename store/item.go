@@ -109,14 +109,18 @@ const (
 // the text is kept: until the URL is completed or dropped, or permanently where
 // the store keeps texts.
 type Entry struct {
-	Key      Key
-	State    State
-	Crawl    string
-	Queue    string
-	URL      string
-	Meta     []byte
-	Due      time.Time // zero when done or dropped
-	Created  time.Time // since when the text is kept: it was recorded, or queued again after its text was dropped
+	Key     Key
+	State   State
+	Crawl   string
+	Queue   string
+	URL     string
+	Meta    []byte
+	Due     time.Time // zero when done or dropped
+	Created time.Time // since when the text is kept: it was recorded, or queued again after its text was dropped
+	// Token names its lease, when leased; else it is 0. One settlement that ends the lease is accepted with it, even after expiry,
+	// unless the URL was handed out again; Extend may come before it any number of times. After that the result of a fetch is
+	// still accepted: see [Settlement.Late]. Never given twice.
+	Token    uint64
 	Expires  time.Time // end of the lease, when leased
 	Leased   time.Time // when the lease was taken or last extended, when leased; zero if that is not known
 	Client   string    // the TakeRequest's, when leased

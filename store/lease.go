@@ -43,7 +43,8 @@ const MaxClient = 64
 
 // Taken is the answer of Take.
 type Taken struct {
-	Leases []Lease
+	// Leases are URLs leased to the caller: until a lease expires no other fetcher gets its URL.
+	Leases []Entry
 	// Next is when to repeat the request, if nothing is added, settled or changed before. A
 	// caller that waits until Next misses nothing: the request would get nothing before it. The
 	// times that count are due times, the ends of leases, and the delays, blocks, pauses and
@@ -87,16 +88,6 @@ func (s TakeState) String() string {
 // where the delay or the due time of the first URL is later.
 type Holding struct {
 	Queues, Paused, Limited, Blocked int64
-}
-
-// Lease is a URL leased to a fetcher. Until it expires no other fetcher gets the
-// URL.
-type Lease struct {
-	Entry
-	// Token names this lease. One settlement that ends the lease is accepted with it, even after
-	// expiry, unless the URL was handed out again; Extend may come before it any number of
-	// times. After that the result of a fetch is still accepted: see [Settlement.Late]. Never zero, and never given twice.
-	Token uint64
 }
 
 // Outcome is what becomes of a URL.
@@ -146,6 +137,8 @@ type Settlement struct {
 	NewRound bool
 	// OnlyQueued settles the URL only if it is queued; one in another state is Stale. Token must be 0. The default is false.
 	OnlyQueued bool
+	// Unleased settles the URL unless it is leased; one that is is Stale. Token must be 0. The default is false.
+	Unleased bool
 
 	// Create makes a URL from the settlement, in this Queue, which must be named, if the
 	// state of the key is unknown or seen (see the table of [Store]). Token must be 0, and
@@ -168,7 +161,7 @@ const (
 	Settled     SettleStatus = iota // the outcome was applied, or had been before
 	Created                         // the key was unknown, and the URL was created
 	Unknown                         // the key is unknown, or not held and the outcome needs that: nothing changed
-	Stale                           // the token is not accepted, or Extend of a queued URL, or OnlyQueued of another: nothing changed
+	Stale                           // the token is not accepted, or Extend of a queued URL, OnlyQueued of another, or Unleased of a leased one: nothing changed
 	Unreadable                      // the record of whether the key is known is damaged: nothing changed
 	AlreadyDone                     // an earlier lease of the round has settled the URL: this one is over, nothing else changed
 )

@@ -102,7 +102,7 @@ For each file a line says what became of its URLs. The status is 1 if some were 
 	fs.StringVar(&f.unless, "unless-fetched-after", "", "queue URLs again that were done or dropped before an age as 7d or 12h, a day as 2026-01-31, or a time")
 	fs.BoolVar(&f.skip, "skip-traps", false, "queue URLs that look like those of crawler traps; sitemaps have it anyway")
 	fs.BoolVar(&f.js, "json", false, "write one JSON object a file")
-	f.log.addFormat(fs)
+	f.log.addKept(fs, "format")
 	f.filters.add(fs)
 	f.profile.add(fs)
 	cmd.MarkFlagsMutuallyExclusive("force", "unless-fetched-after")

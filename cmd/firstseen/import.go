@@ -75,7 +75,7 @@ the new part of a log that has grown. With flags that choose other records it re
 	fs.BoolVar(&f.keep, "keep-urls", false, "keep the text of the URLs, as completed URLs: for export --urls and --hashed-uri")
 	fs.BoolVar(&f.again, "again", false, "read files that were imported before from their beginning")
 	fs.BoolVar(&f.js, "json", false, "write one JSON object a file")
-	f.log.addFormat(fs)
+	f.log.addKept(fs, "format")
 	f.profile.add(fs)
 	f.redis.add(fs)
 	return cmd

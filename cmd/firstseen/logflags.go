@@ -22,13 +22,20 @@ func (l *logFlags) addEvents(flags *pflag.FlagSet) {
 }
 
 // addFormat adds the flags for what a log looks like.
-func (l *logFlags) addFormat(flags *pflag.FlagSet) { l.addFormatAs(flags, "format") }
+func (l *logFlags) addFormat(flags *pflag.FlagSet) {
+	l.addLook(flags, "format")
+	flags.StringVar(&l.base, "base", logs.DefaultBase, "scheme and host for access logs that have only paths")
+}
 
-// addFormatAs adds them with another name for --format.
-func (l *logFlags) addFormatAs(flags *pflag.FlagSet, name string) {
+// addKept adds them for a command that keeps the URLs, with a name for --format: a host that is made up would stay.
+func (l *logFlags) addKept(flags *pflag.FlagSet, name string) {
+	l.addLook(flags, name)
+	flags.StringVar(&l.base, "base", "", "scheme and host for access logs that have only paths; default: they are refused")
+}
+
+func (l *logFlags) addLook(flags *pflag.FlagSet, name string) {
 	l.events, l.flag = "auto", name
 	flags.StringVar(&l.format, name, "auto", "format of the input: auto, or one of "+formatList())
-	flags.StringVar(&l.base, "base", logs.DefaultBase, "scheme and host for access logs that have only paths")
 	flags.StringVar(&l.field, "url-field", "", `what contains the URL: a field of JSON objects, as request.endpoint, or a column of a table by name or number; default: "url", or the name that the program which wrote them uses`)
 	flags.StringVar(&l.scheme, "scheme", "", "scheme for lists and tables of hosts and paths without one, such as https; default: they are refused")
 }
@@ -52,7 +59,7 @@ func (l *logFlags) check() error {
 }
 
 func (l *logFlags) options() logs.Options {
-	o := logs.Options{Events: logs.Choice(l.events), Base: l.base, URLField: l.field, Scheme: strings.TrimSuffix(l.scheme, "://"), Flag: "--" + l.flag}
+	o := logs.Options{Events: logs.Choice(l.events), Base: l.base, NeedHost: l.base == "", URLField: l.field, Scheme: strings.TrimSuffix(l.scheme, "://"), Flag: "--" + l.flag}
 	if l.format != "auto" {
 		o.Format = logs.Format(l.format)
 	}

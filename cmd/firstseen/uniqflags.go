@@ -47,7 +47,7 @@ func defaultMemory(machine int64) size { return max(leastMemory, size(machine/4>
 // add adds the flags of uniq and diff.
 func (f *uniqFlags) add(flags *pflag.FlagSet) {
 	f.profile.add(flags)
-	f.log.addFormatAs(flags, "input-format")
+	f.log.addKept(flags, "input-format")
 	f.log.addEvents(flags)
 	f.filters.add(flags)
 	flags.StringVar(&f.invalid, "invalid", "drop", "what becomes of lines that are no URL: drop, or keep to print them as they are, each once")
@@ -130,6 +130,7 @@ var formats = []string{"text", "jsonl", "csv", "parquet"} // in the order of uni
 func (f *uniqFlags) options(p *canon.Profile) uniq.Options {
 	many, _ := strconv.Atoi(f.keep)
 	opt := uniq.Options{
+		ChooseBy: f.keepBy,
 		Identify: p.AppendCanonical, Group: groupBy[f.by], Keep: max(many, 1),
 		KeepInvalid: f.invalid == "keep", Common: f.common, MemoryBytes: int64(f.memory-leastMemory/2) * 2 / 3,
 		Output: uniq.Output{

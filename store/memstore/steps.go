@@ -135,15 +135,25 @@ func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, e
 	}
 	defer s.mu.Unlock()
 	c := s.crawls[name]
-	var taken store.Taken
+	var given []*sched.Lease
 	r := sched.NewRequest(req, s.now())
 	rest := sched.Nothing
 	if c != nil || name == sched.AnyCrawl {
-		rest = s.take(c, req.Queue, r, func(q *sched.Queue, n int, room int64) (int, int64, error) {
-			got, bytes := s.serve(q.Owner.(*queue), n, room, r)
-			taken.Leases = append(taken.Leases, got...)
-			return len(got), bytes, nil
+		rest = s.take(c, req.Queue, r, func(q *sched.Queue, n int, room int64) (got int, bytes int64, err error) {
+			for ; got < n && bytes < room; got++ {
+				l := s.give(q.Owner.(*queue), r)
+				if l == nil {
+					break
+				}
+				given = append(given, l)
+				bytes += sched.Size(&l.Record)
+			}
+			return got, bytes, nil
 		})
+	}
+	taken := store.Taken{Leases: make([]store.Entry, len(given))}
+	for i, l := range given {
+		taken.Leases[i] = l.Entry(l.Record)
 	}
 	rest.AnswerTo(&taken)
 	return taken, nil
@@ -167,24 +177,20 @@ func (s *Store) take(c *crawl, queue string, r sched.Request, serve sched.Serve)
 	return rest
 }
 
-// serve implements sched.Serve.
-func (s *Store) serve(q *queue, n int, room int64, r sched.Request) (out []store.Lease, bytes int64) {
-	for len(out) < n && bytes < room {
-		l := q.Expired()
-		if l != nil {
-			s.token++
-			l.Renew(s.token, r.Now, r.Until)
-		} else if k := q.due(r.Now); k != nil {
-			l = s.lease(k, r)
-		} else {
-			break
-		}
-		l.Client = r.Client
-		l.Attempts++
-		out = append(out, store.Lease{Entry: l.Entry(l.Record), Token: l.Token})
-		bytes += sched.Size(&l.Record)
+// give leases the next URL of a queue, nil if none is due.
+func (s *Store) give(q *queue, r sched.Request) *sched.Lease {
+	l := q.Expired()
+	if l != nil {
+		s.token++
+		l.Renew(s.token, r.Now, r.Until)
+	} else if k := q.due(r.Now); k != nil {
+		l = s.lease(k, r)
+	} else {
+		return nil
 	}
-	return out, bytes
+	l.Client = r.Client
+	l.Attempts++
+	return l
 }
 
 // due returns the first URL that is due, or nil.

@@ -123,7 +123,7 @@ func TestOvertakenRowsGo(t *testing.T) {
 }
 
 // takeFor leases up to n URLs of one queue for a time.
-func takeFor(t *testing.T, s *Store, n int, lease time.Duration) []store.Lease {
+func takeFor(t *testing.T, s *Store, n int, lease time.Duration) []store.Entry {
 	t.Helper()
 	got, err := s.Take(t.Context(), store.TakeRequest{MaxURLs: n, MaxPerQueue: n, Lease: lease})
 	if err != nil || len(got.Leases) == 0 {

@@ -24,14 +24,14 @@ func longItems(n int) []store.Item {
 }
 
 // leaseLong leases n URLs, and compares them with the items.
-func leaseLong(t *testing.T, s *Store, items []store.Item, n int) []store.Lease {
+func leaseLong(t *testing.T, s *Store, items []store.Item, n int) []store.Entry {
 	t.Helper()
 	got := takeSome(t, s, n)
 	if len(got) != n {
 		t.Fatalf("got %d leases; want %d", len(got), n)
 	}
 	for i := range got {
-		wantTexts(t, &got[i].Entry, items)
+		wantTexts(t, &got[i], items)
 	}
 	return got
 }

@@ -153,7 +153,7 @@ func TestJournalIsOlder(t *testing.T) {
 	}
 }
 
-func settle(t *testing.T, s *Store, leases []store.Lease) {
+func settle(t *testing.T, s *Store, leases []store.Entry) {
 	t.Helper()
 	done := make([]store.Settlement, len(leases))
 	for i, l := range leases {

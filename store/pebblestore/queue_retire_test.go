@@ -34,7 +34,7 @@ func addQueued(t testing.TB, s *Store, queue string, lo, hi int) (fresh int) {
 	return fresh
 }
 
-func takeSome(t testing.TB, s *Store, n int) []store.Lease {
+func takeSome(t testing.TB, s *Store, n int) []store.Entry {
 	t.Helper()
 	taken, err := s.Take(context.Background(), store.TakeRequest{MaxURLs: n, MaxPerQueue: n, Lease: time.Hour})
 	if err != nil {
@@ -95,7 +95,7 @@ func TestForgetQueueIsManySteps(t *testing.T) {
 
 // partly forgets queue a, of 10,000 URLs of which some are leased, and stops after a few
 // steps as a crash would.
-func partly(t *testing.T, s *Store) (leases []store.Lease, gone int64) {
+func partly(t *testing.T, s *Store) (leases []store.Entry, gone int64) {
 	t.Helper()
 	addQueued(t, s, "a", 0, 10_000)
 	leases = takeSome(t, s, 2000)

@@ -70,7 +70,9 @@ func (o *takeOp) apply(tx *txn) error {
 	tx.note(err)
 	// After all other rows of the step: Pebble's write buffer takes in a row next to the one before
 	// it without a search.
+	o.taken.Leases = slices.Grow(o.taken.Leases, len(o.given))
 	for _, l := range o.given {
+		o.taken.Leases = append(o.taken.Leases, l.Entry(l.Record))
 		tx.writeLease(l)
 	}
 	if o.it != nil {
@@ -164,7 +166,6 @@ func (o *takeOp) give(l *sched.Lease) {
 	l.Attempts++
 	o.room -= sched.Size(&l.Record)
 	o.given = append(o.given, l)
-	o.taken.Leases = append(o.taken.Leases, store.Lease{Entry: l.Entry(l.Record), Token: l.Token})
 }
 
 // level leases up to n due URLs of one priority, and sets the new head.

@@ -182,6 +182,7 @@ func addNode(t *torture, env ...string) {
 		t.Helper()
 		cmd := exec.CommandContext(t.ctx, "sh", "-euc", script)
 		cmd.Env = append(append(os.Environ(), "CLI=redis-cli", "NEW="+t.addr(master), "REPLICA="+t.addr(c.Nodes[n+1]), "ANY="+any), env...)
+		cmd.WaitDelay = time.Second // redis-cli outlives its shell, and may wait for nodes for ever
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}

@@ -66,7 +66,7 @@ func TestLeasesAfterAClockIsSetBack(t *testing.T) {
 		items[i].Due = at.now().Add(-48 * time.Hour)
 	}
 	must(s.Add(t.Context(), "c", items, store.AddOptions{}))(t)
-	take := func(want int) (leases []store.Lease) {
+	take := func(want int) (leases []store.Entry) {
 		t.Helper()
 		for range 5 { // a take looks at some of the leases that ran out
 			taken := must(s.Take(t.Context(), store.TakeRequest{Crawl: "c", MaxURLs: 200, MaxPerQueue: 200, Lease: time.Hour}))(t)

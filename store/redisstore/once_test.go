@@ -7,13 +7,13 @@ import (
 )
 
 // takeAll takes all of crawl c that is due.
-func takeAll(t *testing.T, s *Store) []store.Lease {
+func takeAll(t *testing.T, s *Store) []store.Entry {
 	t.Helper()
 	return must(s.Take(t.Context(), store.TakeRequest{Crawl: "c", MaxURLs: 10, MaxPerQueue: 10}))(t).Leases
 }
 
 // complete settles leases of crawl c.
-func complete(t *testing.T, s *Store, leases []store.Lease) {
+func complete(t *testing.T, s *Store, leases []store.Entry) {
 	t.Helper()
 	for _, l := range leases {
 		must(s.Settle(t.Context(), "c", []store.Settlement{{Key: l.Key, Token: l.Token}}))(t)

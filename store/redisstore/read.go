@@ -48,14 +48,13 @@ func (s *Store) entriesOf(ctx context.Context, crawl string, keys []store.Key, o
 			c.blob = append(c.blob, keys[i][:]...)
 		}
 	}
-	return out, b.read(ctx, func(i int, r *reader) { readFound(r, &out[i]) })
+	return out, b.read(ctx, func(i int, r *reader) { readFound(r, &out[i], s.layout.ofHash(of[i].queue)) })
 }
 
-// readFound reads what lua/found.lua says into an entry with its key and crawl,
-// and returns the token of the lease, if it has one.
-func readFound(r *reader, e *store.Entry) (token uint64) {
+// readFound reads what lua/found.lua of a shard says into an entry with its key and crawl.
+func readFound(r *reader, e *store.Entry, shard int) {
 	if r.uint(1) == 0 {
-		return 0
+		return
 	}
 	state := store.State(r.uint(1))
 	token, until, attempts, given, client := r.uint(6), int64(r.uint(6)), int(r.uint(4)), int64(r.uint(6)), r.short()
@@ -63,14 +62,13 @@ func readFound(r *reader, e *store.Entry) (token uint64) {
 	e.State = state
 	switch state {
 	case store.Leased:
-		e.Expires, e.Attempts, e.Leased, e.Client = sched.Time(until), attempts, sched.Time(given), client
+		e.Token, e.Expires, e.Attempts, e.Leased, e.Client = tokenOf(shard, token), sched.Time(until), attempts, sched.Time(given), client
 	case store.Done, store.Dropped:
 		e.Ended, e.Due = e.Due, time.Time{}
 		if e.Ended.IsZero() { // as format 8 has it
 			e.Ended = e.Created
 		}
 	}
-	return token
 }
 
 func readRecord(r *reader, e *store.Entry) {
@@ -208,7 +206,7 @@ const entryPage = maxPart
 func (s *Store) Entries(ctx context.Context, crawl, queue string) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		crawl, err := sched.CrawlName(crawl)
-		l := &entryListing{s: s, ctx: ctx, crawl: crawl, yield: yield, leased: map[int]map[string][]leased{}}
+		l := &entryListing{s: s, ctx: ctx, crawl: crawl, yield: yield, leased: map[int]map[string][]store.Entry{}}
 		switch {
 		case err != nil:
 		case queue != "":
@@ -235,24 +233,19 @@ type entryListing struct {
 	ctx    context.Context
 	crawl  string
 	yield  func(store.Entry, error) bool
-	leased map[int]map[string][]leased // of a shard, by queue: gathered when first needed
-}
-
-type leased struct {
-	store.Entry
-	token uint64
+	leased map[int]map[string][]store.Entry // of a shard, by queue: gathered when first needed
 }
 
 // queue lists one queue: what has ended, is leased, is queued. It returns false when
 // the caller wants no more.
 func (l *entryListing) queue(name string) (more bool, err error) {
 	shard, _ := l.s.layout.ofQueue(name)
-	var ended []leased
-	if err := l.pages(shard, 'd', name, func(list []leased) bool { ended = append(ended, list...); return true }); err != nil {
+	var ended []store.Entry
+	if err := l.pages(shard, 'd', name, func(list []store.Entry) bool { ended = append(ended, list...); return true }); err != nil {
 		return false, err
 	}
-	slices.SortFunc(ended, func(a, b leased) int { return bytes.Compare(a.Key[:], b.Key[:]) })
-	ended = slices.CompactFunc(ended, func(a, b leased) bool { return a.Key == b.Key })
+	slices.SortFunc(ended, func(a, b store.Entry) int { return bytes.Compare(a.Key[:], b.Key[:]) })
+	ended = slices.CompactFunc(ended, func(a, b store.Entry) bool { return a.Key == b.Key })
 	if !l.show(ended, store.Done, store.Dropped) {
 		return false, nil
 	}
@@ -260,14 +253,14 @@ func (l *entryListing) queue(name string) (more bool, err error) {
 		return false, err
 	}
 	running := l.leased[shard][name]
-	slices.SortFunc(running, func(a, b leased) int {
-		return cmp.Or(a.Expires.Compare(b.Expires), cmp.Compare(a.token, b.token))
+	slices.SortFunc(running, func(a, b store.Entry) int {
+		return cmp.Or(a.Expires.Compare(b.Expires), cmp.Compare(a.Token, b.Token))
 	})
 	if !l.show(running, store.Leased, store.Leased) {
 		return false, nil
 	}
 	more = true
-	err = l.pages(shard, 'q', name, func(list []leased) bool {
+	err = l.pages(shard, 'q', name, func(list []store.Entry) bool {
 		more = l.show(list, store.Queued, store.Queued)
 		return more
 	})
@@ -275,9 +268,9 @@ func (l *entryListing) queue(name string) (more bool, err error) {
 }
 
 // show yields those in one of two states.
-func (l *entryListing) show(list []leased, state, or store.State) bool {
+func (l *entryListing) show(list []store.Entry, state, or store.State) bool {
 	for _, e := range list {
-		if (e.State == state || e.State == or) && !l.yield(e.Entry, nil) {
+		if (e.State == state || e.State == or) && !l.yield(e, nil) {
 			return false
 		}
 	}
@@ -288,9 +281,9 @@ func (l *entryListing) gatherLeases(shard int) error {
 	if l.leased[shard] != nil {
 		return nil
 	}
-	by, told := map[string][]leased{}, map[store.Key]bool{}
+	by, told := map[string][]store.Entry{}, map[store.Key]bool{}
 	l.leased[shard] = by
-	return l.pages(shard, 'L', "", func(list []leased) bool {
+	return l.pages(shard, 'L', "", func(list []store.Entry) bool {
 		for _, e := range list {
 			if e.State == store.Leased && !told[e.Key] {
 				told[e.Key] = true
@@ -302,13 +295,13 @@ func (l *entryListing) gatherLeases(shard int) error {
 }
 
 // pages calls f with each page of a kind of URLs, until it returns false; see lua/entries.lua.
-func (l *entryListing) pages(shard int, kind byte, name string, f func([]leased) bool) error {
+func (l *entryListing) pages(shard int, kind byte, name string, f func([]store.Entry) bool) error {
 	head := appendShort(appendUint([]byte{kind}, 4, entryPage), name)
 	return pages(l.ctx, l.s.askApart, scriptEntries, shard, l.crawl, head, func(r *reader) bool {
-		var list []leased
+		var list []store.Entry
 		for r.more() {
-			e := leased{Entry: store.Entry{Key: r.key(), Crawl: l.crawl}}
-			e.token = readFound(r, &e.Entry)
+			e := store.Entry{Key: r.key(), Crawl: l.crawl}
+			readFound(r, &e, shard)
 			list = append(list, e)
 		}
 		return r.err() == nil && f(list)

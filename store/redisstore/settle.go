@@ -237,7 +237,7 @@ func appendSettlement(dst []byte, st *store.Settlement) []byte {
 	due, after := dueOf(st)
 	flags := uint64(0)
 	for i, set := range []bool{st.Create, st.NewRound, st.URL != "", st.Meta != nil, st.Priority != nil, st.QueueChange != nil, after == 1,
-		st.Late, st.OnlyQueued, st.Fetched || st.Failed} {
+		st.Late, st.OnlyQueued, st.Fetched || st.Failed, st.Unleased} {
 		flags |= uint64(flag(set)) << i
 	}
 	dst = appendUint(append(dst, st.Key[:]...), 6, st.Token&tokenMask)

@@ -21,7 +21,7 @@ func TestStories(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			o := testOptions(sharedServer(t), 1)
 			o.KeepURLs, o.CacheBytes = true, -1
-			p := &play{T: t, daemons: map[string]*Store{"a": open(t, o), "b": open(t, o)}, offered: map[string]*offering{}, leases: map[string]store.Lease{}}
+			p := &play{T: t, daemons: map[string]*Store{"a": open(t, o), "b": open(t, o)}, offered: map[string]*offering{}, leases: map[string]store.Entry{}}
 			defer closeAll(t, p.daemons["a"], p.daemons["b"])
 			for _, scene := range strings.Split("\n"+body, "\n> ")[1:] {
 				line, want, _ := strings.Cut(strings.TrimSpace(scene), "\n")
@@ -38,7 +38,7 @@ type play struct {
 	*testing.T
 	daemons map[string]*Store
 	offered map[string]*offering // by daemon
-	leases  map[string]store.Lease
+	leases  map[string]store.Entry
 }
 
 func (p *play) url(name string) store.Item {

@@ -26,6 +26,8 @@ const (
 	tokenMask = 1<<tokenBits - 1
 )
 
+func tokenOf(shard int, number uint64) uint64 { return uint64(shard)<<tokenBits | number }
+
 // A script stops its server, so a call is bounded: it takes at most maxPart URLs of at most maxQueues queues, each of which
 // costs more than a URL.
 const maxQueues = 64
@@ -78,7 +80,7 @@ type taking struct {
 	crawl  string
 	req    store.TakeRequest
 	shards []shardTaking
-	leases []store.Lease
+	leases []store.Entry
 	bytes  int64 // of these
 	queues int
 	turn   uint64 // of the queue served last, in any shard
@@ -101,7 +103,7 @@ type shardTaking struct {
 	bytes int64 // at most; 0: no bound
 
 	served     []byte // the queues that gave something; see lua/serve.lua
-	last       store.Lease
+	last       store.Entry
 	unfinished int   // URLs that the queue of the last lease may still give: the script was full
 	spent      bool  // the shard has nothing more for this request
 	next       int64 // when it may have more of crawls without a limit, as it answered last; 0: never
@@ -319,14 +321,14 @@ func (t *taking) read(home int, reply string) error {
 	shard.next, shard.unfinished = int64(r.uint(6)), int(r.uint(4))
 	t.readState(home, &reader{r.long()}, true)
 	for r.more() {
-		var l store.Lease
-		l.Token = uint64(home)<<tokenBits | r.uint(6)
+		var l store.Entry
+		l.Token = tokenOf(home, r.uint(6))
 		l.Expires = sched.Time(int64(r.uint(6)))
 		attempts := int(r.uint(4))
 		r.uint(1) // expired
 		l.Leased, l.Client = sched.Time(int64(r.uint(6))), t.req.Client
 		l.Key, l.Crawl = r.key(), r.short()
-		readRecord(&reader{r.long()}, &l.Entry)
+		readRecord(&reader{r.long()}, &l)
 		l.State, l.Attempts = store.Leased, attempts
 		if shard.served == nil || l.Queue != shard.last.Queue || l.Crawl != shard.last.Crawl {
 			t.queues++

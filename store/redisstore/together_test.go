@@ -195,7 +195,7 @@ func TestListsOfLeases(t *testing.T) {
 	defer s.Close()
 	ctx := t.Context()
 	must(s.Add(ctx, "c", testItems(0, 100), store.AddOptions{}))(t)
-	take := func() []store.Lease {
+	take := func() []store.Entry {
 		return must(s.Take(ctx, store.TakeRequest{Crawl: "c", MaxURLs: 100, MaxPerQueue: 100, Lease: time.Minute}))(t).Leases
 	}
 	lists := func() int64 {

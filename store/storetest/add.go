@@ -81,8 +81,8 @@ var addCases = []testCase{
 			Meta: it.Meta, Due: f.Now(), Created: f.Now(), Priority: 3}
 		f.check(sameEntry(f.lookup(1), want))
 		l := f.take(store.TakeRequest{Queue: it.Queue})
-		want.State, want.Attempts, want.Expires, want.Leased = store.Leased, 1, l[0].Expires, f.Now()
-		f.check(sameEntry(l[0].Entry, want))
+		want.State, want.Attempts, want.Token, want.Expires, want.Leased = store.Leased, 1, l[0].Token, l[0].Expires, f.Now()
+		f.check(sameEntry(l[0], want))
 	}},
 	{"what can't be stored is refused whole", func(f *fixture) {
 		long, high := item(2, strings.Repeat("q", store.MaxQueueKey+1)), item(2, "a")

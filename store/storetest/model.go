@@ -54,7 +54,6 @@ type modelQueue struct {
 // modelURL is the state of a key. With state SeenOnly the rest of the entry has no meaning.
 type modelURL struct {
 	store.Entry
-	token   uint64
 	earlier []uint64 // tokens of the round, the oldest first
 	arrival int
 	seen    time.Time
@@ -235,11 +234,11 @@ func (m *model) endLease(c *modelCrawl, u *modelURL, s store.Settlement) {
 		if s.Token == 0 {
 			delete(c.overtaken, u.Key)
 		}
-		if s.Token != 0 && s.Token != u.token && u.Expires.After(m.now) {
-			c.overtaken[u.Key] = &overtaken{u.Queue, u.token, u.Expires}
+		if s.Token != 0 && s.Token != u.Token && u.Expires.After(m.now) {
+			c.overtaken[u.Key] = &overtaken{u.Queue, u.Token, u.Expires}
 		}
-		if s.Outcome != store.Complete || s.Token != u.token {
-			u.earlier = append(u.earlier, u.token)
+		if s.Outcome != store.Complete || s.Token != u.Token {
+			u.earlier = append(u.earlier, u.Token)
 		}
 	case u.State == store.Queued:
 		if s.Token == 0 {
@@ -255,7 +254,7 @@ func (m *model) answer(u *modelURL, s store.Settlement) store.SettleStatus {
 	switch {
 	case s.Token != 0 && (u == nil || u.State == store.SeenOnly):
 		return store.Stale
-	case s.Token != 0 && (u.State != store.Leased || u.token != s.Token):
+	case s.Token != 0 && (u.State != store.Leased || u.Token != s.Token):
 		if !s.Late || !slices.Contains(u.earlier[max(0, len(u.earlier)-15):], s.Token) {
 			return store.Stale
 		}
@@ -267,7 +266,8 @@ func (m *model) answer(u *modelURL, s store.Settlement) store.SettleStatus {
 		return store.Created
 	case u == nil:
 		return store.Unknown
-	case s.Outcome == store.Extend && u.State == store.Queued, s.OnlyQueued && u.State != store.Queued:
+	case s.Outcome == store.Extend && u.State == store.Queued, s.OnlyQueued && u.State != store.Queued,
+		s.Unleased && u.State == store.Leased:
 		return store.Stale
 	case u.held(), s.Outcome == store.Complete:
 		return store.Settled
@@ -311,7 +311,7 @@ func (m *model) outcome(c *modelCrawl, u *modelURL, s store.Settlement) {
 		return
 	}
 	m.unend(c, u)
-	u.Expires, u.Leased, u.Client, u.token = time.Time{}, time.Time{}, "", 0
+	u.Expires, u.Leased, u.Client, u.Token = time.Time{}, time.Time{}, "", 0
 	q := c.queue(u.Queue)
 	if q.fetched += one(s.Fetched); s.Fetched && c.set.Retention > 0 {
 		u.seen = m.now
@@ -450,7 +450,7 @@ func compareListed(a, b *modelURL) int {
 	}
 	switch a.State {
 	case store.Leased:
-		return cmp.Or(a.Expires.Compare(b.Expires), cmp.Compare(a.token, b.token))
+		return cmp.Or(a.Expires.Compare(b.Expires), cmp.Compare(a.Token, b.Token))
 	case store.Queued:
 		return compareService(a, b)
 	}

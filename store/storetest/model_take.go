@@ -105,7 +105,7 @@ func (c *modelCrawl) order(queue string, now time.Time) []*modelURL {
 		}
 	}
 	slices.SortFunc(late, func(a, b *modelURL) int {
-		return cmp.Or(a.Expires.Compare(b.Expires), cmp.Compare(a.token, b.token))
+		return cmp.Or(a.Expires.Compare(b.Expires), cmp.Compare(a.Token, b.Token))
 	})
 	slices.SortFunc(due, compareService)
 	return append(late, due...)
@@ -359,11 +359,11 @@ func (m *model) moments(crawl string) []time.Time {
 }
 
 // filled reports whether an answer has all that was asked for.
-func filled(req store.TakeRequest, got []store.Lease) bool {
+func filled(req store.TakeRequest, got []store.Entry) bool {
 	return len(got) == max(1, req.MaxURLs) || req.MaxBytes > 0 && sizeOf(got) >= req.MaxBytes
 }
 
-func sizeOf(leases []store.Lease) (n int64) {
+func sizeOf(leases []store.Entry) (n int64) {
 	for i := range leases {
 		n += int64(len(leases[i].URL) + len(leases[i].Meta))
 	}
@@ -371,7 +371,7 @@ func sizeOf(leases []store.Lease) (n int64) {
 }
 
 // grouped splits leases into runs of one queue.
-func grouped(leases []store.Lease) (groups [][]store.Lease) {
+func grouped(leases []store.Entry) (groups [][]store.Entry) {
 	for i, l := range leases {
 		if i == 0 || l.Crawl != leases[i-1].Crawl || l.Queue != leases[i-1].Queue {
 			groups = append(groups, nil)
@@ -383,7 +383,7 @@ func grouped(leases []store.Lease) (groups [][]store.Lease) {
 
 // judge reports whether a queue may lease these URLs, and whether it leased all it must, unless
 // the requested number was reached.
-func (m *model) judge(req store.TakeRequest, g []store.Lease, cut bool) error {
+func (m *model) judge(req store.TakeRequest, g []store.Entry, cut bool) error {
 	c := m.crawls[g[0].Crawl]
 	if c == nil || req.Crawl != "*" && c.name != req.Crawl || req.Queue != "" && req.Queue != g[0].Queue {
 		return fmt.Errorf("got a URL of crawl %q queue %q, which wasn't asked for", g[0].Crawl, g[0].Queue)
@@ -398,8 +398,8 @@ func (m *model) judge(req store.TakeRequest, g []store.Lease, cut bool) error {
 		}
 		e := want[i].Entry
 		e.State, e.Attempts, e.Expires = store.Leased, e.Attempts+1, m.now.Add(cmp.Or(req.Lease, 30*time.Second))
-		e.Leased, e.Client = m.now, req.Client
-		if err := sameEntry(l.Entry, e); err != nil {
+		e.Leased, e.Client, e.Token = m.now, req.Client, l.Token // which is the store's to choose
+		if err := sameEntry(l, e); err != nil {
 			return err
 		}
 		if l.Token == 0 {
@@ -410,14 +410,14 @@ func (m *model) judge(req store.TakeRequest, g []store.Lease, cut bool) error {
 }
 
 // judgeUrgent reports that an urgent queue was passed over twice in a row: one of two queues served is urgent if one waits.
-func (m *model) judgeUrgent(req store.TakeRequest, g []store.Lease, before [][]store.Lease) error {
+func (m *model) judgeUrgent(req store.TakeRequest, g []store.Entry, before [][]store.Entry) error {
 	c := m.crawls[g[0].Crawl]
 	if _, room := m.rooms(c, c.queue(g[0].Queue)); m.shards || req.Queue != "" || room <= 0 {
 		return nil
 	}
 	waits := ""
 	for _, q := range c.queues {
-		gave := slices.ContainsFunc(before, func(b []store.Lease) bool { return b[0].Crawl == c.name && b[0].Queue == q.name })
+		gave := slices.ContainsFunc(before, func(b []store.Entry) bool { return b[0].Crawl == c.name && b[0].Queue == q.name })
 		if !gave && q.set.Group == "" && len(m.gives(c, q, req)) > 0 && m.urgent(c, q.name) {
 			waits = q.name
 		}
@@ -439,7 +439,7 @@ func (m *model) urgent(c *modelCrawl, queue string) bool {
 
 // complete reports a queue that had something to give and was passed over
 // although more was wanted, and a queue that gave twice.
-func (m *model) complete(req store.TakeRequest, got store.Taken, groups [][]store.Lease) error {
+func (m *model) complete(req store.TakeRequest, got store.Taken, groups [][]store.Entry) error {
 	gave := map[[2]string]bool{}
 	for _, g := range groups {
 		at := [2]string{g[0].Crawl, g[0].Queue}
@@ -461,7 +461,7 @@ func (m *model) complete(req store.TakeRequest, got store.Taken, groups [][]stor
 	return nil
 }
 
-func (m *model) lease(req store.TakeRequest, g []store.Lease) {
+func (m *model) lease(req store.TakeRequest, g []store.Entry) {
 	c := m.crawls[g[0].Crawl]
 	q := c.queue(g[0].Queue)
 	q.lastTake, q.lastDelay = m.now, req.Delay
@@ -469,9 +469,9 @@ func (m *model) lease(req store.TakeRequest, g []store.Lease) {
 	for _, l := range g {
 		u := c.urls[l.Key]
 		if u.State == store.Leased {
-			u.earlier = append(u.earlier, u.token)
+			u.earlier = append(u.earlier, u.Token)
 		}
-		u.State, u.token, u.Expires, u.Leased, u.Client = store.Leased, l.Token, l.Expires, m.now, req.Client
+		u.State, u.Token, u.Expires, u.Leased, u.Client = store.Leased, l.Token, l.Expires, m.now, req.Client
 		u.Attempts++
 	}
 }

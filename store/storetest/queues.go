@@ -215,7 +215,7 @@ func groups(f *fixture) {
 	got = append(got, f.take(store.TakeRequest{MaxURLs: 9})...)
 	equal(f, "leases with one more after one ended", len(got), 3)
 	no, leaves := "", 0
-	for slices.ContainsFunc(got, func(l store.Lease) bool { return l.Queue == fmt.Sprint("h", leaves) }) {
+	for slices.ContainsFunc(got, func(l store.Entry) bool { return l.Queue == fmt.Sprint("h", leaves) }) {
 		leaves++
 	}
 	f.set(fmt.Sprint("h", leaves), store.QueueChange{Group: &no})

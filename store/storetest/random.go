@@ -60,7 +60,7 @@ type History struct {
 	rand   *rand.Rand
 	m      *model
 	log    []string
-	recent []store.Lease // some still run, some are settled or ran out
+	recent []store.Entry // some still run, some are settled or ran out
 }
 
 // NewHistory begins a history on an empty store whose clock reads now.
@@ -270,7 +270,7 @@ func (h *History) settlement(crawl *string) store.Settlement {
 	}
 	if h.coin(5) {
 		st.Token = 0
-		if st.OnlyQueued = h.coin(3); st.OnlyQueued {
+		if st.OnlyQueued, st.Unleased = h.coin(3), h.coin(3); st.OnlyQueued || st.Unleased {
 			return st
 		}
 		if h.coin(2) && st.Outcome != store.Extend {

@@ -62,7 +62,7 @@ var roundCases = []testCase{
 	}},
 	{"the sixteen latest tokens of a round are known", func(f *fixture) {
 		f.fill("a", 0, 1)
-		var leases []store.Lease
+		var leases []store.Entry
 		for range 18 {
 			leases = append(leases, f.take(store.TakeRequest{Lease: time.Second})[0])
 			f.step(time.Second)
@@ -190,7 +190,7 @@ var roundCases = []testCase{
 		f.wantKeys(f.takeAll())
 		f.step(time.Minute)
 		for _, queue := range []string{"a", "b", "c"} { // of which the first take emptied two at most
-			if !slices.ContainsFunc(got, func(l store.Lease) bool { return l.Queue == queue }) {
+			if !slices.ContainsFunc(got, func(l store.Entry) bool { return l.Queue == queue }) {
 				f.wantEmpty(store.TakeRequest{Queue: queue}, store.Limited, store.Holding{Queues: 1, Limited: 1})
 			}
 		}

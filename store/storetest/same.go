@@ -25,8 +25,8 @@ func sameEntry(got, want store.Entry) error {
 		return fmt.Errorf("got priority %d attempts %d respelled %v of %x; want %d %d %v",
 			got.Priority, got.Attempts, got.Respelled, got.Key[:4], want.Priority, want.Attempts, want.Respelled)
 	}
-	if got.Client != want.Client {
-		return fmt.Errorf("got client %q of %x; want %q", got.Client, got.Key[:4], want.Client)
+	if got.Client != want.Client || got.Token != want.Token {
+		return fmt.Errorf("got client %q, token %d of %x; want %q, %d", got.Client, got.Token, got.Key[:4], want.Client, want.Token)
 	}
 	if want.Expires.Before(want.Leased) { // by an extension that ends it: it is over, and pebblestore keeps no time
 		got.Leased, want.Leased = time.Time{}, time.Time{}

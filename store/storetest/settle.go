@@ -114,7 +114,7 @@ var settleCases = []testCase{
 			equal(f, "wrong token", f.settle(store.Settlement{Key: l.Key, Token: l.Token + 1, Outcome: o, URL: "x",
 				QueueChange: &store.QueueChange{Paused: &yes}}), store.Stale)
 		}
-		f.check(sameEntry(f.lookup(0), l.Entry))
+		f.check(sameEntry(f.lookup(0), l))
 		equal(f, "paused", f.info("a").Paused, false)
 		f.wantStats(store.Stats{Seen: 1, Held: 1, InFlight: 1, Queues: 1, Active: 1})
 	}},
@@ -228,12 +228,12 @@ func longTexts(f *fixture) {
 			f.Fatalf("got a URL of %d bytes and metadata of %d; want %d and %d", len(e.URL), len(e.Meta), len(want.URL), len(want.Meta))
 		}
 	}
-	take := func() []store.Lease {
+	take := func() []store.Entry {
 		f.Helper()
 		leases := f.take(store.TakeRequest{MaxURLs: 2, MaxPerQueue: 2, Lease: time.Minute})
 		equal(f, "leases", len(leases), 2)
 		for _, l := range leases {
-			same(l.Entry)
+			same(l)
 			same(f.lookup(int(one(l.Key == items[1].Key))))
 		}
 		return leases

@@ -43,7 +43,7 @@ func (f *fixture) fill(queue string, first, n int) {
 }
 
 // take takes from the default crawl.
-func (f *fixture) take(req store.TakeRequest) []store.Lease {
+func (f *fixture) take(req store.TakeRequest) []store.Entry {
 	f.Helper()
 	return f.taken(req).Leases
 }
@@ -56,13 +56,13 @@ func (f *fixture) taken(req store.TakeRequest) store.Taken {
 }
 
 // takeAll takes all that one call may give.
-func (f *fixture) takeAll() []store.Lease {
+func (f *fixture) takeAll() []store.Entry {
 	f.Helper()
 	return f.take(store.TakeRequest{MaxURLs: 1000, MaxPerQueue: 1000})
 }
 
 // one takes exactly one URL.
-func (f *fixture) one() store.Lease {
+func (f *fixture) one() store.Entry {
 	f.Helper()
 	l := f.take(store.TakeRequest{})
 	if len(l) != 1 {
@@ -72,7 +72,7 @@ func (f *fixture) one() store.Lease {
 }
 
 // wantKeys fails the test unless the leases are of these items, in order.
-func (f *fixture) wantKeys(got []store.Lease, want ...int) {
+func (f *fixture) wantKeys(got []store.Entry, want ...int) {
 	f.Helper()
 	ok := len(got) == len(want)
 	for i := 0; ok && i < len(got); i++ {
@@ -97,13 +97,13 @@ func (f *fixture) settle(s store.Settlement) store.SettleStatus {
 }
 
 // end settles a lease.
-func (f *fixture) end(l store.Lease, o store.Outcome) store.SettleStatus {
+func (f *fixture) end(l store.Entry, o store.Outcome) store.SettleStatus {
 	f.Helper()
 	return f.settle(store.Settlement{Key: l.Key, Token: l.Token, Outcome: o})
 }
 
 // fetched completes a lease, as a page that was fetched.
-func (f *fixture) fetched(l store.Lease) store.SettleStatus {
+func (f *fixture) fetched(l store.Entry) store.SettleStatus {
 	f.Helper()
 	return f.settle(store.Settlement{Key: l.Key, Token: l.Token, Late: true, Fetched: true})
 }

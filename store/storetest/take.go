@@ -220,7 +220,7 @@ var takeCases = []testCase{
 
 // wantRuns fails the test unless the leases are runs of these lengths, each of another
 // queue and in its order from its first number on.
-func (f *fixture) wantRuns(got []store.Lease, lengths []int, first map[string]int) {
+func (f *fixture) wantRuns(got []store.Entry, lengths []int, first map[string]int) {
 	f.Helper()
 	for _, n := range lengths {
 		if len(got) < n {
@@ -358,7 +358,7 @@ func urgentFirst(f *fixture) {
 	for n := range 20 {
 		f.fill(fmt.Sprint("q", n), 100*n, 20)
 	}
-	next := func() store.Lease {
+	next := func() store.Entry {
 		l := f.one()
 		f.end(l, store.Complete)
 		return l

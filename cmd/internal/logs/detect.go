@@ -191,6 +191,9 @@ func (d *detector) vote() (*reading, error) {
 	if t != nil {
 		return &reading{format: Table, parser: t, end: d.end}, nil
 	}
+	if d.opt.URLField != "" && slices.ContainsFunc(d.lines, func(line string) bool { return strings.ContainsAny(line, ",;|\t") }) {
+		return nil, d.unreadable("got no column or field %q; its first line is %.200q (if it is a list: %s list)", d.opt.URLField, d.lines[0], d.opt.Flag)
+	}
 	return d.list()
 }
 

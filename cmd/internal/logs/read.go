@@ -24,6 +24,9 @@ type Options struct {
 	// Base is the scheme and host for access logs that have only paths, such as
 	// "http://example.com". The default is DefaultBase.
 	Base string
+	// NeedHost refuses what has only a path if Base is not given. The default is to put DefaultBase before it: that counts
+	// pages of a site well, and is no URL to keep or to fetch.
+	NeedHost bool
 	// Scheme is put before hosts of lists and tables that have none, such as "https". The default is to refuse them.
 	Scheme string
 	// URLField is what holds the URL: a field of JSON objects, with dots between the names of nested ones,
@@ -219,6 +222,8 @@ type Batch struct {
 	left    string // why no record of the unit was taken
 	bytes   int
 	emitted int // records of the unit
+	// hostless means that a record of the unit was not taken, since it has no host.
+	hostless bool
 }
 
 // mostRefusals is how many refusals a batch keeps.
@@ -426,6 +431,10 @@ func (s *sink) emit(r Record) {
 	if r.Line == 0 {
 		r.Line, r.Offset = s.number, s.offset
 	}
+	if s.opt.NeedHost && strings.HasPrefix(r.URL, DefaultBase+"/") {
+		s.b.hostless = true
+		return
+	}
 	if !s.opt.Events.takes(s.format, r.Kind) {
 		if s.b.left = "no request to a web server"; r.Kind != Other {
 			s.b.left = leftOut + "a " + r.Kind.String()
@@ -447,6 +456,8 @@ func (s *sink) emit(r Record) {
 	s.gave = true
 }
 
+var errHostless = bad("got a path and no host; name it with --base")
+
 // unit ends a unit: it counts it by the records it gave, or by its error.
 func (s *sink) unit(err error, text string) {
 	b, c := s.b, &s.b.Counts
@@ -467,6 +478,8 @@ func (s *sink) unit(err error, text string) {
 		c.Other++
 		count(&c.OtherFor, o.reason, 1)
 		c.example(at(errors.New(o.reason)))
+	case err == nil && b.hostless:
+		b.refuse(at(errHostless))
 	case err != nil:
 		b.refuse(at(err))
 	case b.emitted == 0 && b.left != "":
@@ -476,7 +489,7 @@ func (s *sink) unit(err error, text string) {
 	default:
 		c.Read++
 	}
-	b.left, b.emitted = "", 0
+	b.left, b.emitted, b.hostless = "", 0, false
 	if len(b.Records) >= batchRecords || b.bytes >= batchText || c.Units >= batchUnits {
 		s.flush()
 	}

@@ -620,7 +620,7 @@ func (t *tableParser) record(cells []string) (Record, error) {
 	case strings.HasPrefix(target, "/") && t.opt.Base != DefaultBase:
 		r.URL = t.opt.Base + target
 	case strings.HasPrefix(target, "/"):
-		return r, bad("got a path and no host; name it with --base")
+		return r, errHostless
 	case isHost(r.URL) && t.opt.Scheme != "":
 		r.URL = t.opt.Scheme + "://" + r.URL
 	case isHost(r.URL):

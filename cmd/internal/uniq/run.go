@@ -26,6 +26,8 @@ type Options struct {
 	// Choose passes on one line of a group when the input has ended: the first or the last by the first of its Fields, and by
 	// their order where that is the same or there is none. The default is to pass the first line on when it is read.
 	Choose Choice
+	// ChooseBy is what messages call that field: it is an error if no line of the input has it. The default is that lines need none.
+	ChooseBy string
 	// Sort passes lines on when the input has ended, in the order of what it appends. The default is that of the input.
 	Sort func(dst, form []byte) []byte
 	// Filters take lines out, each what the earlier ones left.
@@ -134,6 +136,7 @@ type runner struct {
 	groups  map[seen.Sum]int // printed, where more than one is
 	ledger  *ledger          // where first URLs are asked for
 	chosen  *rest            // where Options.Choose waits for the end
+	ordered bool             // some of these lines have the field by which they are chosen
 	sorter  *sorter          // where Options.Sort does
 	pending []printed        // what Memory doesn't have yet
 	result  Result

@@ -92,8 +92,8 @@ func checkSettlement(s *store.Settlement) error {
 	case s.Fetched && !ends || (s.Failed || s.Mark != 0) && s.Outcome != store.Drop:
 		return fault.As(store.ErrInvalid, "cannot settle; got fetched %v, failed %v, mark %d with outcome %d; want fetched with complete or requeue, the others with drop",
 			s.Fetched, s.Failed, s.Mark, s.Outcome)
-	case s.OnlyQueued && (s.Token != 0 || s.Create):
-		return fault.As(store.ErrInvalid, "cannot settle only what is queued with a token, or create it")
+	case (s.OnlyQueued || s.Unleased) && (s.Token != 0 || s.Create):
+		return fault.As(store.ErrInvalid, "cannot settle only what is queued, or not leased, with a token, or create it")
 	}
 	return cmp.Or(checkPriority(s.Priority), checkChange(s.QueueChange, true), checkQueue(s.Queue))
 }

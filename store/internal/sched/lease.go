@@ -70,7 +70,7 @@ type Lease struct {
 // Entry returns the lease as callers see it. r is its record, not cut.
 func (l *Lease) Entry(r Record) store.Entry {
 	e := r.Entry(l.Queue)
-	e.State, e.Expires, e.Leased, e.Client = store.Leased, Time(l.Until), Time(l.Given), l.Client
+	e.State, e.Token, e.Expires, e.Leased, e.Client = store.Leased, l.Token, Time(l.Until), Time(l.Given), l.Client
 	return e
 }
 

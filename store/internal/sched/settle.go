@@ -36,7 +36,8 @@ func Judge(s *store.Settlement, f Fact, keep bool) (Step, store.SettleStatus) {
 	switch {
 	case s.Token != 0 && (f.State != store.Leased || f.Token != s.Token):
 		return judgeLate(s, &f)
-	case s.Outcome == store.Extend && f.State == store.Queued, s.OnlyQueued && f.Known && f.State != store.Queued:
+	case s.Outcome == store.Extend && f.State == store.Queued, s.OnlyQueued && f.Known && f.State != store.Queued,
+		s.Unleased && f.State == store.Leased:
 		return Leave, store.Stale
 	case held:
 		return Apply, store.Settled

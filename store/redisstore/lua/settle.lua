@@ -5,7 +5,8 @@
 -- reply: a byte for each, as judge answers
 local ENTRY = '>c16I6I2BI6B'
 local COMPLETE, REQUEUE, DROP, EXTEND = 0, 1, 2, 3
-local FLAGS = { 'create', 'new_round', 'url_set', 'meta_set', 'priority_set', 'change_set', 'after', 'may_be_late', 'only_queued', 'counts' }
+local FLAGS = { 'create', 'new_round', 'url_set', 'meta_set', 'priority_set', 'change_set', 'after', 'may_be_late', 'only_queued', 'counts',
+  'unleased' }
 
 local function parse_settlement(s)
   local e, flags, pos = {}, nil, nil
@@ -44,7 +45,7 @@ local function judge(e, r, l, keep)
     if r.done == 1 then return nil, 'A' end
     return 'apply', r.done > 0 and 'E' or 'S'
   end
-  if e.only_queued and not (r and not l and r.done == 0) then return nil, 'T' end
+  if e.only_queued and not (r and not l and r.done == 0) or e.unleased and l then return nil, 'T' end
   if r and (l or r.done == 0) then
     if not l and e.outcome == EXTEND then return nil, 'T' end
     return 'apply', e.outcome == DROP and r.respelled == 1 and 'R' or 'S'
