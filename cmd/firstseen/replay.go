@@ -70,8 +70,9 @@ Ctrl-C stops reading and prints the results until then.`,
 	f.log.add(cmd.Flags())
 	cmd.Flags().BoolVar(&f.byRule, "by-rule", false, "print how many URLs each optional rule merges, alone and when the others are on")
 	cmd.Flags().BoolVar(&f.filters, "filters", false, "print how Bloom filters and a HyperLogLog would have answered")
-	cmd.Flags().BoolVar(&f.declared, "declared", false, "print what canonical links, No-Vary-Search and Clean-param would have saved, and merged wrongly")
-	cmd.Flags().StringVar(&f.report, "report", "", "write the result as one HTML file; includes --by-rule (where the profile has rules to switch), --filters and --declared")
+	cmd.Flags().BoolVar(&f.declared, "declared", false, "gone: audit judges what sites declare")
+	_ = cmd.Flags().MarkHidden("declared") // it is there
+	cmd.Flags().StringVar(&f.report, "report", "", "write the result as one HTML file; includes --by-rule (where the profile has rules to switch) and --filters")
 	cmd.Flags().StringVar(&f.title, "title", "", "title of the report; default: the names of the inputs")
 	cmd.Flags().StringVar(&f.csv, "csv", "", "write the counts of all hosts as a CSV file")
 	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
@@ -127,17 +128,19 @@ func (f *replayFlags) check() (*canon.Profile, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f.declared {
+		return nil, misusef("replay --declared is gone: run firstseen audit on the same files, which judges by content what sites declare")
+	}
 	if f.byRule && p.Name() != "qiita" {
 		return nil, misusef("cannot compare rules; got --by-rule with profile %s; want qiita, whose rules can be switched", p)
 	}
 	f.byRule = f.byRule || f.report != "" && p.Name() == "qiita"
-	f.filters, f.declared = f.filters || f.report != "", f.declared || f.report != ""
+	f.filters = f.filters || f.report != ""
 	return p, nil
 }
 
 func (f *replayFlags) replay(ctx context.Context, a *app, names []string, p *canon.Profile, s store.Store) (*replay.Result, error) {
 	files := &fileSet{stdin: a.in, log: f.log.options()}
-	files.log.Declared = f.declared
 	counters := &replay.Counters{}
 	shown := showProgress(a.err, func(passed time.Duration) string {
 		read, total := files.read()
@@ -145,7 +148,7 @@ func (f *replayFlags) replay(ctx context.Context, a *app, names []string, p *can
 	})
 	defer shown.stop()
 	return replay.Run(ctx, files.inputs(ctx, names), replay.Options{
-		Profile: p, Store: s, Crawl: f.crawl, ExactBudget: f.memory.bytes(), ByRule: f.byRule, Declared: f.declared, Counters: counters,
+		Profile: p, Store: s, Crawl: f.crawl, ExactBudget: f.memory.bytes(), ByRule: f.byRule, Counters: counters,
 	})
 }
 

@@ -88,25 +88,3 @@ func (r replayReport) writeFilters(out *output) {
 		out.line(fmt.Sprintf("%15s  new URLs dropped by a Bloom filter of %g %%, %s bytes", grouped(f.Dropped), 100*f.Rate, grouped(f.Bytes)))
 	}
 }
-
-func (r replayReport) writeDeclared(out *output) {
-	if r.Declared == nil {
-		return
-	}
-	d := r.Declared
-	out.line(fmt.Sprintf("\ndeclarations of the sites, for %s distinct URLs that were fetched", grouped(d.Fetches)))
-	if d.LeftOut > 0 {
-		out.line(fmt.Sprintf("%s of them found no room in memory", grouped(d.LeftOut)))
-	}
-	if len(d.Sources) == 0 {
-		out.line("none leads from one URL to another")
-		return
-	}
-	out.line(fmt.Sprintf("%-16s %10s %10s %10s %10s %10s %10s", "source", "URLs", "saved", "known late", "same", "different", "unknown"))
-	for _, s := range d.Sources {
-		out.line(fmt.Sprintf("%-16s %10s %10s %10s %10s %10s %10s", s.Source, grouped(s.URLs), grouped(s.Saved), grouped(s.After), grouped(s.Same), grouped(s.Different), grouped(s.Unknown)))
-		for _, w := range s.Wrong {
-			out.line(fmt.Sprintf("  different contents: %s\n                      %s", w.URL, w.Known))
-		}
-	}
-}

@@ -54,7 +54,6 @@ func (r replayReport) write(out *output) {
 	r.writeRules(out)
 	r.writeFindings(out)
 	r.writeFilters(out)
-	r.writeDeclared(out)
 	r.writeRefusals(out)
 	out.line(fmt.Sprintf("\n%.2f s, %s URLs/s", r.Seconds, grouped(int64(r.Rate))))
 	if r.KeysSHA256 != "" {
