@@ -45,6 +45,6 @@
 // About nine in ten real URLs are canonical already. [Profile.AppendCanonical] checks for this
 // in one pass (scan.go), and then only copies. Other plain URLs are rewritten into the caller's
 // buffer without allocating (rewrite.go). The rest takes the slow path (work.go), which
-// applies the rules of ruletable.go one by one, as Explain does. Fuzz tests hold the paths
+// applies the rules of rule.go one by one, as Explain does. Fuzz tests hold the paths
 // equal. All paths take nearly linear time, whatever the input.
 package canon

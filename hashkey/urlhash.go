@@ -5,7 +5,10 @@ import (
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/binary"
+	"fmt"
+	"math"
 
+	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/internal/zerocopy"
 )
 
@@ -75,4 +78,46 @@ func (h *UrlShortHash) Less(o *UrlShortHash) bool {
 		return a < b
 	}
 	return binary.BigEndian.Uint64(h[8:]) < binary.BigEndian.Uint64(o[8:])
+}
+
+var whatwg = canon.WHATWG()
+
+// SumURL parses a URL of any scheme by the URL Standard, and returns the hash of its
+// canonical form, fragment included, as the document of the url-hash crate describes it.
+// If the URL cannot be parsed, the error wraps canon.ErrURL or canon.ErrTooLong.
+//
+// For the seen-set of a crawler use canon.Qiita and [SumShort] instead: they recognize more
+// variants of a URL as the same page.
+func SumURL(url string) (UrlHash, error) {
+	canonical, err := whatwg.Canonicalize(url)
+	if err != nil {
+		return UrlHash{}, fmt.Errorf("cannot hash URL: %w", err)
+	}
+	return SumString(canonical), nil
+}
+
+// SumURLCrate is [SumURL] with [UrlHashCrate]: what release 0.1.0 of the crate returns.
+func SumURLCrate(url string) (UrlHash, error) {
+	canonical, err := whatwg.Canonicalize(url)
+	if err != nil {
+		return UrlHash{}, fmt.Errorf("cannot hash URL: %w", err)
+	}
+	return UrlHashCrate(zerocopy.Bytes(canonical)), nil
+}
+
+// CollisionOdds returns the probability, 0 to 1, that among n different inputs at least two share a
+// hash of the given width in bits. It is the birthday bound 1 - exp(-n(n-1)/2^(bits+1)), with a
+// relative error of about n/2^bits.
+func CollisionOdds(n uint64, bits int) float64 {
+	return -math.Expm1(-ExpectedCollisions(n, bits))
+}
+
+// ExpectedCollisions returns the mean number of pairs that share a hash of the given
+// width in bits among n different inputs: n(n-1)/2^(bits+1). While it is small it is
+// also the mean number of URLs a crawler that trusts the hash would lose.
+func ExpectedCollisions(n uint64, bits int) float64 {
+	if n < 2 {
+		return 0
+	}
+	return math.Ldexp(float64(n)*float64(n-1), -bits-1)
 }

@@ -261,19 +261,7 @@ func (f *adding) file(ctx context.Context, a *app, files *fileSet, name string, 
 		return results, nil
 	}, opt)
 	told := f.tell(a, name, &counts, counts.Format)
-	tellUnits(a.err, name, &counts.Units)
-	for _, text := range counts.Examples {
-		fmt.Fprintf(a.err, "%s: %s\n", name, text)
-	}
-	switch {
-	case ctx.Err() != nil:
-		return &counts, fmt.Errorf("interrupted in %s: what is counted is queued; the same command goes on, and queues nothing twice", name)
-	case err != nil:
-		return &counts, worst(refusal(a, fmt.Errorf("cannot add all of %s: %w", name, err)), told)
-	case told == nil && counts.Refused+counts.Unreadable > 0:
-		return &counts, errRefused
-	}
-	return &counts, told
+	return &counts, a.endFile(ctx, name, &counts, "add", "queued; the same command goes on, and queues nothing twice", err, told)
 }
 
 // fill sets what a file and the flags say of a URL.
@@ -387,7 +375,7 @@ func (f *adding) tell(a *app, name string, c *archive.Counts, format string) err
 	out := newOutput(a.out)
 	if f.js {
 		out.json(addedFile{name, c.Format, c.Records, c.New, c.Known, c.Requeued, c.Refused, c.Reasons, c.Unreadable, c.Other, c.Filtered, c.Units})
-		return flushed(out)
+		return endOutput(out, 0)
 	}
 	if format != "" {
 		name += ": " + format
@@ -405,14 +393,7 @@ func (f *adding) tell(a *app, name string, c *archive.Counts, format string) err
 		parts = append(parts, grouped(c.Filtered[filter])+" left out by "+filter)
 	}
 	out.line(fmt.Sprintf("%s, %s records: %s", name, grouped(c.Records), strings.Join(parts, ", ")))
-	return flushed(out)
-}
-
-func flushed(out *output) error {
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("cannot write output: %w", err)
-	}
-	return nil
+	return endOutput(out, 0)
 }
 
 // frontier returns a client of crawlers at the same place. It sends again what a daemon that restarts did not answer.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,7 +14,9 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/audit"
+	"github.com/firstseen/firstseen/cmd/internal/durable"
 	"github.com/firstseen/firstseen/cmd/internal/logs"
+	"github.com/firstseen/firstseen/cmd/internal/report"
 )
 
 // auditFlags are the flags of the audit command.
@@ -119,17 +123,6 @@ func (f *auditFlags) writeReport(ctx context.Context, log *audit.Log, found *aud
 		return err
 	}
 	return f.report.write(found, learned)
-}
-
-// endOutput flushes the output, and returns errRefused if input was refused.
-func endOutput(out *output, refused int64) error {
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("cannot write output: %w", err)
-	}
-	if refused > 0 {
-		return errRefused
-	}
-	return nil
 }
 
 // judged is the result of reading for audit and learn.
@@ -249,4 +242,153 @@ func addRecord(log *audit.Log, r logs.Record) error {
 		return nil
 	}
 	return log.Add(c)
+}
+
+// writeAudit writes an audit for a person.
+func writeAudit(out *output, r *audit.Report, took time.Duration) {
+	count := func(n int, what string) { out.line(fmt.Sprintf("%15s  %s", grouped(int64(n)), what)) }
+	count(r.Captures, "captures")
+	count(r.Digests, "of them with a content to compare")
+	count(r.URLs, "distinct URLs")
+	count(r.Recaptured, "of them captured more than once")
+	count(r.Repeats, "of them repeat the content of another URL")
+	out.line(fmt.Sprintf("\n%-24s %9s %9s %8s %9s %8s %8s %9s %8s %8s  precision, %g %% interval",
+		"rule", "merges", "same", "redirect", "different", "volatile", "error", "no digest", "explains", "left out", 100*r.Confidence))
+	for _, v := range r.Forms {
+		if v.Merges > 0 {
+			writeVerdict(out, v, r.Repeats)
+		}
+	}
+	writeIdle(out, r.Forms)
+	if len(r.Attributed) > 0 {
+		out.line("\nmerges of " + r.Profile + ", by the smallest set of rules that makes them")
+		for _, s := range r.Attributed[:min(10, len(r.Attributed))] {
+			out.line(fmt.Sprintf("%15s  %s", grouped(int64(s.Merges)), strings.Join(s.Rules, " + ")))
+		}
+	}
+	if r.Against != nil {
+		out.line(fmt.Sprintf("\nfrom %s to %s", r.Profile, r.Against.Profile))
+		writeVerdict(out, named(r.Against.Joined, "would join"), r.Repeats)
+		writeVerdict(out, named(r.Against.Split, "would split"), r.Repeats)
+	}
+	writeSaid(out, r.Forms)
+	writeExamples(out, r.Forms)
+	out.line(fmt.Sprintf("\n%.2f s", took.Seconds()))
+}
+
+func named(v audit.Verdict, name string) audit.Verdict {
+	v.Name = name
+	return v
+}
+
+func writeVerdict(out *output, v audit.Verdict, repeats int) {
+	left := "-"
+	if v.LeftOut != nil {
+		left = grouped(int64(*v.LeftOut))
+	}
+	name := v.Name
+	if v.Kind == audit.OnlyHere {
+		name += " (audit)"
+	}
+	out.line(fmt.Sprintf("%-24s %9s %9s %8s %9s %8s %8s %9s %8s %8s  %s", name, grouped(int64(v.Merges)),
+		outcome(v, audit.Same), outcome(v, audit.Redirect), outcome(v, audit.Different), outcome(v, audit.Volatile),
+		outcome(v, audit.Failed), outcome(v, audit.NoDigest), percent(int64(v.Explains), int64(repeats)), left, precision(v)))
+}
+
+func outcome(v audit.Verdict, o audit.Outcome) string { return grouped(int64(v.Outcomes[o])) }
+
+func precision(v audit.Verdict) string {
+	if v.Verdict == nil {
+		return "no verdict: " + v.Why
+	}
+	e := v.Verdict
+	return fmt.Sprintf("%.1f %% (%.1f to %.1f) of %s contents", 100*e.Share, 100*e.Interval.Low, 100*e.Interval.High, grouped(int64(e.Trials)))
+}
+
+// writeIdle names the rules that merged nothing.
+func writeIdle(out *output, forms []audit.Verdict) {
+	var names []string
+	for _, v := range forms {
+		if v.Merges == 0 {
+			names = append(names, v.Name)
+		}
+	}
+	if len(names) > 0 {
+		out.line("merged nothing: " + strings.Join(names, ", "))
+	}
+}
+
+// writeSaid compares what the sites declare of a rule's pairs with what their contents say.
+func writeSaid(out *output, forms []audit.Verdict) {
+	header := fmt.Sprintf("\n%-24s %30s   %30s\n%-24s %9s %9s %10s   %9s %9s %10s", "declared, content says", "one page", "two pages",
+		"rule", "same", "different", "unknown", "same", "different", "unknown")
+	for _, v := range forms {
+		if v.Said == nil {
+			continue
+		}
+		if header != "" {
+			out.line(header)
+			header = ""
+		}
+		one, two := v.Said.OnePage, v.Said.TwoPages
+		out.line(fmt.Sprintf("%-24s %9s %9s %10s   %9s %9s %10s", v.Name, grouped(int64(one.Same)), grouped(int64(one.Different)), grouped(int64(one.Unknown)),
+			grouped(int64(two.Same)), grouped(int64(two.Different)), grouped(int64(two.Unknown))))
+	}
+	for _, v := range forms {
+		if v.Said == nil || v.Kind == audit.RuleSet {
+			continue
+		}
+		for _, c := range v.Said.Against[:min(3, len(v.Said.Against))] {
+			out.line(fmt.Sprintf("  %s: declared %s, content %s\n    %s\n    %s", v.Name, c.Declared, c.Content, c.A, c.B))
+		}
+	}
+}
+
+// writeExamples shows pairs that a rule merges although they were different.
+func writeExamples(out *output, forms []audit.Verdict) {
+	for _, v := range forms {
+		if len(v.Examples) == 0 || v.Kind == audit.RuleSet {
+			continue
+		}
+		out.line("\n" + v.Name + " merges, although the contents differed")
+		for _, e := range v.Examples[:min(3, len(v.Examples))] {
+			stable := ""
+			if !e.Stable {
+				stable = "  (no stable control: it may have changed by itself)"
+			}
+			out.line(fmt.Sprintf("  %s  %s  %s%s", e.TimeA.Format(time.DateTime), e.DigestA, e.A, stable))
+			out.line(fmt.Sprintf("  %s  %s  %s", e.TimeB.Format(time.DateTime), e.DigestB, e.B))
+		}
+	}
+}
+
+// judgeReport is the HTML report of audit and learn.
+type judgeReport struct {
+	path, title string
+	file        *durable.File
+	began       time.Time
+}
+
+func (r *judgeReport) add(flags *pflag.FlagSet) {
+	flags.StringVar(&r.path, "report", "", "HTML report to write")
+	flags.StringVar(&r.title, "title", "", "of the report; default: the names of the inputs")
+}
+
+// begin opens the report, so that a bad path shows before the work is done.
+func (r *judgeReport) begin(names []string) (err error) {
+	r.began = time.Now()
+	if r.title == "" {
+		r.title = titleOf(names)
+	}
+	r.file, err = durable.Create(r.path)
+	return err
+}
+
+// wanted reports whether to write a report.
+func (r *judgeReport) wanted() bool { return r.file != nil }
+
+func (r *judgeReport) write(judged *audit.Report, learned *audit.Learned) error {
+	return r.file.Write(func(w io.Writer) error {
+		return report.WriteJudged(w, report.Judged{Title: r.title, Made: time.Now(), Seconds: time.Since(r.began).Seconds(), Audit: judged, Learned: learned})
+	})
 }

@@ -40,7 +40,7 @@ func TestWhatTheHelpNames(t *testing.T) {
 	})
 	// What a command needs besides the flag. Commands that take logs are given a list.
 	args := map[string][]string{
-		"serve": {"--db", db, "--check"}, "limit": {"--db", db, "--queue", "a.example"}, "backup": {"--db", db, "--to", filepath.Join(dir, "backups")},
+		"serve": {"--db", db, "--check"}, "set": {"--db", db, "--crawl", "DEFAULT"}, "backup": {"--db", db, "--to", filepath.Join(dir, "backups")},
 		"import": {"--db", filepath.Join(dir, "keys"), list}, "audit": {list}, "learn": {"--output", filepath.Join(dir, "rules"), list},
 	}
 	app := &app{out: io.Discard, err: io.Discard, log: slog.New(slog.DiscardHandler)}

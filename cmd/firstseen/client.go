@@ -169,19 +169,25 @@ func (f *daemonFlags) open() (*client, error) {
 		}
 	}
 	transport := &http.Transport{Proxy: nil, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
-	if f.ca != "" {
-		pem, err := os.ReadFile(f.ca)
-		if err != nil {
-			return nil, fmt.Errorf("cannot read the CA certificates: %w", err)
-		}
-		roots := x509.NewCertPool()
-		if !roots.AppendCertsFromPEM(pem) {
-			return nil, misusef("--ca: %s has no certificate in PEM form", f.ca)
-		}
-		transport.TLSClientConfig.RootCAs = roots
-	}
+	transport.TLSClientConfig.RootCAs, err = rootsOf("--ca", f.ca)
 	c.http = &http.Client{Transport: transport}
-	return c, nil
+	return c, err
+}
+
+// rootsOf reads the CA certificates in the file of a setting; without one it returns nil, for those of this machine.
+func rootsOf(setting, file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read CA certificates: %w", err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, misusef("%s: %s has no certificate in PEM form", setting, file)
+	}
+	return roots, nil
 }
 
 // get asks for something.
@@ -215,6 +221,16 @@ func (c *client) ask(ctx context.Context, method, path string, body []byte, answ
 
 // do returns an answer that is no refusal. The caller must close its body.
 func (c *client) do(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
+	resp, err := c.send(ctx, method, path, body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		defer resp.Body.Close()
+		return nil, c.refused(resp)
+	}
+	return resp, err
+}
+
+// send returns any answer.
+func (c *client) send(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -225,10 +241,6 @@ func (c *client) do(ctx context.Context, method, path string, body []byte) (*htt
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, c.unanswered(err)
-	}
-	if resp.StatusCode != http.StatusOK {
-		defer resp.Body.Close()
-		return nil, c.refused(resp)
 	}
 	return resp, nil
 }
@@ -402,13 +414,9 @@ certificates, ask the address of serve --health.`,
 func (d *client) probe(ctx context.Context, path string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.base+path, nil)
+	resp, err := d.send(ctx, http.MethodGet, path, nil)
 	if err != nil {
 		return "", err
-	}
-	resp, err := d.http.Do(req)
-	if err != nil {
-		return "", d.unanswered(err)
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<10))

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,11 +15,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/archive"
 	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/crawlfile"
+	"github.com/firstseen/firstseen/store/keyfile"
 	"github.com/firstseen/firstseen/store/pebblestore"
 	"github.com/firstseen/firstseen/store/redisstore"
 )
@@ -140,14 +143,108 @@ func (f *importFlags) how() string {
 	return how + fmt.Sprintf(" into %q", db)
 }
 
-// importer imports files into one store.
-type importer struct {
+// importRun is an import of files. It opens the store when the first file turns out to be one
+// that can be imported, so a mistyped name makes no store.
+type importRun struct {
 	a       *app
 	flags   *importFlags
-	store   store.Store
+	profile *canon.Profile
+	opt     archive.Options
+	files   *fileSet
+
+	store   store.Store // nil until it is open
 	front   *frontier.Frontier
 	journal *archive.Journal
-	opt     archive.Options
+}
+
+func (r *importRun) run(ctx context.Context, names []string) error {
+	r.files.measure(names)
+	shown := showProgress(r.a.err, r.files.inputLine)
+	defer shown.stop()
+	var errs []error
+	for _, name := range names {
+		err := r.file(ctx, name)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		var open openError
+		if ctx.Err() != nil || errors.Is(err, store.ErrFailed) || errors.As(err, &open) {
+			break
+		}
+	}
+	return worst(errs...)
+}
+
+// openError is one of the store: it would come again with each file.
+type openError struct{ error }
+
+func (e openError) Unwrap() error { return e.error }
+
+// open opens the store, the first time.
+func (r *importRun) open(ctx context.Context) error {
+	if r.store != nil {
+		return nil
+	}
+	s, err := r.flags.openStore(ctx, r.a)
+	if err != nil {
+		return openError{err}
+	}
+	front, err := frontier.New(s, frontier.Options{Profile: r.profile, Traps: frontier.Traps{Off: true}})
+	if err != nil {
+		return openError{errors.Join(err, s.Close())}
+	}
+	journal, err := archive.OpenJournal(cmp.Or(r.flags.notes, r.flags.db))
+	if err != nil {
+		return openError{errors.Join(err, front.Close(), s.Close())}
+	}
+	r.store, r.front, r.journal = s, front, journal
+	return nil
+}
+
+func (r *importRun) close() error {
+	if r.store == nil {
+		return nil
+	}
+	return errors.Join(r.journal.Close(), r.front.Close(), r.store.Close())
+}
+
+// file imports a file, and reports what became of it.
+func (r *importRun) file(ctx context.Context, name string) error {
+	file, err := r.files.open(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer r.files.done(file)
+	head := file.Peek(256)
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("interrupted before %s was read", name)
+	case isScrapySeen(head):
+		return fmt.Errorf("cannot import %s; got Scrapy's requests.seen: one-way fingerprints, which name no URL; want its log, a feed or an archive (docs/LOGS.md)", name)
+	case bytes.HasPrefix(head, []byte(keyfile.Magic)):
+		if err := r.open(ctx); err != nil {
+			return err
+		}
+		return r.keys(ctx, name, file)
+	case bytes.HasPrefix(head, []byte(crawlfile.Magic)):
+		return fmt.Errorf("cannot import %s; got a file of firstseen copy; run: firstseen copy --from-file %s --to-db DIR", name, quoted(name))
+	}
+	if _, err := logs.Detect(file, r.opt.Log); err != nil { // before a store is made for it
+		return refusal(r.a, fmt.Errorf("cannot import: %w", err))
+	}
+	if err := r.open(ctx); err != nil {
+		return err
+	}
+	return r.log(ctx, name, file)
+}
+
+// refusal returns what an error does to the exit status: input of the wrong kind was refused, any other is a failure.
+func refusal(a *app, err error) error {
+	if !errors.Is(err, logs.ErrFormat) {
+		return err
+	}
+	fmt.Fprintf(a.err, "firstseen: %v\n", err)
+	return errRefused
 }
 
 // scrapySeen is the older form of requests.seen; the newer one is of binary digests,
@@ -158,7 +255,7 @@ func isScrapySeen(head []byte) bool {
 	return scrapySeen.Match(head) || len(head) >= 24 && bytes.HasPrefix(head, []byte{0, 20}) && bytes.Equal(head[22:24], []byte{0, 20})
 }
 
-func (i *importer) keys(ctx context.Context, name string, file *logs.File) error {
+func (r *importRun) keys(ctx context.Context, name string, file *logs.File) error {
 	reader := bufio.NewReaderSize(file.Reader(), 1<<17)
 	head, err := reader.Peek(reader.Size())
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -168,41 +265,47 @@ func (i *importer) keys(ctx context.Context, name string, file *logs.File) error
 	if err != nil {
 		return fmt.Errorf("cannot import %s: %w", name, err)
 	}
-	to, err := crawlInto(ctx, i.store, i.flags.crawl, id, false)
+	to, err := crawlInto(ctx, r.store, r.flags.crawl, id, false)
 	if err != nil {
 		return fmt.Errorf("cannot import %s: %w", name, err)
 	}
-	n, err := crawlfile.Import(ctx, reader, i.store, to.Stored, crawlfile.ImportOptions{Identity: to.Identity})
+	n, err := crawlfile.Import(ctx, reader, r.store, to.Stored, crawlfile.ImportOptions{Identity: to.Identity})
 	if err != nil {
 		return fmt.Errorf("cannot import %s; %s keys were read, %s of them new: %w", name, grouped(n.Keys), grouped(n.New), err)
 	}
-	return i.tell(fmt.Sprintf("%s: %s keys, %s of them new", name, grouped(n.Keys), grouped(n.New)),
+	return r.tell(fmt.Sprintf("%s: %s keys, %s of them new", name, grouped(n.Keys), grouped(n.New)),
 		importedFile{File: name, Counts: archive.Counts{Format: "keys", Records: n.Keys, New: n.New, Known: n.Keys - n.New}})
 }
 
-func (i *importer) log(ctx context.Context, name string, file *logs.File) error {
-	part, from, whole := i.journal.Begin(name, i.flags.crawl, i.flags.how())
-	if i.flags.again {
+func (r *importRun) log(ctx context.Context, name string, file *logs.File) error {
+	part, from, whole := r.journal.Begin(name, r.flags.crawl, r.flags.how())
+	if r.flags.again {
 		from, whole = 0, false
 	}
 	if whole {
-		return i.tell(name+": imported before", importedFile{File: name, Whole: true})
+		return r.tell(name+": imported before", importedFile{File: name, Whole: true})
 	}
-	opt := i.opt
+	opt := r.opt
 	opt.From, opt.Checkpoint = from, part.Checkpoint
 	began := time.Now()
-	counts, err := archive.Read(ctx, file, i.record(), opt)
+	counts, err := archive.Read(ctx, file, r.record(), opt)
 	err = errors.Join(err, part.End(err == nil))
-	told := i.tell(importedText(name, &counts), importedFile{File: name, Counts: counts, Seconds: time.Since(began).Seconds()})
-	tellUnits(i.a.err, name, &counts.Units)
+	told := r.tell(importedText(name, &counts), importedFile{File: name, Counts: counts, Seconds: time.Since(began).Seconds()})
+	return r.a.endFile(ctx, name, &counts, "import", "recorded; the same command goes on from there", err, told)
+}
+
+// endFile says what was left of a file that was read, and returns the error that the exit status is made of: err of the
+// reading, or told of saying what was counted. what the command does, and done is what an interruption leaves of it.
+func (a *app) endFile(ctx context.Context, name string, counts *archive.Counts, what, done string, err, told error) error {
+	tellUnits(a.err, name, &counts.Units)
 	for _, text := range counts.Examples {
-		fmt.Fprintf(i.a.err, "%s: %s\n", name, text)
+		fmt.Fprintf(a.err, "%s: %s\n", name, text)
 	}
 	switch {
 	case ctx.Err() != nil:
-		return errors.Join(fmt.Errorf("interrupted in %s: what is counted is recorded, and the same command goes on from there", name), told)
+		return errors.Join(fmt.Errorf("interrupted in %s: what is counted is %s", name, done), told)
 	case err != nil:
-		return worst(refusal(i.a, fmt.Errorf("cannot import all of %s: %w", name, err)), told)
+		return worst(refusal(a, fmt.Errorf("cannot %s all of %s: %w", what, name, err)), told)
 	case told == nil && counts.Refused+counts.Unreadable > 0:
 		return errRefused
 	}
@@ -210,16 +313,16 @@ func (i *importer) log(ctx context.Context, name string, file *logs.File) error 
 }
 
 // record returns the function that records URLs: as seen, or with their text as completed.
-func (i *importer) record() archive.Recorder {
-	if !i.flags.keep {
-		return i.front.See
+func (r *importRun) record() archive.Recorder {
+	if !r.flags.keep {
+		return r.front.See
 	}
 	return func(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
 		known := make([]frontier.Known, len(urls))
 		for n := range urls {
 			known[n].Link, known[n].Outcome = urls[n], frontier.Release // not fetched by this crawl
 		}
-		return i.front.Put(ctx, known)
+		return r.front.Put(ctx, known)
 	}
 }
 
@@ -231,17 +334,14 @@ type importedFile struct {
 	Seconds float64 `json:"seconds"`
 }
 
-func (i *importer) tell(text string, file importedFile) error {
-	out := newOutput(i.a.out)
-	if i.flags.js {
+func (r *importRun) tell(text string, file importedFile) error {
+	out := newOutput(r.a.out)
+	if r.flags.js {
 		out.json(file)
 	} else {
 		out.line(text)
 	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("cannot write output: %w", err)
-	}
-	return nil
+	return endOutput(out, 0)
 }
 
 // importedText says in a line what became of a file's records.

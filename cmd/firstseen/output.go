@@ -60,6 +60,17 @@ func appendJSON(dst []byte, s string) []byte {
 
 func (o *output) Flush() error { return o.w.Flush() }
 
+// endOutput flushes the output, and returns errRefused if input was refused.
+func endOutput(out *output, refused int64) error {
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("cannot write output: %w", err)
+	}
+	if refused > 0 {
+		return errRefused
+	}
+	return nil
+}
+
 // isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -183,19 +182,8 @@ func (p *redisPlace) credentials(context.Context) (user, password string, err er
 }
 
 func (p *redisPlace) tlsConfig(context.Context) (*tls.Config, error) {
-	c := &tls.Config{MinVersion: tls.VersionTLS12}
-	if p.ca == "" {
-		return c, nil
-	}
-	pem, err := os.ReadFile(p.ca)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read CA certificates: %w", err)
-	}
-	c.RootCAs = x509.NewCertPool()
-	if !c.RootCAs.AppendCertsFromPEM(pem) {
-		return nil, misusef("cannot use ca=%s; got no certificate; want PEM", p.ca)
-	}
-	return c, nil
+	roots, err := rootsOf("ca", p.ca)
+	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}, err
 }
 
 // redisLog is the log of the client library, whose errors the store reports itself.

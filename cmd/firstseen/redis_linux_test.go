@@ -274,7 +274,7 @@ func TestRedisMisuse(t *testing.T) {
 		{"stats --redis http://127.0.0.1:1", `got scheme "http"`},
 		{"stats --redis redis://127.0.0.1:1,redis://127.0.0.1:2", "a second URL"},
 		{"stats --redis redis://nonsense", "want host:port"},
-		{"stats --redis rediss://127.0.0.1:1?ca=redis_linux_test.go", "ca=redis_linux_test.go; got no certificate"},
+		{"stats --redis rediss://127.0.0.1:1?ca=redis_linux_test.go", "ca: redis_linux_test.go has no certificate"},
 		{"copy --from-db x --from-redis 127.0.0.1:1 --to-db y", "give only one of --from-db, --from-redis"},
 		{"copy --to-db y", "give one of --from-db, --from-redis, --daemon, --from-file"},
 		{"forget --db x", "give one of --url, --queue, --before, --all"},

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -210,8 +212,8 @@ func (f *replayFlags) tell(ctx context.Context, a *app, r *replay.Result, s stor
 	case r.Lines > 0 || len(r.Errors) == 0: // nothing was read: the errors are all there is to write
 		summary.write(out)
 	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("cannot write output: %w", err)
+	if err := endOutput(out, 0); err != nil {
+		return err
 	}
 	for i := range r.Inputs {
 		tellUnits(a.err, r.Inputs[i].Input, &r.Inputs[i].Units)
@@ -278,4 +280,179 @@ func noFormula(text string) string {
 		return "'" + text
 	}
 	return text
+}
+
+// replayReport is a result as it is written: its JSON form is the object of --json.
+type replayReport struct {
+	*replay.Result
+	Rate       float64            `json:"urls_per_second"`
+	HostCount  int                `json:"host_count"`
+	Hosts      []replay.HostStats `json:"hosts"`
+	KeysSHA256 string             `json:"keys_sha256,omitempty"`
+}
+
+func newReplayReport(r *replay.Result, hosts int, sum string) replayReport {
+	rate := 0.0
+	if r.Seconds > 0 {
+		rate = float64(r.URLs+r.Refused) / r.Seconds
+	}
+	return replayReport{Result: r, Rate: rate, HostCount: len(r.Hosts), Hosts: r.Hosts[:min(hosts, len(r.Hosts))], KeysSHA256: sum}
+}
+
+// write writes the summary for a person.
+func (r replayReport) write(out *output) {
+	count := func(n int64, what string) { out.line(fmt.Sprintf("%15s  %s", grouped(n), what)) }
+	share := func(n int64, what string) {
+		out.line(fmt.Sprintf("%15s  %s (%s of the URLs)", grouped(n), what, percent(n, r.URLs)))
+	}
+	count(r.Lines, "lines")
+	if r.Blank > 0 {
+		count(r.Blank, "blank")
+	}
+	if r.Skipped > 0 {
+		count(r.Skipped, "records that are no fetch or link")
+	}
+	count(r.Refused, "refused"+r.reasons())
+	count(r.URLs, "URLs")
+	share(r.ExactDuplicates, "exact duplicates")
+	share(r.CanonicalDuplicates, "more duplicates found by canonicalization")
+	share(r.Unique, "unique")
+	if r.New != r.Unique {
+		count(r.New, "of them new: the seen-set knew the others")
+	}
+	r.writeHosts(out)
+	r.writeInputs(out)
+	r.writeRepeats(out)
+	r.writeRules(out)
+	r.writeFindings(out)
+	r.writeFilters(out)
+	r.writeRefusals(out)
+	out.line(fmt.Sprintf("\n%.2f s, %s URLs/s", r.Seconds, grouped(int64(r.Rate))))
+	if r.KeysSHA256 != "" {
+		out.line("SHA-256 of the sorted keys: " + r.KeysSHA256)
+	}
+}
+
+// reasons is the refusals by code: " (scheme 3, url 1)".
+func (r replayReport) reasons() string {
+	var words []string
+	for _, code := range slices.Sorted(maps.Keys(r.RefusedBy)) {
+		words = append(words, fmt.Sprintf("%s %s", code, grouped(r.RefusedBy[code])))
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(words, ", ") + ")"
+}
+
+func (r replayReport) writeHosts(out *output) {
+	if len(r.Hosts) == 0 {
+		return
+	}
+	out.line(fmt.Sprintf("\nhosts with most duplicates, of %s\n%15s %7s %15s  host", grouped(int64(r.HostCount)), "duplicates", "share", "unique"))
+	for _, h := range r.Hosts {
+		out.line(fmt.Sprintf("%15s %7s %15s  %s", grouped(h.Duplicates()), percent(h.Duplicates(), h.URLs), grouped(h.Unique), h.Host))
+	}
+}
+
+func (r replayReport) writeRefusals(out *output) {
+	if len(r.FirstRefusals) == 0 {
+		return
+	}
+	out.line("\nfirst refused")
+	for _, f := range r.FirstRefusals {
+		out.line(fmt.Sprintf("  %s:%d: %s", f.Input, f.Line, f.Reason))
+	}
+}
+
+// grouped writes a number as the report does.
+func grouped(n int64) string { return report.Grouped(n) }
+
+func percent(part, whole int64) string {
+	if whole == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(whole))
+}
+
+// writeInputs lists the inputs, when there are several or one is no list.
+func (r replayReport) writeInputs(out *output) {
+	if len(r.Inputs) == 1 && (r.Inputs[0].Format == "list" || r.Inputs[0].Format == "") {
+		return
+	}
+	out.line(fmt.Sprintf("\n%-10s %12s %12s %12s %12s  input", "format", "lines", "URLs", "refused", "duplicates"))
+	for _, i := range r.Inputs {
+		out.line(fmt.Sprintf("%-10s %12s %12s %12s %12s  %s", i.Format, grouped(i.Lines), grouped(i.URLs), grouped(i.Refused), grouped(i.Duplicates()), i.Input))
+	}
+	out.line(fmt.Sprintf("fetches %s, of unchanged content %s, links %s", grouped(r.Kinds.Fetches), grouped(r.Kinds.Revisits), grouped(r.Kinds.Links)))
+	if r.Bytes > 0 {
+		out.line(fmt.Sprintf("bytes %s, for duplicates %s (%s)", grouped(r.Bytes), grouped(r.DuplicateBytes), percent(r.DuplicateBytes, r.Bytes)))
+	}
+}
+
+// writeRepeats prints how many URLs a filter must remember.
+func (r replayReport) writeRepeats(out *output) {
+	var words []string
+	for _, w := range r.Repeats.Window {
+		if w.Share == 0.5 || w.Share == 0.9 || w.Share == 0.99 {
+			words = append(words, fmt.Sprintf("%.0f %% of the last %s", 100*w.Share, grouped(w.Limit)))
+		}
+	}
+	if len(words) > 0 {
+		out.line("\nexact repeats within the events before: " + strings.Join(words, ", "))
+	}
+}
+
+func (r replayReport) writeRules(out *output) {
+	if r.Rules == nil {
+		return
+	}
+	out.line(fmt.Sprintf("\nunique: %s by letter, %s by the standards, %s by the profile, %s by every rule",
+		grouped(r.Rules.Spellings), grouped(r.Rules.Fixed), grouped(r.Rules.Profile), grouped(r.Rules.All)))
+	if r.Rules.Share < 1 {
+		out.line(fmt.Sprintf("estimated from %.2g of the spellings", r.Rules.Share))
+	}
+	out.line(fmt.Sprintf("%-22s %3s %12s %12s  a pair that only this rule joins", "rule", "on", "alone", "beside all"))
+	for _, e := range r.Rules.Rules {
+		on := "no"
+		if e.Active {
+			on = "yes"
+		}
+		pair := ""
+		if e.One != "" {
+			pair = e.One + " = " + e.Other
+		}
+		out.line(strings.TrimRight(fmt.Sprintf("%-22s %3s %12s %12s  %s", e.Rule, on, grouped(e.Alone), grouped(e.Marginal), pair), " "))
+	}
+}
+
+// writeFindings lists traps, patterns and redirects, where there are any.
+func (r replayReport) writeFindings(out *output) {
+	writePatterns(out, "unique URLs that a frontier refuses as traps", r.Traps)
+	writePatterns(out, "unique URLs with a pattern of endless sites", r.Patterns)
+	if len(r.Redirects) > 0 {
+		out.line("\nredirects")
+	}
+	for _, x := range r.Redirects {
+		out.line(fmt.Sprintf("%15s  %s: %s", grouped(x.Count), x.Kind, x.From))
+	}
+}
+
+func writePatterns(out *output, title string, list []replay.Pattern) {
+	if len(list) > 0 {
+		out.line("\n" + title)
+	}
+	for _, p := range list {
+		out.line(fmt.Sprintf("%15s  %s: %s", grouped(p.Unique), p.Name, p.Example))
+	}
+}
+
+func (r replayReport) writeFilters(out *output) {
+	if r.Filters == nil {
+		return
+	}
+	out.line(fmt.Sprintf("\nof %s keys a HyperLogLog estimates %s", grouped(r.Filters.Keys), grouped(r.Filters.Estimate)))
+	for _, f := range r.Filters.Bloom {
+		out.line(fmt.Sprintf("%15s  new URLs dropped by a Bloom filter of %g %%, %s bytes", grouped(f.Dropped), 100*f.Rate, grouped(f.Bytes)))
+	}
 }

@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"os"
 	"regexp"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -74,8 +77,7 @@ or replace something, nor --db of the commands that measure (replay, audit, lear
 		{"lists", "URLs and lists of them:", []*cobra.Command{newUniqCmd(a), newDiffCmd(a), newCanonCmd(a), newExplainCmd(a)}},
 		{"logs", "Logs of a crawl:", []*cobra.Command{newReplayCmd(a), newAuditCmd(a), newLearnCmd(a)}},
 		{"daemon", "A daemon for fetchers:", []*cobra.Command{newServeCmd(a), newHealthCmd(a)}},
-		{"crawl", "A crawl, in a store or through its daemon:", []*cobra.Command{newAddCmd(a), newStatsCmd(a), newListCmd(a), newWhyCmd(a), newFindCmd(a), newRequeueCmd(a), newFreeCmd(a), newDropCmd(a), newForgetCmd(a), newExcludeCmd(a), newSetCmd(a), newExportCmd(a),
-			newPauseCmd(a, true), newPauseCmd(a, false), newDelayCmd(a), newLimitCmd(a), newPurgeCmd(a)}},
+		{"crawl", "A crawl, in a store or through its daemon:", []*cobra.Command{newAddCmd(a), newStatsCmd(a), newListCmd(a), newWhyCmd(a), newFindCmd(a), newRequeueCmd(a), newFreeCmd(a), newDropCmd(a), newForgetCmd(a), newExcludeCmd(a), newSetCmd(a), newExportCmd(a)}},
 		{"store", "A store:", []*cobra.Command{newImportCmd(a), newCopyCmd(a), newBackupCmd(a), newRestoreCmd(a), newVerifyCmd(a), newMigrateCmd(a)}},
 		{"keys", "Keys:", []*cobra.Command{newHashCmd(a), newSXURLCmd(a)}},
 	} {
@@ -529,4 +531,71 @@ func nearest(word string, names []string) string {
 		return meant[0]
 	}
 	return ""
+}
+
+// versionInfo has the versions that a key depends on besides the URL: of the rules of the
+// profile, and of the Unicode tables.
+type versionInfo struct {
+	Version        string `json:"version"`
+	Revision       string `json:"revision,omitempty"`
+	Modified       bool   `json:"modified,omitempty"`
+	Go             string `json:"go"`
+	Platform       string `json:"platform"`
+	Profile        string `json:"profile"`
+	ProfileVersion int    `json:"profile_version"`
+	Unicode        string `json:"unicode"`
+}
+
+func newVersionCmd(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of the program, and of the rules that its keys depend on",
+		Args:  noArgs,
+		RunE: running(func(*cobra.Command, []string) error {
+			v := readVersion()
+			out := newOutput(a.out)
+			if asJSON {
+				out.json(v)
+			} else {
+				out.line(v.text())
+			}
+			return out.Flush()
+		}),
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write a JSON object")
+	return cmd
+}
+
+func readVersion() versionInfo {
+	p := canon.Qiita()
+	v := versionInfo{
+		Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Profile: p.String(), ProfileVersion: p.Version(), Unicode: p.UnicodeVersion(),
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	if info.Main.Version != "" {
+		v.Version = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			v.Revision = s.Value
+		case "vcs.modified":
+			v.Modified = s.Value == "true"
+		}
+	}
+	return v
+}
+
+func (v versionInfo) text() string {
+	revision := v.Revision
+	if v.Modified {
+		revision += " (modified)"
+	}
+	return fmt.Sprintf("firstseen %s %s\nbuilt with %s for %s\nprofile %s, version %d; Unicode %s",
+		v.Version, revision, v.Go, v.Platform, v.Profile, v.ProfileVersion, v.Unicode)
 }

@@ -13,7 +13,6 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -47,27 +46,13 @@ type serveFlags struct {
 	keepURLs      bool
 	traps         string // "http", "all" or "off", with ",yield" or ",yield-shadow"
 	trapModes     trapModes
-	delay         time.Duration
-	maxInFlight   int
-	adaptive      float64
 	maxExpired    expiryBounds
-	maxPerQueue   int64
-	maxHeld       int64
-	seenFor       time.Duration
+	policy        frontier.Options // as the flags say it, see frontierOptions
 	cache         mebibytes
 	buffers       mebibytes
 	minFree       byteCount
 	captures      int
-	probe         float64
 	indexMiB      mebibytes
-	attempts      int
-	maxDeferred   int
-	maxReleased   int
-	retryAfter    time.Duration
-
-	failingAfter   int
-	maxFailingWait time.Duration
-	maxDepth       int
 }
 
 func newServeCmd(a *app) *cobra.Command {
@@ -184,7 +169,7 @@ func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile, exclude
 	f.server.Exports = st
 	sample := f.openCaptures(a.log)
 	var front *frontier.Frontier // fetches are reported after New has returned
-	opt := f.policy()
+	opt := f.frontierOptions()
 	opt.Profile, opt.Exclude = p, excluded.excluder()
 	opt.OnFetched = func(r frontier.Fetched) {
 		if sample != nil {
@@ -219,7 +204,7 @@ func (f *serveFlags) serve(ctx context.Context, a *app, front *frontier.Frontier
 	if err := f.chooseProfiles(ctx, front); err != nil {
 		return err
 	}
-	f.server.Queues = server.QueueDefaults{MaxInFlight: f.maxInFlight, Delay: f.delay}
+	f.server.Queues = server.QueueDefaults{MaxInFlight: f.policy.MaxInFlight, Delay: f.policy.Delay}
 	f.server.Profile, f.server.TrapsOverGRPC = func() *canon.Profile { return front.Profile("*") }, f.trapModes.links == "all"
 	f.server.Declared = f.trusted.stats
 	go f.trusted.run(ctx, a.log, f.declaredFile())

@@ -47,31 +47,31 @@ func (f *serveFlags) addStore(fs *pflag.FlagSet) {
 
 func (f *serveFlags) addPolicy(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.crawlProfiles, "crawl-profile", nil, "CRAWL=PROFILE: profile of a crawl if it is not that of --profile; choose it before the first URL of the crawl, it is permanent; with none, a URL is its exact text and key")
-	bounded(&f.bounds, fs, &f.delay, "delay", time.Second, 0, "least time between two hand-outs of a queue, if the queue has no delay of its own", special[time.Duration]{0, "for none"})
-	bounded(&f.bounds, fs, &f.maxInFlight, "max-in-flight", 1, 0, "URLs of a queue that may be leased at the same time, if neither the queue nor its client sets a bound; not for GetURLs, whose calls set max_urls_per_queue",
+	bounded(&f.bounds, fs, &f.policy.Delay, "delay", time.Second, 0, "least time between two hand-outs of a queue, if the queue has no delay of its own", special[time.Duration]{0, "for none"})
+	bounded(&f.bounds, fs, &f.policy.MaxInFlight, "max-in-flight", 1, 0, "URLs of a queue that may be leased at the same time, if neither the queue nor its client sets a bound; not for GetURLs, whose calls set max_urls_per_queue",
 		special[int]{0, "for no bound"})
-	fs.Float64Var(&f.adaptive, "adaptive", 0, "after a fetch whose duration its client reports, the queue waits for this many times the duration, if that is longer than its delay; 0 for off")
-	fs.IntVar(&f.attempts, "attempts", 5, "failures after which a URL is dropped; negative for no bound")
-	bounded(&f.bounds, fs, &f.maxDeferred, "max-deferred", 100, 0, "deferrals (the host said 429 or 503) after which a URL is dropped", special[int]{0, "for no bound"})
-	bounded(&f.bounds, fs, &f.maxReleased, "max-released", 0, 0, "releases, by clients that did not fetch a URL, after which it is dropped", special[int]{0, "for no bound"})
-	bounded(&f.bounds, fs, &f.retryAfter, "retry-after", 30*time.Second, 0, "wait after the first failure of a URL; twice that after the second, and so on up to an hour")
-	bounded(&f.bounds, fs, &f.failingAfter, "failing-after", 5, 1, "failed fetches in a row after which a queue waits as a whole, a minute, then twice as long after each", special[int]{-1, "for never"})
-	bounded(&f.bounds, fs, &f.maxFailingWait, "max-failing-wait", time.Hour, time.Second, "longest wait of a queue whose fetches fail")
+	fs.Float64Var(&f.policy.Adaptive, "adaptive", 0, "after a fetch whose duration its client reports, the queue waits for this many times the duration, if that is longer than its delay; 0 for off")
+	fs.IntVar(&f.policy.Attempts, "attempts", 5, "failures after which a URL is dropped; negative for no bound")
+	bounded(&f.bounds, fs, &f.policy.MaxDeferred, "max-deferred", 100, 0, "deferrals (the host said 429 or 503) after which a URL is dropped", special[int]{0, "for no bound"})
+	bounded(&f.bounds, fs, &f.policy.MaxReleased, "max-released", 0, 0, "releases, by clients that did not fetch a URL, after which it is dropped", special[int]{0, "for no bound"})
+	bounded(&f.bounds, fs, &f.policy.RetryAfter, "retry-after", 30*time.Second, 0, "wait after the first failure of a URL; twice that after the second, and so on up to an hour")
+	bounded(&f.bounds, fs, &f.policy.FailingAfter, "failing-after", 5, 1, "failed fetches in a row after which a queue waits as a whole, a minute, then twice as long after each", special[int]{-1, "for never"})
+	bounded(&f.bounds, fs, &f.policy.MaxFailingWait, "max-failing-wait", time.Hour, time.Second, "longest wait of a queue whose fetches fail")
 	f.addLimitsOfURLs(fs)
 	bounded(&f.bounds, fs, &f.captures, "captures", 250_000, 0, "fetches to keep for judging the rules, of those reported with a digest", special[int]{0, "for none"})
-	fs.Float64Var(&f.probe, "probe", 0, "share of duplicate variants that are fetched anyway, each once, to test the rules in use")
-	bounded(&f.bounds, fs, &f.seenFor, "seen-for", 0, 0, "age after which a URL counts as new again", special[time.Duration]{0, "for never"})
+	fs.Float64Var(&f.policy.Probe, "probe", 0, "share of duplicate variants that are fetched anyway, each once, to test the rules in use")
+	bounded(&f.bounds, fs, &f.policy.SeenFor, "seen-for", 0, 0, "age after which a URL counts as new again", special[time.Duration]{0, "for never"})
 }
 
 // addLimitsOfURLs adds the flags by which URLs are refused or given up.
 func (f *serveFlags) addLimitsOfURLs(fs *pflag.FlagSet) {
 	fs.StringVar(&f.traps, "traps", "http", "whose URLs are refused if they look like those of crawler traps: http, all (gRPC as well) or off; with \",yield\", URLs whose template brings known content come last, with \",yield-shadow\" they are counted")
-	bounded(&f.bounds, fs, &f.maxDepth, "max-depth", 0, 0, "maximum number of links from a seed", special[int]{0, "for no bound"})
+	bounded(&f.bounds, fs, &f.policy.MaxDepth, "max-depth", 0, 0, "maximum number of links from a seed", special[int]{0, "for no bound"})
 	f.maxExpired.http = 10
 	fs.Var(&f.maxExpired, "max-expired", "expired leases after which a URL is dropped, 0 for no bound; one number is for POST /v1/lease, and HTTP,GRPC sets GetURLs too, which has no bound otherwise")
 	fs.StringVar(&f.queueBy, "queue-by", "host", "what shares a queue, and so a delay, of URLs that come without a queue: host, or domain, the registered domain with all its hosts")
-	bounded(&f.bounds, fs, &f.maxPerQueue, "max-per-queue", 0, 0, "maximum number of URLs in a queue", special[int64]{0, "for no bound"})
-	bounded(&f.bounds, fs, &f.maxHeld, "max-held", 0, 0, "maximum number of URLs in the queues of a crawl", special[int64]{0, "for no bound"})
+	bounded(&f.bounds, fs, &f.policy.MaxPerQueue, "max-per-queue", 0, 0, "maximum number of URLs in a queue", special[int64]{0, "for no bound"})
+	bounded(&f.bounds, fs, &f.policy.MaxHeld, "max-held", 0, 0, "maximum number of URLs in the queues of a crawl", special[int64]{0, "for no bound"})
 }
 
 // expiryBounds is the flag --max-expired, HTTP or HTTP,GRPC.
@@ -194,9 +194,9 @@ func (f *serveFlags) checkLimits() error {
 	}
 	if err := refuse("serve", append(f.bounds.mistakes(),
 		below("max-expired", min(f.maxExpired.http, f.maxExpired.grpc), 0),
-		notIn("probe", f.probe, f.probe >= 0 && f.probe <= 1, "0 to 1"),
+		notIn("probe", f.policy.Probe, f.policy.Probe >= 0 && f.policy.Probe <= 1, "0 to 1"),
 		notIn("queue-by", f.queueBy, queueFuncs[f.queueBy] != nil, "host or domain"),
-		notIn("adaptive", f.adaptive, f.adaptive >= 0, "0 or more"))...); err != nil {
+		notIn("adaptive", f.policy.Adaptive, f.policy.Adaptive >= 0, "0 or more"))...); err != nil {
 		return err
 	}
 	return f.trapModes.parse(f.traps)
@@ -204,15 +204,12 @@ func (f *serveFlags) checkLimits() error {
 
 var queueFuncs = map[string]frontier.QueueFunc{"host": frontier.ByHost, "domain": frontier.ByDomain}
 
-// policy is what the flags say in the frontier's terms, where 0 stands for the default.
-func (f *serveFlags) policy() frontier.Options {
-	return frontier.Options{
-		Lease: 30 * time.Second, QueueBy: queueFuncs[f.queueBy],
-		Delay: noneIfZero(f.delay), MaxInFlight: noneIfZero(f.maxInFlight), Adaptive: f.adaptive, Attempts: f.attempts, FailingAfter: f.failingAfter, MaxFailingWait: f.maxFailingWait, MaxDeferred: noneIfZero(f.maxDeferred), MaxReleased: f.maxReleased, RetryAfter: f.retryAfter,
-		MaxPerQueue: f.maxPerQueue, MaxHeld: f.maxHeld, MaxDepth: f.maxDepth,
-		MaxExpired: noneIfZero(f.maxExpired.http),
-		Traps:      frontier.Traps{Off: f.trapModes.links == "off"}, Probe: f.probe, SeenFor: f.seenFor,
-	}
+// frontierOptions is what the flags say in the frontier's terms, where 0 stands for the default.
+func (f *serveFlags) frontierOptions() frontier.Options {
+	o := f.policy
+	o.Lease, o.QueueBy, o.Traps.Off = 30*time.Second, queueFuncs[f.queueBy], f.trapModes.links == "off"
+	o.Delay, o.MaxInFlight, o.MaxDeferred, o.MaxExpired = noneIfZero(o.Delay), noneIfZero(o.MaxInFlight), noneIfZero(o.MaxDeferred), noneIfZero(f.maxExpired.http)
+	return o
 }
 
 // noneIfZero distinguishes a flag that is 0 from the default.

@@ -79,7 +79,7 @@ var steps = []struct {
 	{"delay --queue a.example -- -5s", statusMisuse, "delay_seconds -5; want 0 to 604800"},
 	{"delay 5s", statusMisuse, "nothing is named"},
 	{"limit --queue a.example --completed -1", statusMisuse, "limit -1"},
-	{"limit --queue a.example", statusMisuse, "give one of --completed, --in-flight"},
+	{"limit --queue a.example", statusMisuse, "give one of --paused"},
 	{"purge --queue a.example", statusMisuse, "want a day"},
 }
 

@@ -165,7 +165,7 @@ func (u *urlFlags) each(cmd *cobra.Command, a *app, args []string, f func(raw st
 	if err != nil {
 		return err
 	}
-	refused := false
+	refused := int64(0)
 	for raw, err := range texts {
 		var end failure
 		if errors.As(err, &end) {
@@ -176,7 +176,7 @@ func (u *urlFlags) each(cmd *cobra.Command, a *app, args []string, f func(raw st
 			got, err = f(raw)
 		}
 		if err != nil {
-			refused = true
+			refused++
 			u.refuse(a, out, raw, err)
 			if hint := hintOfArgument(cmd.Name(), raw); hint != "" && len(args) > 0 {
 				fmt.Fprintf(a.err, "firstseen: %s\n", hint)
@@ -187,13 +187,7 @@ func (u *urlFlags) each(cmd *cobra.Command, a *app, args []string, f func(raw st
 			out.line(got.text())
 		}
 	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("cannot write output: %w", err)
-	}
-	if refused {
-		return errRefused
-	}
-	return nil
+	return endOutput(out, refused)
 }
 
 func (u *urlFlags) refuse(a *app, out *output, raw string, err error) {

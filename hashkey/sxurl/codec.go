@@ -3,9 +3,13 @@ package sxurl
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"hash/maphash"
+	"strings"
 	"sync"
 
 	"github.com/firstseen/firstseen/internal/fault"
+	"github.com/firstseen/firstseen/internal/whatwg"
+	"github.com/firstseen/firstseen/internal/zerocopy"
 )
 
 // Codec encodes, decodes and matches keys. The zero value is ready, and is what the
@@ -238,3 +242,120 @@ func (c Codec) HostKey(k Key) (Key, error) {
 	}
 	return b.key(), nil
 }
+
+// Encoder encodes many URLs. It remembers the hosts it has met last, so that a host that
+// comes again costs one look-up instead of a search in the public suffix list and three
+// hashes, and allocates nothing. Its keys are those of its [Codec]. An Encoder is for one
+// goroutine at a time, and takes about half a megabyte.
+type Encoder struct {
+	codec Codec
+	seed  maphash.Seed
+	hosts []host
+}
+
+// host has the bits of a key that depend on the host, without the scheme.
+type host struct {
+	name string
+	buf  []byte // the memory of name, used again for the next host here
+	bits bits
+}
+
+// hosts is the number of places for hosts. Each host has one place, and replaces the host that
+// was there.
+const hosts = 1 << 12
+
+// NewEncoder returns an Encoder of a codec's keys.
+func NewEncoder(c Codec) *Encoder {
+	return &Encoder{codec: c, seed: maphash.MakeSeed(), hosts: make([]host, hosts)}
+}
+
+// Encode returns the key of a URL, as [Codec.Encode] does.
+func (e *Encoder) Encode(url string) (Key, error) {
+	u, ok := whatwg.ParsePlain(url)
+	if !ok {
+		return e.codec.Encode(url)
+	}
+	b, err := e.host(url[u.SchemeLen+3 : u.HostEnd])
+	if err != nil {
+		return Key{}, err
+	}
+	return e.codec.Layout.key(b, plainRest(url, u)), nil
+}
+
+// EncodeBytes is [Encoder.Encode] of bytes. url is neither kept nor changed.
+func (e *Encoder) EncodeBytes(url []byte) (Key, error) {
+	return e.Encode(zerocopy.String(url))
+}
+
+// host returns the bits of a host, from memory if it is there.
+func (e *Encoder) host(name string) (bits, error) {
+	h := &e.hosts[maphash.String(e.seed, name)%hosts]
+	if h.name == name {
+		return h.bits, nil
+	}
+	if err := ValidateHost(name); err != nil {
+		return bits{}, err
+	}
+	tld, domain, subdomain, err := SplitHost(name)
+	if err != nil {
+		return bits{}, err
+	}
+	h.bits = e.codec.Layout.hostBits(Parts{TLD: tld, Domain: domain, Subdomain: subdomain})
+	h.buf = append(h.buf[:0], name...)
+	h.name = zerocopy.String(h.buf)
+	return h.bits, nil
+}
+
+// A Reason is why a URL or a key was refused: the short, stable code for reports. Every error of this package wraps exactly
+// one Reason: test for it with errors.Is(err, sxurl.ErrHost), or get it with errors.As.
+type Reason string
+
+// Reasons for which a URL has no SXURL.
+const (
+	// ErrURL means that the input is no URL by the URL Standard.
+	ErrURL Reason = "url"
+	// ErrScheme means another scheme than https, http and ftp, in a URL or in a key.
+	ErrScheme Reason = "scheme"
+	// ErrHost means a missing host, or one that is an IP address or no domain name.
+	ErrHost Reason = "host"
+	// ErrHostLength means a host of more than 255 bytes.
+	ErrHostLength Reason = "host-length"
+	// ErrLabel means a label of the host that is empty, longer than 63 bytes, or has a
+	// hyphen at an end; or a host of one label where two are needed.
+	ErrLabel Reason = "label"
+	// ErrCharacter means a character in the host that is no letter, digit or hyphen.
+	ErrCharacter Reason = "character"
+	// ErrJoin means a relative reference to a URL that cannot be a base.
+	ErrJoin Reason = "base"
+)
+
+// Reasons for which a text or 32 bytes are no SXURL.
+const (
+	// ErrLength means a text of other than 64 bytes.
+	ErrLength Reason = "length"
+	// ErrHex means a character that is no hexadecimal digit.
+	ErrHex Reason = "hex"
+	// ErrVersion means another version than 1 in a key of layout Release02.
+	ErrVersion Reason = "version"
+	// ErrReserved means a reserved bit that is set.
+	ErrReserved Reason = "reserved"
+	// ErrPort means port 0.
+	ErrPort Reason = "port"
+	// ErrPortFlag means a port flag that disagrees with the port.
+	ErrPortFlag Reason = "port-flag"
+)
+
+// Reasons for which a question about a key or a URL has no answer.
+const (
+	// ErrComponent means an unknown component, one without bits in the key, or one that a URL
+	// must have.
+	ErrComponent Reason = "component"
+	// ErrBits means a hash of more than 64 bits.
+	ErrBits Reason = "bits"
+)
+
+// Error returns the reason as a sentence would.
+func (r Reason) Error() string { return "SXURL: " + strings.ReplaceAll(string(r), "-", " ") }
+
+// Code returns the reason itself, for reports.
+func (r Reason) Code() string { return string(r) }

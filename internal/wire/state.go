@@ -43,16 +43,21 @@ type QueueSettings struct {
 	RetentionSeconds *float64 `json:"retention_seconds,omitempty" minimum:"0" maximum:"3153600000"`
 }
 
-// Settings are what is set for a queue, a crawl or the store. What isn't given is not set.
-type Settings struct {
-	DelaySeconds *float64  `json:"delay_seconds,omitempty"` // 0 is none
+// Bounds are the settings of a queue that Settings and Queue have alike. What isn't given is not set.
+type Bounds struct {
 	MaxInFlight  int       `json:"max_in_flight,omitempty"` // negative is no bound
 	BlockedUntil time.Time `json:"blocked_until,omitzero"`
 	Limit        int64     `json:"limit,omitempty"`
 	Weight       uint8     `json:"weight,omitempty"`
-	Paused       bool      `json:"paused,omitempty"`
-	Order        string    `json:"order,omitempty" enum:"depth"` // of a crawl or all: depth, if it is not breadth
-	Group        string    `json:"group,omitempty"`              // of a queue
+	Group        string    `json:"group,omitempty"` // of a queue
+}
+
+// Settings are what is set for a queue, a crawl or the store. What isn't given is not set.
+type Settings struct {
+	DelaySeconds *float64 `json:"delay_seconds,omitempty"` // 0 is none
+	Bounds
+	Paused bool   `json:"paused,omitempty"`
+	Order  string `json:"order,omitempty" enum:"depth"` // of a crawl or all: depth, if it is not breadth
 
 	QueueLimit       int64   `json:"queue_limit,omitempty"`       // of a crawl or all
 	RetentionSeconds float64 `json:"retention_seconds,omitempty"` // of a crawl
@@ -312,15 +317,11 @@ type Queue struct {
 	DelaySeconds float64 `json:"delay_seconds,omitempty"`
 	// DefaultDelaySeconds is the delay of a queue that has none of its own.
 	DefaultDelaySeconds float64 `json:"default_delay_seconds,omitempty"`
-	Limit               int64   `json:"limit,omitempty"`
-	MaxInFlight         int     `json:"max_in_flight,omitempty"` // negative is no bound
-	Weight              uint8   `json:"weight,omitempty"`
-	Group               string  `json:"group,omitempty"`
 	Failures            int     `json:"failures,omitempty"` // fetches that failed in a row, as far as this daemon saw them
 	// Next is when the state changes by itself, where that is known. For a queue whose URLs are leased, it is set
 	// only if the queue was asked for by its name.
-	Next         time.Time `json:"next,omitzero"`
-	BlockedUntil time.Time `json:"blocked_until,omitzero"`
+	Next time.Time `json:"next,omitzero"`
+	Bounds
 }
 
 // Queues is the answer of GET /v1/queues.

@@ -138,8 +138,10 @@ func (t *texts) put(crawl uint32, k *store.Key, text string) {
 	defer s.mu.Unlock()
 	*s.version(k)++
 	at := placeKey{crawl, *k}
-	s.forget(at)
-	s.add(at, text)
+	if !s.add(at, text) {
+		delete(s.young.at, at.short())
+	}
+	delete(s.old.at, at.short()) // which may have been the young one
 }
 
 // drop notes that the text of a URL has changed.
@@ -151,7 +153,10 @@ func (t *texts) drop(crawl uint32, k *store.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	*s.version(k)++
-	s.forget(placeKey{crawl, *k})
+	// The text of another URL may go, which is as short. It must not hide an old one of this URL for a while.
+	at := placeKey{crawl, *k}
+	delete(s.young.at, at.short())
+	delete(s.old.at, at.short())
 }
 
 // get returns the text of a URL, "" for one whose text isn't kept. If the cache
@@ -190,10 +195,10 @@ func (t *texts) learn(crawl uint32, k *store.Key, text string, version uint64) {
 
 func (s *textShard) version(k *store.Key) *uint64 { return &s.moves[k[1]] }
 
-// add adds a text to the young half if it is short enough. An older text of the URL is forgotten before.
-func (s *textShard) add(at placeKey, text string) {
+// add adds a text to the young half if it is short enough, in place of an older one of the URL there.
+func (s *textShard) add(at placeKey, text string) bool {
 	if len(text) > maxText {
-		return
+		return false
 	}
 	if h := &s.young; len(h.texts)+textHead+len(text)+textCost*(len(h.at)+1) > s.room {
 		s.young, s.old = s.old, s.young
@@ -201,13 +206,7 @@ func (s *textShard) add(at placeKey, text string) {
 		clear(s.young.at)
 	}
 	s.young.add(at, text)
-}
-
-// forget forgets the text of a URL in both halves, or that of another which is as short: another URL may later hide
-// the young one.
-func (s *textShard) forget(at placeKey) {
-	delete(s.young.at, at.short())
-	delete(s.old.at, at.short())
+	return true
 }
 
 // short returns a number by which a URL is looked up; another may have the same.

@@ -131,3 +131,198 @@ func rulesFigure(r *replay.Result) *figure {
 	f.SVG = template.HTML(b.String()) // made of numbers and escaped text only
 	return f
 }
+
+// The size of a chart in its own units, and its margins.
+const (
+	width, height            = 720.0, 260.0
+	left, right, top, bottom = 52.0, 12.0, 12.0, 34.0
+	plotWidth, plotHeight    = width - left - right, height - top - bottom
+)
+
+// A mark is one place on the x axis of a chart: its stacked parts, each from 0 to 1, and the text
+// that is shown on hovering.
+type mark struct {
+	from, to float64 // 0 to 1
+	parts    []float64
+	tip      string
+}
+
+// tick is a label on the x axis.
+type tick struct {
+	at   float64
+	text string
+}
+
+// stacked draws shares as steps, one colour a part.
+func stacked(label string, marks []mark, ticks []tick, classes []string) template.HTML {
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s">`, width, height, html.EscapeString(label))
+	grid(&b)
+	for part, class := range classes {
+		fmt.Fprintf(&b, `<path class="%s" d="%s"/>`, class, steps(marks, part))
+	}
+	for _, t := range ticks {
+		anchor := "middle"
+		if t.at > 0.93 {
+			anchor = "end"
+		}
+		fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%.1f" text-anchor="%s">%s</text>`, left+t.at*plotWidth, height-14, anchor, html.EscapeString(t.text))
+	}
+	hovers(&b, marks)
+	b.WriteString(`</svg>`)
+	return template.HTML(b.String()) // made of numbers and escaped text only
+}
+
+// grid draws the y axis, 0 to 100 %.
+func grid(b *strings.Builder) {
+	for i := range 5 {
+		y := top + plotHeight*float64(4-i)/4
+		fmt.Fprintf(b, `<line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/>`, left, width-right, y, y)
+		fmt.Fprintf(b, `<text class="tick" x="%g" y="%.1f" text-anchor="end">%d %%</text>`, left-6, y+4, 25*i)
+	}
+}
+
+// steps is the outline of one part, a shape for each run of marks without a gap: its
+// top from left to right, its foot back.
+func steps(marks []mark, part int) string {
+	var path strings.Builder
+	for len(marks) > 0 {
+		n := 1
+		for n < len(marks) && marks[n].from-marks[n-1].to < 1e-9 {
+			n++
+		}
+		outline(&path, marks[:n], part)
+		marks = marks[n:]
+	}
+	return path.String()
+}
+
+func outline(path *strings.Builder, marks []mark, part int) {
+	foot := func(m mark) float64 {
+		sum := 0.0
+		for _, p := range m.parts[:part] {
+			sum += p
+		}
+		return sum
+	}
+	op := "M"
+	point := func(x, share float64) {
+		fmt.Fprintf(path, "%s%.1f %.1f", op, left+x*plotWidth, top+plotHeight*(1-share))
+		op = "L"
+	}
+	for _, m := range marks {
+		point(m.from, foot(m)+m.parts[part])
+		point(m.to, foot(m)+m.parts[part])
+	}
+	for i := len(marks) - 1; i >= 0; i-- {
+		point(marks[i].to, foot(marks[i]))
+		point(marks[i].from, foot(marks[i]))
+	}
+	path.WriteString("Z")
+}
+
+// hovers lays what can be pointed at over the plot, as wide as each mark.
+func hovers(b *strings.Builder, marks []mark) {
+	for _, m := range marks {
+		fmt.Fprintf(b, `<rect class="hover" x="%.1f" y="%g" width="%.1f" height="%g" data-tip="%s"><title>%s</title></rect>`,
+			left+m.from*plotWidth, top, math.Max((m.to-m.from)*plotWidth, 0.5), plotHeight, html.EscapeString(m.tip), html.EscapeString(m.tip))
+	}
+}
+
+// shareBar shows of what the URLs are, as one bar with its parts named.
+func shareBar(r *replay.Result) template.HTML {
+	if r.URLs == 0 {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %g 34" preserveAspectRatio="none" role="img" aria-label="%s exact duplicates, %s found by canonicalization, %s unique">`,
+		width, percent(r.ExactDuplicates, r.URLs), percent(r.CanonicalDuplicates, r.URLs), percent(r.Unique, r.URLs))
+	x := 0.0
+	for _, part := range []struct {
+		n           int64
+		class, name string
+	}{{r.ExactDuplicates, "exact", "exact duplicates"}, {r.CanonicalDuplicates, "canonical", "found by canonicalization"}, {r.Unique, "unique", "unique"}} {
+		w := width * float64(part.n) / float64(r.URLs)
+		tip := fmt.Sprintf("%s %s, %s", Grouped(part.n), part.name, percent(part.n, r.URLs))
+		fmt.Fprintf(&b, `<rect class="%s" x="%.2f" y="0" width="%.2f" height="34" data-tip="%s"><title>%s</title></rect>`, part.class, x, math.Max(w-1, 0), tip, tip)
+		x += w
+	}
+	b.WriteString(`</svg>`)
+	return template.HTML(b.String()) // made of numbers and fixed text only
+}
+
+// The size of the figure of precisions: slim, so that it needs no scrolling on a phone.
+// Each rule has its name in one line and its marks below it.
+const (
+	slimWidth, rowHeight = 420.0, 34.0
+	axisLeft             = 18.0
+	axisWidth            = slimWidth - 2*axisLeft
+)
+
+// precisionFigure draws the precision of each rule, with its interval, and beside it what
+// comparing contents without a control would have said.
+func precisionFigure(rows []verdictRow, confidence float64) *figure {
+	if len(rows) == 0 {
+		return nil
+	}
+	f := &figure{Title: "Precision of each rule", Note: fmt.Sprintf("Dot: precision, with its interval at %g %% as a line. "+
+		"Upright bar: the share of equal contents, without a control for pages that change. Rules without a dot got no verdict.", 100*confidence)}
+	var b strings.Builder
+	foot := rowHeight * float64(len(rows))
+	fmt.Fprintf(&b, `<svg class="slim" viewBox="0 0 %g %g" role="img" aria-label="Precision of each rule, with its interval; the figures are in the table below">`, slimWidth, foot+24)
+	for i := range 5 {
+		x, anchor, at := axisAt(float64(i)/4), "middle", axisAt(float64(i)/4)
+		if i == 4 {
+			anchor, at = "end", slimWidth
+		}
+		fmt.Fprintf(&b, `<line class="grid" x1="%.1f" x2="%.1f" y1="0" y2="%.1f"/><text class="tick" x="%.1f" y="%.1f" text-anchor="%s">%d %%</text>`, x, x, foot, at, foot+18, anchor, 25*i)
+	}
+	for i, v := range rows {
+		v.draw(&b, rowHeight*float64(i))
+	}
+	b.WriteString(`</svg>`)
+	f.SVG = template.HTML(b.String()) // made of numbers and escaped text only
+	return f
+}
+
+func axisAt(share float64) float64 { return axisLeft + axisWidth*share }
+
+// draw draws a rule's row, whose upper edge is at top.
+func (v verdictRow) draw(b *strings.Builder, top float64) {
+	y := top + 25
+	name, at := shorten(v.Name)+", no verdict", v.Naive
+	if v.Verdict != nil {
+		name, at = fmt.Sprintf("%s %.1f %%", shorten(v.Name), 100*v.Verdict.Share), v.Verdict.Share
+	}
+	x, anchor := labelAt(axisAt(at), name)
+	fmt.Fprintf(b, `<text class="name" x="%.1f" y="%.1f" text-anchor="%s">%s</text>`, x, top+14, anchor, html.EscapeString(name))
+	fmt.Fprintf(b, `<rect class="canonical" x="%.1f" y="%.1f" width="3" height="12"/>`, axisAt(v.Naive)-1.5, y-6)
+	tip := fmt.Sprintf("%s: no verdict, %s", v.Name, v.Why)
+	if e := v.Verdict; e != nil {
+		low, high := axisAt(e.Interval.Low), axisAt(e.Interval.High)
+		fmt.Fprintf(b, `<rect class="exact" x="%.1f" y="%.1f" width="%.1f" height="4" fill-opacity=".45" rx="2"/><circle class="exact" cx="%.1f" cy="%.1f" r="4"/>`,
+			low, y-2, math.Max(high-low, 1), axisAt(e.Share), y)
+		tip = fmt.Sprintf("%s: %.1f %% (%.1f to %.1f) of %s contents; without a control %.1f %%", v.Name,
+			100*e.Share, 100*e.Interval.Low, 100*e.Interval.High, Grouped(int64(e.Trials)), 100*v.Naive)
+	}
+	fmt.Fprintf(b, `<rect class="hover" x="0" y="%.1f" width="%g" height="%g" data-tip="%s"><title>%s</title></rect>`,
+		top, slimWidth, rowHeight, html.EscapeString(tip), html.EscapeString(tip))
+}
+
+// labelAt places a label above a mark, within the figure: it ends just right of a mark in the right
+// half, and otherwise begins just left of it.
+func labelAt(x float64, label string) (at float64, anchor string) {
+	const letter, beside = 8.6, 24 // the mean width of a letter on a phone, where they are largest
+	if x > slimWidth/2 {
+		return math.Min(x+beside, slimWidth), "end"
+	}
+	return math.Max(0, math.Min(x-beside, slimWidth-letter*float64(len([]rune(label))))), "start"
+}
+
+// shorten cuts the name of a set of rules to what fits.
+func shorten(name string) string {
+	if r := []rune(name); len(r) > 44 {
+		return string(r[:43]) + "…"
+	}
+	return name
+}

@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -40,7 +42,7 @@ func (s *gate) identify(c *call, header string, address admit.Client) error {
 	}
 	var err error
 	switch {
-	case have != nil && have.may(c.method, c.need):
+	case have != nil && have.may(c.access):
 		return nil
 	case have != nil && have.scope >= c.need:
 		err = status.Errorf(codes.PermissionDenied, "cannot call %.200s with a token for some crawls; it concerns all", c.method)
@@ -228,85 +230,48 @@ func parseScope(name string) (Scope, error) {
 	return 0, fmt.Errorf("cannot read scope; got %q; want read, write or admin", name)
 }
 
-// callScopes has the scope that each gRPC call needs. A call that isn't here needs
-// Admin, so that a new call is restricted by default.
-var callScopes = map[string]Scope{
-	frontierpb.URLFrontier_GetStats_FullMethodName:     Read,
-	frontierpb.URLFrontier_ListQueues_FullMethodName:   Read,
-	frontierpb.URLFrontier_ListCrawls_FullMethodName:   Read,
-	frontierpb.URLFrontier_ListNodes_FullMethodName:    Read,
-	frontierpb.URLFrontier_ListURLs_FullMethodName:     Read,
-	frontierpb.URLFrontier_CountURLs_FullMethodName:    Read,
-	frontierpb.URLFrontier_GetURLStatus_FullMethodName: Read,
-	frontierpb.URLFrontier_GetActive_FullMethodName:    Read,
-
-	frontierpb.URLFrontier_PutURLs_FullMethodName:         Write,
-	frontierpb.URLFrontier_PutDiscovered_FullMethodName:   Write,
-	frontierpb.URLFrontier_GetURLs_FullMethodName:         Write,
-	frontierpb.URLFrontier_BlockQueueUntil_FullMethodName: Write,
-	frontierpb.URLFrontier_SetDelay_FullMethodName:        Write,
-
-	frontierpb.URLFrontier_SetCrawlLimit_FullMethodName: Admin,
-	frontierpb.URLFrontier_PurgeURLs_FullMethodName:     Admin,
-	frontierpb.URLFrontier_DeleteQueue_FullMethodName:   Admin,
-	frontierpb.URLFrontier_DeleteCrawl_FullMethodName:   Admin,
-	frontierpb.URLFrontier_SetActive_FullMethodName:     Admin,
-	frontierpb.URLFrontier_SetLogLevel_FullMethodName:   Admin,
-
-	"/grpc.health.v1.Health/Check":                                   Open,
-	"/grpc.health.v1.Health/Watch":                                   Open,
-	"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo":      Read,
-	"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": Read,
+// access is what a call needs of its token.
+type access struct {
+	need Scope
+	rate rateKind
 }
 
-// ofCrawls has the calls that a token with a list of crawls may make, because guard checks the
-// crawl of all that they read and change, and which rate of the token they count for. A call that
-// is not here concerns all crawls.
-var ofCrawls = map[string]rateKind{
-	frontierpb.URLFrontier_GetStats_FullMethodName:        noRate,
-	frontierpb.URLFrontier_ListQueues_FullMethodName:      noRate,
-	frontierpb.URLFrontier_ListCrawls_FullMethodName:      noRate,
-	frontierpb.URLFrontier_ListNodes_FullMethodName:       noRate,
-	frontierpb.URLFrontier_ListURLs_FullMethodName:        noRate,
-	frontierpb.URLFrontier_CountURLs_FullMethodName:       noRate,
-	frontierpb.URLFrontier_GetURLStatus_FullMethodName:    noRate,
-	frontierpb.URLFrontier_GetActive_FullMethodName:       noRate,
-	frontierpb.URLFrontier_PutURLs_FullMethodName:         addRate,
-	frontierpb.URLFrontier_PutDiscovered_FullMethodName:   addRate,
-	frontierpb.URLFrontier_GetURLs_FullMethodName:         leaseRate,
-	frontierpb.URLFrontier_BlockQueueUntil_FullMethodName: noRate,
-	frontierpb.URLFrontier_SetDelay_FullMethodName:        noRate,
-	frontierpb.URLFrontier_SetCrawlLimit_FullMethodName:   noRate,
-	frontierpb.URLFrontier_PurgeURLs_FullMethodName:       noRate,
-	frontierpb.URLFrontier_DeleteQueue_FullMethodName:     noRate,
-	frontierpb.URLFrontier_DeleteCrawl_FullMethodName:     noRate,
+// calls has the access that each gRPC call needs. A call that isn't here needs Admin for all crawls, so that a new call is
+// restricted by default.
+var calls = map[string]access{
+	frontierpb.URLFrontier_GetStats_FullMethodName:     {Read, noRate},
+	frontierpb.URLFrontier_ListQueues_FullMethodName:   {Read, noRate},
+	frontierpb.URLFrontier_ListCrawls_FullMethodName:   {Read, noRate},
+	frontierpb.URLFrontier_ListNodes_FullMethodName:    {Read, noRate},
+	frontierpb.URLFrontier_ListURLs_FullMethodName:     {Read, noRate},
+	frontierpb.URLFrontier_CountURLs_FullMethodName:    {Read, noRate},
+	frontierpb.URLFrontier_GetURLStatus_FullMethodName: {Read, noRate},
+	frontierpb.URLFrontier_GetActive_FullMethodName:    {Read, noRate},
 
-	"POST /v1/urls":     addRate,
-	"POST /v1/seen":     addRate,
-	"POST /v1/import":   addRate,
-	"POST /v1/redirect": addRate,
-	"POST /v1/lease":    leaseRate,
-	"POST /v1/done":     noRate,
-	"POST /v1/queue":    noRate,
-	"GET /v1/urls":      noRate,
-	"POST /v1/change":   noRate,
+	frontierpb.URLFrontier_PutURLs_FullMethodName:         {Write, addRate},
+	frontierpb.URLFrontier_PutDiscovered_FullMethodName:   {Write, addRate},
+	frontierpb.URLFrontier_GetURLs_FullMethodName:         {Write, leaseRate},
+	frontierpb.URLFrontier_BlockQueueUntil_FullMethodName: {Write, noRate},
+	frontierpb.URLFrontier_SetDelay_FullMethodName:        {Write, noRate},
 
-	"GET /v1/exclusions":  noRate,
-	"POST /v1/exclusions": noRate,
+	frontierpb.URLFrontier_SetCrawlLimit_FullMethodName: {Admin, noRate},
+	frontierpb.URLFrontier_PurgeURLs_FullMethodName:     {Admin, noRate},
+	frontierpb.URLFrontier_DeleteQueue_FullMethodName:   {Admin, noRate},
+	frontierpb.URLFrontier_DeleteCrawl_FullMethodName:   {Admin, noRate},
+	frontierpb.URLFrontier_SetActive_FullMethodName:     {Admin, ofAll},
+	frontierpb.URLFrontier_SetLogLevel_FullMethodName:   {Admin, ofAll},
 
-	"POST /v1/forget": noRate,
-	"POST /v1/crawl":  noRate,
-	"GET /v1/export":  noRate,
-	"GET /v1/explain": noRate,
-	"GET /v1/stats":   noRate,
-	"GET /v1/queues":  noRate,
+	"/grpc.health.v1.Health/Check":                                   {Open, ofAll},
+	"/grpc.health.v1.Health/Watch":                                   {Open, ofAll},
+	"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo":      {Read, ofAll},
+	"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": {Read, ofAll},
 }
 
-func scopeOfCall(fullMethod string) Scope {
-	if s, ok := callScopes[fullMethod]; ok {
-		return s
+func accessOf(fullMethod string) access {
+	if a, ok := calls[fullMethod]; ok {
+		return a
 	}
-	return Admin
+	return access{need: Admin}
 }
 
 // grant is what a token allows. It does not change; a reload makes new ones.
@@ -328,9 +293,8 @@ func (g *grant) touches(crawl string) bool {
 
 // may reports whether a grant allows a call, but for its crawl: a token with a list of crawls
 // cannot call what concerns all of them.
-func (g *grant) may(method string, need Scope) bool {
-	_, byCrawl := ofCrawls[method]
-	return g.scope >= need && (g.crawls == nil || byCrawl)
+func (g *grant) may(a access) bool {
+	return g.scope >= a.need && (g.crawls == nil || a.rate != ofAll)
 }
 
 // set sets what a word NAME=VALUE of a token file says.
@@ -361,8 +325,11 @@ func (g *grant) set(word string) (err error) {
 // rateKind is what a call does that its token may have a rate for.
 type rateKind uint8
 
+// A token with a list of crawls may make all calls but those of ofAll, because guard checks the crawl of all that they read
+// and change.
 const (
-	noRate rateKind = iota
+	ofAll  rateKind = iota // it concerns all crawls
+	noRate                 // nothing
 	addRate
 	leaseRate
 )
@@ -435,7 +402,7 @@ func (s *gate) rateOf(ctx context.Context) *rate {
 	if have == nil {
 		return nil
 	}
-	return have.rate(ofCrawls[c.method])
+	return have.rate(c.rate)
 }
 
 // rest blocks until the token of a call has paid its debt, or the server drains.
@@ -460,3 +427,82 @@ func (s *gate) rest(ctx context.Context) error {
 
 // defaultCrawl is the crawl of calls that name none.
 const defaultCrawl = store.DefaultCrawl
+
+// keyring holds the current certificate, and is renewed without a restart.
+type keyring struct {
+	files   TLSConfig
+	current atomic.Pointer[tls.Config]
+}
+
+func loadKeyring(c TLSConfig) (*keyring, error) {
+	if !c.enabled() {
+		return nil, nil
+	}
+	k := &keyring{files: c}
+	return k, k.reload()
+}
+
+// reload reads the files again; on error the certificate stays as it was.
+func (k *keyring) reload() error {
+	if k == nil {
+		return nil
+	}
+	switch {
+	case k.files.CertFile == "":
+		return fmt.Errorf("cannot serve TLS; got no certificate; want --tls-cert")
+	case k.files.KeyFile == "":
+		return fmt.Errorf("cannot serve TLS; got no key of the certificate; want --tls-key")
+	}
+	cert, err := tls.LoadX509KeyPair(k.files.CertFile, k.files.KeyFile)
+	if err != nil {
+		return fmt.Errorf("cannot load certificate: %w", err)
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}}
+	if k.files.ClientCAFile != "" {
+		if c.ClientCAs, err = loadRoots(k.files.ClientCAFile); err != nil {
+			return err
+		}
+		c.ClientAuth = tls.RequireAndVerifyClientCert
+	}
+	k.current.Store(c)
+	return nil
+}
+
+func loadRoots(file string) (*x509.CertPool, error) {
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("cannot load client roots: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("cannot load client roots of %s; got no certificate; want PEM", file)
+	}
+	return pool, nil
+}
+
+// config returns a configuration that looks up the current certificate at
+// each handshake and offers these protocols.
+func (k *keyring) config(protocols ...string) *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		NextProtos: protocols,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			c := k.current.Load().Clone()
+			c.NextProtos = protocols
+			return c, nil
+		},
+	}
+}
+
+// TLSConfig names the files of a server's certificate. The zero value serves
+// in the clear.
+type TLSConfig struct {
+	CertFile string // PEM chain, leaf first. The default is no TLS.
+	KeyFile  string // PEM private key of CertFile. The default is none.
+	// ClientCAFile holds the PEM roots that client certificates must chain
+	// to; with it, a connection without one is refused. The default is to ask
+	// for none.
+	ClientCAFile string
+}
+
+func (c TLSConfig) enabled() bool { return c.CertFile != "" || c.KeyFile != "" || c.ClientCAFile != "" }

@@ -130,7 +130,7 @@ type call struct {
 	method string
 	client admit.Client
 	from   admit.Client // its address
-	need   Scope
+	access
 	token  [sha256.Size]byte // digest, zero for none
 	steers bool              // Admin was needed for a field of the request
 	// refused is why the call isn't served, nil if it is.
@@ -313,7 +313,7 @@ func (s *gate) endRevoked() {
 		return
 	}
 	for _, c := range s.admission.all() {
-		if have := s.tokens.of(c.token); c.need != Open && (have == nil || !have.may(c.method, c.need)) {
+		if have := s.tokens.of(c.token); c.need != Open && (have == nil || !have.may(c.access)) {
 			c.end(errRevoked)
 		}
 	}

@@ -120,7 +120,7 @@ func TestEveryCallHasAScope(t *testing.T) {
 }
 
 func checkScope(t *testing.T, name string) {
-	if s := callScopes["/urlfrontier.URLFrontier/"+name]; s == Open {
+	if s := calls["/urlfrontier.URLFrontier/"+name].need; s == Open {
 		t.Errorf("%s has no scope", name)
 	}
 }
@@ -311,7 +311,7 @@ func TestNoSecretsInLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &call{method: pb.URLFrontier_DeleteCrawl_FullMethodName, need: Admin}
+	c := &call{method: pb.URLFrontier_DeleteCrawl_FullMethodName, access: access{need: Admin}}
 	err = s.identify(c, "Bearer "+readToken, admit.Client{})
 	s.log.Info("state", "server", s.tokens, "error", err, "config", s.cfg.TokensFile)
 	for _, secret := range []string{readToken, writeToken, adminToken} {

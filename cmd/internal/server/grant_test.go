@@ -95,7 +95,7 @@ func TestTokenOfCrawls(t *testing.T) {
 		return strings.HasPrefix(answer, "403") || strings.Contains(answer, `"forbidden"`) || strings.Contains(answer, `"FAIL"`)
 	}
 	for _, at := range r.web.described() {
-		_, byCrawl := ofCrawls[at.pattern]
+		byCrawl := at.rate != ofAll
 		if _, has := crawlBodies[at.pattern]; has != byCrawl {
 			t.Errorf("%s: got a request about one crawl %t; want %t", at.pattern, has, byCrawl)
 		}

@@ -106,6 +106,9 @@ func (s *grpcAPI) asStream(m grpc.MethodDesc) grpc.StreamHandler {
 		}
 		defer end()
 		answer, err := handle(ctx, req)
+		if err != nil && !isStatus(err) {
+			err = s.fault("serve "+m.MethodName, err)
+		}
 		s.logUnarySteering(ctx, req, err)
 		return answer, err
 	}
@@ -167,7 +170,7 @@ func (wireCredentials) OverrideServerName(string) error { return nil }
 
 // countCall counts known calls only, so that a client can't make up labels.
 func (s *grpcAPI) countCall(method string, err error) {
-	if _, ok := callScopes[method]; ok {
+	if _, ok := calls[method]; ok {
 		s.count.calls.WithLabelValues(path.Base(method), status.Code(err).String()).Inc()
 	}
 }
@@ -177,7 +180,7 @@ func (s *grpcAPI) countCall(method string, err error) {
 func (s *grpcAPI) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
 	p, _ := peer.FromContext(ctx)
 	wire := p.AuthInfo.(wireInfo).wire // of wireCredentials
-	c := &call{method: info.FullMethodName, need: scopeOfCall(info.FullMethodName), cut: wire.Abort}
+	c := &call{method: info.FullMethodName, access: accessOf(info.FullMethodName), cut: wire.Abort}
 	ctx, cancel := context.WithCancelCause(ctx)
 	c.end = func(err error) {
 		if handler := c.handler.Load(); handler != nil {

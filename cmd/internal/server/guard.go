@@ -109,6 +109,25 @@ func (g *guard) Put(ctx context.Context, known []frontier.Known) ([]frontier.Res
 	return permitted(ctx, g, known, func(k *frontier.Known) string { return k.Crawl }, g.own.Put)
 }
 
+// checked does something to a crawl that the token of a call lists.
+func checked[T any](ctx context.Context, g *guard, crawl string, do func() (T, error)) (none T, err error) {
+	if err := g.check(ctx, crawl); err != nil {
+		return none, err
+	}
+	return do()
+}
+
+// listed is checked for a list.
+func listed[T any](ctx context.Context, g *guard, crawl string, list func() iter.Seq2[T, error]) iter.Seq2[T, error] {
+	if err := g.check(ctx, crawl); err != nil {
+		return func(yield func(T, error) bool) {
+			var none T
+			yield(none, err)
+		}
+	}
+	return list()
+}
+
 func (g *guard) Lease(ctx context.Context, req frontier.LeaseRequest) ([]*frontier.Lease, frontier.Idle, error) {
 	if err := g.check(ctx, req.Crawl); err != nil {
 		return nil, frontier.Idle{}, err
@@ -133,10 +152,7 @@ func (g *guard) Settle(ctx context.Context, settlements []frontier.Settlement) (
 }
 
 func (g *guard) Redirect(ctx context.Context, l *frontier.Lease, target string) (frontier.Redirection, error) {
-	if err := g.check(ctx, l.Crawl); err != nil {
-		return frontier.Redirection{}, err
-	}
-	return g.own.Redirect(ctx, l, target)
+	return checked(ctx, g, l.Crawl, func() (frontier.Redirection, error) { return g.own.Redirect(ctx, l, target) })
 }
 
 func (g *guard) Configure(ctx context.Context, crawl, queue string, c store.QueueChange) error {
@@ -161,26 +177,17 @@ func (g *guard) SetCrawlProfile(ctx context.Context, crawl string, p *canon.Prof
 }
 
 func (g *guard) Forget(ctx context.Context, crawl string, r *wire.ForgetRequest) (int64, error) {
-	if err := g.check(ctx, crawl); err != nil {
-		return 0, err
-	}
-	return forgetIn(ctx, g.own, crawl, r)
+	return checked(ctx, g, crawl, func() (int64, error) { return forgetIn(ctx, g.own, crawl, r) })
 }
 
 // Find lists the URLs that a query selects, which names one crawl or "*".
 func (g *guard) Find(ctx context.Context, q frontier.Query) iter.Seq2[frontier.Entry, error] {
-	if err := g.check(ctx, q.Crawl); err != nil {
-		return func(yield func(frontier.Entry, error) bool) { yield(frontier.Entry{}, err) }
-	}
-	return g.own.Find(ctx, q)
+	return listed(ctx, g, q.Crawl, func() iter.Seq2[frontier.Entry, error] { return g.own.Find(ctx, q) })
 }
 
 // Change does something to the URLs that a query selects.
 func (g *guard) Change(ctx context.Context, q frontier.Query, do frontier.Action) (int64, error) {
-	if err := g.check(ctx, q.Crawl); err != nil {
-		return 0, err
-	}
-	return g.own.Change(ctx, q, do)
+	return checked(ctx, g, q.Crawl, func() (int64, error) { return g.own.Change(ctx, q, do) })
 }
 
 // Exclusions lists the rules of a crawl, or with "*" all.
@@ -212,46 +219,28 @@ func (g *guard) ExcludedBy(crawl, canonical string) (string, bool) {
 }
 
 func (g *guard) FindCrawl(ctx context.Context, st store.Store, crawl string) (frontier.StoredCrawl, error) {
-	if err := g.check(ctx, crawl); err != nil {
-		return frontier.StoredCrawl{}, err
-	}
-	return frontier.FindCrawl(ctx, st, crawl)
+	return checked(ctx, g, crawl, func() (frontier.StoredCrawl, error) { return frontier.FindCrawl(ctx, st, crawl) })
 }
 
 func (g *guard) Lookup(ctx context.Context, u frontier.Link) (frontier.Entry, error) {
-	if err := g.check(ctx, u.Crawl); err != nil {
-		return frontier.Entry{}, err
-	}
-	return g.own.Lookup(ctx, u)
+	return checked(ctx, g, u.Crawl, func() (frontier.Entry, error) { return g.own.Lookup(ctx, u) })
 }
 
 // Settings returns what is set for a crawl, or with "*" for the store.
 func (g *guard) Settings(ctx context.Context, crawl string) (store.CrawlSettings, error) {
-	if err := g.check(ctx, crawl); err != nil {
-		return store.CrawlSettings{}, err
-	}
-	return g.reader.Settings(ctx, crawl)
+	return checked(ctx, g, crawl, func() (store.CrawlSettings, error) { return g.reader.Settings(ctx, crawl) })
 }
 
 func (g *guard) Queue(ctx context.Context, crawl, queue string) (store.QueueInfo, error) {
-	if err := g.check(ctx, crawl); err != nil {
-		return store.QueueInfo{}, err
-	}
-	return g.reader.Queue(ctx, crawl, queue)
+	return checked(ctx, g, crawl, func() (store.QueueInfo, error) { return g.reader.Queue(ctx, crawl, queue) })
 }
 
 func (g *guard) Queues(ctx context.Context, crawl, after string) iter.Seq2[store.QueueInfo, error] {
-	if err := g.check(ctx, crawl); err != nil {
-		return func(yield func(store.QueueInfo, error) bool) { yield(store.QueueInfo{}, err) }
-	}
-	return g.reader.Queues(ctx, crawl, after)
+	return listed(ctx, g, crawl, func() iter.Seq2[store.QueueInfo, error] { return g.reader.Queues(ctx, crawl, after) })
 }
 
 func (g *guard) Entries(ctx context.Context, crawl, queue string) iter.Seq2[frontier.Entry, error] {
-	if err := g.check(ctx, crawl); err != nil {
-		return func(yield func(frontier.Entry, error) bool) { yield(frontier.Entry{}, err) }
-	}
-	return g.reader.Entries(ctx, crawl, queue)
+	return listed(ctx, g, crawl, func() iter.Seq2[frontier.Entry, error] { return g.reader.Entries(ctx, crawl, queue) })
 }
 
 // Stats counts a crawl, or with "*" all crawls that the token of the call lists.

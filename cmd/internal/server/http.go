@@ -3,7 +3,9 @@ package server
 import (
 	"bytes"
 	"context"
+	"embed"
 	"encoding/json"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -48,6 +50,7 @@ func (s *httpAPI) newHTTP() *http.Server {
 type route struct {
 	pattern string
 	need    Scope
+	rate    rateKind
 	holds   int64 // bytes that its answer may take, 0 where the handler counts
 	work    int   // units of a turn around its handler, 0 where the handler has turns of its own
 	handler http.HandlerFunc
@@ -80,64 +83,64 @@ func (s *httpAPI) described() []route {
 		noYield, noCaptures, noBackups = "The daemon does not look for traps by yield.", "This daemon keeps no captures.", "The daemon has no directory for backups"
 	)
 	return []route{
-		{"POST /v1/urls", Write, 0, 0, s.postURLs, operation{id: "putURLs", summary: "Offer URLs, one a line; each gets a line, in order.", more: lines,
+		{"POST /v1/urls", Write, addRate, 0, 0, s.postURLs, operation{id: "putURLs", summary: "Offer URLs, one a line; each gets a line, in order.", more: lines,
 			query: wire.OfferQuery{}, body: anyLines, answer: jsonLines, is: "A VerdictLine for each line."}},
-		{"POST /v1/seen", Write, 0, 0, s.postSeen, operation{id: "seeURLs", summary: "Record URLs as seen without queueing them, one a line; each gets a line, in order.", more: lines,
+		{"POST /v1/seen", Write, addRate, 0, 0, s.postSeen, operation{id: "seeURLs", summary: "Record URLs as seen without queueing them, one a line; each gets a line, in order.", more: lines,
 			query: wire.OfferQuery{}, body: anyLines, answer: jsonLines, is: "A VerdictLine for each line."}},
-		{"POST /v1/import", Write, 0, 0, s.postImport, operation{id: "import", summary: "Put what URLFrontier's DumpURLs wrote, or any URLItem in the JSON form of Protocol Buffers, one a line.",
+		{"POST /v1/import", Write, addRate, 0, 0, s.postImport, operation{id: "import", summary: "Put what URLFrontier's DumpURLs wrote, or any URLItem in the JSON form of Protocol Buffers, one a line.",
 			more: "Each line gets an ImportLine, in order. Known URLs keep their date, and completed ones stay completed. A line that cannot be read or is too long is SKIPPED, with an error.",
 			body: anyLines, answer: jsonLines, is: "An ImportLine for each line."}},
-		{"POST /v1/lease", Write, 0, 0, s.postLease, operation{id: "lease", summary: "Lease URLs that may be fetched now; waits for them if asked to.",
+		{"POST /v1/lease", Write, leaseRate, 0, 0, s.postLease, operation{id: "lease", summary: "Lease URLs that may be fetched now; waits for them if asked to.",
 			body: wire.LeaseRequest{}, answer: wire.Leases{}, is: "The leases, maybe none."}},
-		{"POST /v1/done", Write, 0, 0, s.postDone, operation{id: "done", summary: "Report the results of leases.",
+		{"POST /v1/done", Write, noRate, 0, 0, posted(s, "settle", 0, s.postDone), operation{id: "done", summary: "Report the results of leases.",
 			body: wire.Done{}, answer: wire.Answers{}, is: "An answer for each lease, in order.", conflict: over}},
-		{"POST /v1/redirect", Write, 0, 0, s.postRedirect, operation{id: "redirect", summary: "Report that a leased URL redirects. The answer says whether the target is the page itself, to be fetched now, or a link like any other.",
+		{"POST /v1/redirect", Write, addRate, 0, 0, posted(s, "redirect", 0, s.postRedirect), operation{id: "redirect", summary: "Report that a leased URL redirects. The answer says whether the target is the page itself, to be fetched now, or a link like any other.",
 			body: wire.RedirectRequest{}, answer: wire.Redirection{}, is: "What to do.", missing: "The URL isn't known.", conflict: "The lease is over."}},
-		{"POST /v1/queue", Write, 0, 0, s.postQueue, operation{id: "configureQueue", summary: "Delay, bound, limit, pause, block or weigh a queue, a crawl or all queues. All but the delay, bound and block of a queue needs scope admin.",
+		{"POST /v1/queue", Write, noRate, 0, 0, posted(s, "change a queue", callUnits, s.postQueue), operation{id: "configureQueue", summary: "Delay, bound, limit, pause, block or weigh a queue, a crawl or all queues. All but the delay, bound and block of a queue needs scope admin.",
 			body: wire.QueueSettings{}, answer: wire.Configured{}, is: "What was set before, and what is set now.", missing: "There is no such queue or crawl.", conflict: over}},
-		{"POST /v1/pause", Admin, 0, 0, s.postPause, operation{id: "pause", summary: "Pause or resume all queues of all crawls. Scope admin.",
+		{"POST /v1/pause", Admin, ofAll, 0, 0, posted(s, "pause", callUnits, s.postPause), operation{id: "pause", summary: "Pause or resume all queues of all crawls. Scope admin.",
 			body: wire.Pause{}, answer: wire.Pause{}, is: "All queues are in this state, durably.", conflict: over}},
-		{"POST /v1/forget", Admin, 0, 0, s.postForget, operation{id: "forget", summary: "Make URLs new again: some URLs, a queue, those first seen before a time, or a whole crawl. Leases on them end. Scope admin.",
+		{"POST /v1/forget", Admin, noRate, 0, 0, posted(s, "forget", 0, s.postForget), operation{id: "forget", summary: "Make URLs new again: some URLs, a queue, those first seen before a time, or a whole crawl. Leases on them end. Scope admin.",
 			body: wire.ForgetRequest{}, answer: wire.Forgotten{}, is: "Done.", conflict: over}},
-		{"GET /v1/urls", Read, 1 << 20, 0, s.getURLs, operation{id: "findURLs", summary: "List URLs whose text is kept, by state, reason, queue, time and rules, one JSON object a line, or count them.",
+		{"GET /v1/urls", Read, noRate, 1 << 20, 0, s.getURLs, operation{id: "findURLs", summary: "List URLs whose text is kept, by state, reason, queue, time and rules, one JSON object a line, or count them.",
 			more:  "The list has changes during the request in part. One that broke off is not whole.",
 			query: wire.URLsQuery{}, answer: jsonLines, counted: wire.Changed{}, is: "A FoundURL for each; with count, a Changed, as application/json."}},
-		{"POST /v1/change", Admin, 0, 0, s.postChange, operation{id: "changeURLs", summary: "Requeue, free, drop or forget the URLs that a selection names. Scope admin.",
+		{"POST /v1/change", Admin, noRate, 0, 0, posted(s, "change URLs", 0, s.postChange), operation{id: "changeURLs", summary: "Requeue, free, drop or forget the URLs that a selection names. Scope admin.",
 			more: "It is done in small steps, beside other requests; the answer comes at the end. If the request ends early, some are done.",
 			body: wire.ChangeRequest{}, answer: wire.Changed{}, is: "How many were changed.", conflict: over}},
-		{"GET /v1/exclusions", Read, 4 << 20, callUnits, s.getExclusions, operation{id: "exclusions", summary: "The rules by which URLs are excluded, with what they did.",
+		{"GET /v1/exclusions", Read, noRate, 4 << 20, callUnits, asked(s, "list exclusions", s.getExclusions), operation{id: "exclusions", summary: "The rules by which URLs are excluded, with what they did.",
 			query: wire.ExclusionsQuery{}, answer: wire.Exclusions{}, is: "The rules of the crawl, and of all crawls."}},
-		{"POST /v1/exclusions", Admin, 4 << 20, 0, s.postExclusions, operation{id: "exclude", summary: "Exclude URLs from a crawl or from all, or take that back. Queued ones are forgotten. Scope admin.",
+		{"POST /v1/exclusions", Admin, noRate, 4 << 20, 0, posted(s, "change exclusions", 0, s.postExclusions), operation{id: "exclude", summary: "Exclude URLs from a crawl or from all, or take that back. Queued ones are forgotten. Scope admin.",
 			body: wire.ExclusionRequest{}, answer: wire.Exclusions{}, is: "The rules in force.", missing: "A rule to be taken back isn't there."}},
-		{"POST /v1/crawl", Admin, 0, 0, s.postCrawl, operation{id: "chooseProfile", summary: "Choose how the keys of a crawl are made, before its first URL and permanently. Scope admin.",
+		{"POST /v1/crawl", Admin, noRate, 0, 0, posted(s, "choose a profile", callUnits, s.postCrawl), operation{id: "chooseProfile", summary: "Choose how the keys of a crawl are made, before its first URL and permanently. Scope admin.",
 			body: wire.CrawlProfile{}, answer: wire.CrawlProfile{}, is: "The crawl, and the profile it has.", conflict: "The crawl has URLs, or a profile of its own."}},
-		{"POST /v1/traps", Admin, 0, 0, s.postTraps, operation{id: "liftTrap", summary: "Keep a path template from being lowered, or end that. Until the daemon ends. Scope admin.",
+		{"POST /v1/traps", Admin, ofAll, 0, 0, posted(s, "lift a template", 0, s.postTraps), operation{id: "liftTrap", summary: "Keep a path template from being lowered, or end that. Until the daemon ends. Scope admin.",
 			body: wire.LiftRequest{}, answer: wire.Trap{}, is: "The template as it is now.", missing: "No such template.", conflict: noYield}},
-		{"GET /v1/traps", Read, 1 << 20, callUnits, s.getTraps, operation{id: "traps", summary: "The path templates whose fetches bring known content, and those that an operator lifted.",
+		{"GET /v1/traps", Read, ofAll, 1 << 20, callUnits, asked(s, "list templates", s.getTraps), operation{id: "traps", summary: "The path templates whose fetches bring known content, and those that an operator lifted.",
 			answer: wire.Traps{}, is: "The templates, by name.", conflict: noYield}},
-		{"POST /v1/backup", Admin, 0, 0, s.postBackup, operation{id: "backUp", summary: "Back up the store into the directory of --backup-dir. What was acknowledged before the request is in the backup. The answer comes when it is complete; the end of the request ends it. Scope admin.",
+		{"POST /v1/backup", Admin, ofAll, 0, 0, posted(s, "back up", 0, s.postBackup), operation{id: "backUp", summary: "Back up the store into the directory of --backup-dir. What was acknowledged before the request is in the backup. The answer comes when it is complete; the end of the request ends it. Scope admin.",
 			body: wire.BackupRequest{}, answer: wire.Backup{}, is: "The backup, complete and on disk.", conflict: noBackups + ", another backup is being made, or there is one of that name."}},
-		{"GET /v1/export", Admin, 2 << 20, callUnits, s.getExport, operation{id: "exportCrawl", summary: "Write a crawl as a crawl file: settings of its queues, URLs whose text is kept, and every key, for firstseen copy. Scope admin.",
+		{"GET /v1/export", Admin, noRate, 2 << 20, callUnits, s.getExport, operation{id: "exportCrawl", summary: "Write a crawl as a crawl file: settings of its queues, URLs whose text is kept, and every key, for firstseen copy. Scope admin.",
 			more:  "The file has changes during the export in part: pause for an exact one. One export is written at a time. An answer that broke off is not whole: the file ends with a count.",
 			query: wire.ExportQuery{}, answer: contents{"application/octet-stream"}, is: "A crawl file or a key file.", missing: "There is no such crawl.", conflict: "Another export is being written.",
 			header: ExportHeader, headerIs: "Which crawl it is, and how its keys are made: JSON, with percent escapes."}},
-		{"GET /v1/backup", Read, 1 << 20, callUnits, s.getBackup, operation{id: "backups", summary: "List the backups.",
+		{"GET /v1/backup", Read, ofAll, 1 << 20, callUnits, asked(s, "list backups", s.getBackup), operation{id: "backups", summary: "List the backups.",
 			answer: wire.Backups{}, is: "The backups, the oldest first.", conflict: noBackups + "."}},
-		{"GET /v1/explain", Read, 256 << 10, callUnits, s.getExplain, operation{id: "explain", summary: "How a URL is read, by which rules, and what is known of it.",
+		{"GET /v1/explain", Read, noRate, 256 << 10, callUnits, asked(s, "look up", s.getExplain), operation{id: "explain", summary: "How a URL is read, by which rules, and what is known of it.",
 			query: wire.ExplainQuery{}, answer: wire.Explanation{}, is: "The explanation; of a refused URL, why."}},
-		{"GET /v1/stats", Read, 256 << 10, callUnits, s.getStats, operation{id: "stats", summary: "Exact counts, and the counters of /metrics.",
+		{"GET /v1/stats", Read, noRate, 256 << 10, callUnits, asked(s, "count", s.getStats), operation{id: "stats", summary: "Exact counts, and the counters of /metrics.",
 			query: wire.StatsQuery{}, answer: wire.Stats{}, is: "The counts."}},
-		{"GET /v1/history", Read, 256 << 10, callUnits, s.getHistory, operation{id: "history", summary: "Samples of the last hour, oldest first, and one of now.",
+		{"GET /v1/history", Read, ofAll, 256 << 10, callUnits, asked(s, "sample", s.getHistory), operation{id: "history", summary: "Samples of the last hour, oldest first, and one of now.",
 			answer: wire.History{}, is: "The samples."}},
-		{"GET /v1/queues", Read, 4 << 20, callUnits, s.getQueues, operation{id: "queues", summary: "Queues in order of name, or those with most waiting URLs first.",
+		{"GET /v1/queues", Read, noRate, 4 << 20, callUnits, asked(s, "list queues", s.getQueues), operation{id: "queues", summary: "Queues in order of name, or those with most waiting URLs first.",
 			query: wire.QueuesQuery{}, answer: wire.Queues{}, is: "A page."}},
-		{"GET /v1/captures", Read, 64 << 10, callUnits, s.getCaptures, operation{id: "captures", summary: "The results of fetches that are kept, for audit and learn.",
+		{"GET /v1/captures", Read, ofAll, 64 << 10, callUnits, s.getCaptures, operation{id: "captures", summary: "The results of fetches that are kept, for audit and learn.",
 			answer: contents{"text/x-cdxj"}, is: "CDXJ, a line for each fetch kept.", conflict: noCaptures}},
-		{"GET /v1/audit", Read, 1 << 20, 0, s.getAudit, operation{id: "audit", summary: "The last judgement of the rules by content; the first is made when asked for.",
+		{"GET /v1/audit", Read, ofAll, 1 << 20, 0, asked(s, "judge", s.getAudit), operation{id: "audit", summary: "The last judgement of the rules by content; the first is made when asked for.",
 			answer: judgement{}, is: "What was found.", conflict: noCaptures}},
-		{"POST /v1/audit", Write, 1 << 20, 0, s.postAudit, operation{id: "auditNow", summary: "Judge the rules by the fetches that are kept now.",
+		{"POST /v1/audit", Write, ofAll, 1 << 20, 0, asked(s, "judge", s.postAudit), operation{id: "auditNow", summary: "Judge the rules by the fetches that are kept now.",
 			answer: judgement{}, is: "What was found.", conflict: noCaptures}},
-		{"GET /metrics", Read, 256 << 10, callUnits, promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}).ServeHTTP, operation{id: "metrics", summary: "Prometheus metrics.",
+		{"GET /metrics", Read, ofAll, 256 << 10, callUnits, promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}).ServeHTTP, operation{id: "metrics", summary: "Prometheus metrics.",
 			answer: contents{"text/plain"}, is: "Text format."}},
 	}
 }
@@ -191,4 +194,89 @@ func encode(v any) ([]byte, error) {
 	e.SetEscapeHTML(false)
 	err := e.Encode(v)
 	return b.Bytes(), err
+}
+
+// healthRoutes are those that need no token and are never refused for load. They ask
+// nothing of the store. Every client that reaches the port may call them.
+func (s *httpAPI) healthRoutes() []route {
+	return []route{
+		{pattern: "GET /healthz", handler: s.getHealth, operation: operation{id: "health", summary: "The process is alive, and its store works.", answer: contents{"text/plain"}, is: "ok"}},
+		{pattern: "GET /readyz", handler: s.getReady, operation: operation{id: "ready", summary: "The server takes work: all of it, or what is asked for.", query: wire.ReadyQuery{}, answer: contents{"text/plain"}, is: "ready"}},
+	}
+}
+
+// newHealth makes the server of Config.HealthAddr, which has the health routes and
+// nothing else, in the clear: a probe has no client certificate.
+func (s *httpAPI) newHealth() *http.Server {
+	mux := http.NewServeMux()
+	for _, r := range s.healthRoutes() {
+		mux.HandleFunc(r.pattern, s.handled(r.pattern, s.withQuery(r)))
+	}
+	server := s.newHTTP()
+	server.Handler = mux
+	return server
+}
+
+// getHealth answers a liveness probe: only a new process can open a store that failed.
+func (s *httpAPI) getHealth(w http.ResponseWriter, _ *http.Request) {
+	if s.store.failure() != nil {
+		writeText(w, http.StatusServiceUnavailable, "store failed")
+		return
+	}
+	writeText(w, http.StatusOK, "ok")
+}
+
+// getReady answers whether the server takes work: not while it drains, nor while the store fails. Below --min-free
+// writes, leases and results are refused, and reads work; a probe can ask for one of them alone. A pause is an
+// operator's will, and no reason to send clients elsewhere.
+func (s *httpAPI) getReady(w http.ResponseWriter, r *http.Request) {
+	why := ""
+	switch of := r.URL.Query().Get("for"); {
+	case s.store.failure() != nil:
+		why = "store failed"
+	case s.isDraining():
+		why = "draining"
+	case s.store.lastLook() != nil:
+		why = "store: " + codeOf(s.store.lastLook()).String()
+	case s.disk.full() && of != "reads":
+		why = "writes, leases and results are refused: less of the disk is free than --min-free; reads work"
+	}
+	if why != "" {
+		writeText(w, http.StatusServiceUnavailable, why)
+		return
+	}
+	writeText(w, http.StatusOK, "ready")
+}
+
+func writeText(w http.ResponseWriter, code int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(code)
+	_, _ = w.Write([]byte(text + "\n")) // a client that went away needs no answer
+}
+
+//go:embed assets
+var assets embed.FS
+
+// policy lets the page load and call its own server and nothing else.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// The dashboard contains no data. It requests /v1/stats, which has the counters of /metrics, with the token that the
+// user enters, and draws them in the browser. So it needs no build step, loads nothing from elsewhere, and agrees with
+// the metrics.
+
+// dashboard serves the page at / and its script and style beside it.
+func dashboard() http.Handler {
+	sub, err := fs.Sub(assets, "assets")
+	if err != nil { // the directory is compiled in
+		return http.NotFoundHandler()
+	}
+	files := http.FileServerFS(sub)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cache-Control", "no-cache")
+		files.ServeHTTP(w, r)
+	})
 }

@@ -1,11 +1,13 @@
 package server
 
 import (
-	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 
 	"github.com/firstseen/firstseen/canon"
@@ -13,57 +15,48 @@ import (
 )
 
 // getAudit answers with the last judgement, and makes one if there is none.
-func (s *httpAPI) getAudit(w http.ResponseWriter, r *http.Request) {
+func (s *httpAPI) getAudit(ctx context.Context, _ url.Values) (*judgement, error) {
 	if j := s.judge.last.Load(); j != nil {
-		writeJSON(w, http.StatusOK, j)
-		return
+		return j, nil
 	}
-	s.postAudit(w, r)
+	return s.postAudit(ctx, nil)
 }
 
 // postAudit judges now.
-func (s *httpAPI) postAudit(w http.ResponseWriter, r *http.Request) {
-	j, err := s.judgeNext(r.Context(), s.judgeInTurn)
+func (s *httpAPI) postAudit(ctx context.Context, _ url.Values) (*judgement, error) {
+	j, err := s.judgeNext(ctx, s.judgeInTurn)
 	if errors.Is(err, errNoCaptures) {
-		s.writeNoCaptures(w)
-		return
+		err = s.noCaptures()
 	}
-	if err != nil {
-		s.writeFault(w, "judge", err)
-		return
-	}
-	writeJSON(w, http.StatusOK, j)
+	return j, err
 }
 
-// writeNoCaptures answers that there is nothing to judge by, and why.
-func (s *httpAPI) writeNoCaptures(w http.ResponseWriter) {
+// noCaptures says that there is nothing to judge by, and why.
+func (s *httpAPI) noCaptures() error {
 	if err := s.cfg.CapturesError; err != nil {
-		writeError(w, http.StatusServiceUnavailable, "unavailable", "cannot judge; "+err.Error())
-		return
+		return refusedAs(http.StatusServiceUnavailable, "unavailable", "cannot judge; "+err.Error())
 	}
-	writeError(w, http.StatusConflict, "off", errNoCaptures.Error())
+	return refusedAs(http.StatusConflict, "off", errNoCaptures.Error())
 }
 
 // getCaptures writes the captures as CDXJ, which audit and learn read.
-func (s *httpAPI) getCaptures(w http.ResponseWriter, _ *http.Request) {
+func (s *httpAPI) getCaptures(w http.ResponseWriter, r *http.Request) {
 	if s.judge.sample == nil {
-		s.writeNoCaptures(w)
+		s.writeFault(w, "send captures", s.noCaptures())
 		return
 	}
 	w.Header().Set("Content-Type", "text/x-cdxj; charset=utf-8")
-	out := bufio.NewWriter(w)
-	for c, err := range s.judge.sample.All() {
-		if err == nil {
-			err = writeCDXJ(out, &c)
+	s.stream(w, r, "send captures", func(_ context.Context, out io.Writer) error {
+		for c, err := range s.judge.sample.All() {
+			if err == nil {
+				err = writeCDXJ(out, &c)
+			}
+			if err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			s.log.Warn("cannot send all captures", "error", err)
-			panic(http.ErrAbortHandler) // so that the client sees a broken answer, not a short one
-		}
-	}
-	if err := out.Flush(); err != nil {
-		s.log.Debug("cannot send captures", "error", err)
-	}
+		return nil
+	})
 }
 
 // captureLine is the object of a CDXJ line.
@@ -78,7 +71,7 @@ type captureLine struct {
 	CleanParam   string `json:"clean_param,omitempty"`
 }
 
-func writeCDXJ(out *bufio.Writer, c *captures.Capture) error {
+func writeCDXJ(out io.Writer, c *captures.Capture) error {
 	line := captureLine{URL: wireURL(c.URL), Digest: c.Digest, Redirect: wireURL(c.Redirect),
 		Canonical: wireURL(c.Canonical), NoVarySearch: c.NoVarySearch, CleanParam: c.CleanParam}
 	if c.Status > 0 {

@@ -1,13 +1,16 @@
 package server
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"reflect"
 	"strings"
@@ -46,10 +49,24 @@ var faultCode = map[int]string{
 	http.StatusRequestEntityTooLarge: "too-large",
 }
 
-// writeFault answers with an error of the frontier, and logs it unless the client
-// caused it.
+// refusedAs is an error with an answer of its own.
+func refusedAs(status int, code, message string) error { return &refusal{status, code, message} }
+
+type refusal struct {
+	status        int
+	code, message string
+}
+
+func (r *refusal) Error() string { return r.message }
+
+// writeFault answers with an error, and logs it unless the client caused it.
 func (s *httpAPI) writeFault(w http.ResponseWriter, what string, err error) {
-	if errors.Is(err, errBusy) {
+	var own *refusal
+	switch {
+	case errors.As(err, &own):
+		writeError(w, own.status, own.code, own.message)
+		return
+	case errors.Is(err, errBusy):
 		writeError(w, http.StatusTooManyRequests, "busy", status.Convert(err).Message())
 		return
 	}
@@ -64,6 +81,74 @@ func (s *httpAPI) writeFault(w http.ResponseWriter, what string, err error) {
 		name = "conflict" // no lease is stale
 	}
 	writeError(w, code, name, status.Convert(err).Message())
+}
+
+// posted makes the handler of a route whose body and answer are JSON. It does the work in a turn of so many units; with 0, do
+// has turns of its own. What the body held is given back before the answer is written, which a client may be slow to read.
+func posted[B, A any](s *httpAPI, what string, units int, do func(context.Context, *B) (A, error)) http.HandlerFunc {
+	work := func(ctx context.Context, body *B) (answer A, err error) {
+		if units == 0 {
+			return do(ctx, body)
+		}
+		err = s.inTurn(ctx, units, func(ctx context.Context) (err error) {
+			answer, err = do(ctx, body)
+			return err
+		})
+		return answer, err
+	}
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, held, ok := readJSON[B](s, w, r)
+		defer held.done()
+		if ok {
+			answer, err := work(r.Context(), &body)
+			held.done()
+			s.answer(w, what, answer, err)
+		}
+	}
+}
+
+// asked makes the handler of a route without a body, whose answer is JSON.
+func asked[A any](s *httpAPI, what string, do func(context.Context, url.Values) (A, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		answer, err := do(r.Context(), r.URL.Query())
+		s.answer(w, what, answer, err)
+	}
+}
+
+func (s *httpAPI) answer(w http.ResponseWriter, what string, answer any, err error) {
+	if err != nil {
+		s.writeFault(w, what, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, answer)
+}
+
+// stream answers with what do writes, and with an error if do fails before the answer has begun. After that, a failure
+// breaks the answer off, so that the client does not take it for a whole one. The server's drain ends the context of do.
+func (s *httpAPI) stream(w http.ResponseWriter, r *http.Request, what string, do func(ctx context.Context, w io.Writer) error) {
+	ctx, done := withEnd(r.Context(), s.draining)
+	defer done()
+	answer := &statusWriter{ResponseWriter: w}
+	out := bufio.NewWriterSize(answer, answerPiece)
+	err := do(ctx, out)
+	if err == nil {
+		err = out.Flush()
+	} else if s.isDraining() {
+		err = errDraining
+	}
+	switch {
+	case err == nil && answer.status == 0:
+		w.WriteHeader(http.StatusOK) // there is nothing to write
+	case err == nil:
+	case answer.status == 0:
+		clear(w.Header()) // they are of the answer that was to be
+		s.writeFault(w, what, err)
+	default:
+		if r.Context().Err() == nil {
+			s.log.Error("an answer ended early", "to", what, "error", err)
+		}
+		panic(http.ErrAbortHandler)
+	}
 }
 
 const (
@@ -89,16 +174,9 @@ func shortest(v any) (what, element string) {
 	return "values", `"crawl":"a"` // there is no list
 }
 
-// readJSON reads a body that is one JSON value of T and nothing else.
-func readJSON[T any](s *httpAPI, w http.ResponseWriter, r *http.Request) (v T, ok bool) {
-	v, held, ok := readHeld[T](s, w, r)
-	held.done()
-	return v, ok
-}
-
-// readHeld is readJSON for a body that stays in memory. What it holds is the caller's to
+// readJSON reads a body that is one JSON value of T and nothing else. What it holds is the caller's to
 // give back, whatever it returns.
-func readHeld[T any](s *httpAPI, w http.ResponseWriter, r *http.Request) (v T, held *holding, ok bool) {
+func readJSON[T any](s *httpAPI, w http.ResponseWriter, r *http.Request) (v T, held *holding, ok bool) {
 	held = &holding{budget: s.inHand(r.Context())}
 	raw := &holding{budget: s.received(r.Context())}
 	defer raw.done()

@@ -90,7 +90,7 @@ func (s *httpAPI) admitted(r route) http.HandlerFunc {
 // before the handler returns: then nothing ends the call any more.
 func newHTTPCall(w http.ResponseWriter, req *http.Request, r *route) (c *call, ctx context.Context, over func()) {
 	rc := http.NewResponseController(w)
-	c = &call{method: r.pattern, need: r.need, cut: func() {}}
+	c = &call{method: r.pattern, access: access{r.need, r.rate}, cut: func() {}}
 	ctx, cancel := context.WithCancelCause(context.WithValue(req.Context(), callKey{}, c))
 	var mu sync.Mutex
 	ended := false

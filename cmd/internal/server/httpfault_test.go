@@ -43,7 +43,9 @@ func ask(t *testing.T, s *httpAPI, wait time.Duration, request string) string {
 	l := &oneConn{make(chan net.Conn, 1), make(chan struct{})}
 	l.conns <- server
 	h := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, ok := readJSON[wire.LeaseRequest](s, w, r); !ok {
+		_, held, ok := readJSON[wire.LeaseRequest](s, w, r)
+		held.done()
+		if !ok {
 			return
 		}
 		select {
@@ -178,7 +180,7 @@ func TestAnswerHoldsNothing(t *testing.T) {
 			t.Errorf("got %d bytes held while the answer is written; want those of the answer", n)
 		}
 	}}
-	r.web.postDone(w, httptest.NewRequest("POST", "/v1/done", strings.NewReader(body)))
+	posted(r.web, "settle", 0, r.web.postDone)(w, httptest.NewRequest("POST", "/v1/done", strings.NewReader(body)))
 	if !strings.HasPrefix(w.Body.String(), `{"answers":["stale"`) {
 		t.Errorf("got %.100s; want an answer for each lease", w.Body)
 	}

@@ -1,10 +1,11 @@
 package server
 
 import (
-	"bufio"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -76,54 +77,42 @@ func selectionOf(q url.Values) (s wire.Selection, limit int64) {
 
 // getURLs lists the URLs that a selection names, one a line, or counts them.
 func (s *httpAPI) getURLs(w http.ResponseWriter, r *http.Request) {
-	q := r.URL.Query()
-	selection, limit := selectionOf(q)
+	selection, limit := selectionOf(r.URL.Query())
 	query, err := queryOf(&selection)
 	if err != nil {
 		s.writeFault(w, "list URLs", err)
 		return
 	}
-	ctx, done := s.untilDrained(r.Context())
-	defer done()
-	counts := q.Has("count")
-	answer := &begun{w: w}
-	out := bufio.NewWriterSize(answer, 64<<10)
-	n, now := int64(0), time.Now()
-	if !counts {
-		w.Header().Set("Content-Type", jsonLines[0])
-	}
-	for e, errNext := range s.f.Find(ctx, query) {
-		if err = errNext; err != nil {
-			break
-		}
-		if !counts {
-			var line []byte
-			if line, err = encode(foundURL(&e, now)); err == nil {
-				_, err = out.Write(line)
+	each := func(ctx context.Context, do func(*frontier.Entry) error) (n int64, err error) {
+		for e, err := range s.f.Find(ctx, query) {
+			if err == nil {
+				err = do(&e)
+			}
+			if n++; err != nil || n == limit {
+				return n, err
 			}
 		}
-		if n++; err != nil || n == limit {
-			break
-		}
+		return n, nil
 	}
-	if err == nil && counts {
-		w.Header().Del("Content-Type")
-		writeJSON(w, http.StatusOK, wire.Changed{URLs: n})
+	if r.URL.Query().Has("count") {
+		ctx, done := withEnd(r.Context(), s.draining)
+		defer done()
+		n, err := each(ctx, func(*frontier.Entry) error { return nil })
+		s.answer(w, "count URLs", wire.Changed{URLs: n}, err)
 		return
 	}
-	if err == nil {
-		err = out.Flush()
-	}
-	switch {
-	case err == nil && !answer.yes:
-		w.WriteHeader(http.StatusOK) // there are none
-	case err == nil:
-	case !answer.yes:
-		w.Header().Del("Content-Type")
-		s.writeFault(w, "list URLs", err)
-	default:
-		panic(http.ErrAbortHandler) // so that the client gets no whole answer
-	}
+	w.Header().Set("Content-Type", jsonLines[0])
+	s.stream(w, r, "list URLs", func(ctx context.Context, out io.Writer) error {
+		now := time.Now()
+		_, err := each(ctx, func(e *frontier.Entry) error {
+			line, err := encode(foundURL(e, now))
+			if err == nil {
+				_, err = out.Write(line)
+			}
+			return err
+		})
+		return err
+	})
 }
 
 func foundURL(e *frontier.Entry, now time.Time) *wire.FoundURL {
@@ -143,11 +132,7 @@ func foundURL(e *frontier.Entry, now time.Time) *wire.FoundURL {
 }
 
 // postChange requeues, drops or forgets the URLs that a selection names.
-func (s *httpAPI) postChange(w http.ResponseWriter, r *http.Request) {
-	body, ok := readJSON[wire.ChangeRequest](s, w, r)
-	if !ok {
-		return
-	}
+func (s *httpAPI) postChange(ctx context.Context, body *wire.ChangeRequest) (is wire.Changed, err error) {
 	query, err := queryOf(&body.Select)
 	if err == nil && query.All() != body.All {
 		err = fault.As(store.ErrInvalid, "cannot change URLs; name a queue, states, reasons, times, a client or rules that match them, or set all for a whole crawl")
@@ -155,58 +140,32 @@ func (s *httpAPI) postChange(w http.ResponseWriter, r *http.Request) {
 	if err == nil && (query.Crawl == frontier.OwnCrawl || body.All && query.Crawl == "*") {
 		err = fault.As(store.ErrInvalid, "cannot change URLs of crawl %q; all is for the URLs of one crawl", query.Crawl)
 	}
-	var n int64
-	if err == nil {
-		ctx, done := s.untilDrained(r.Context())
-		defer done()
-		n, err = s.f.Change(ctx, query, frontier.Action(body.Do))
-	}
 	if err != nil {
-		s.writeFault(w, fmt.Sprintf("%s URLs, after %d,", body.Do, n), err)
-		return
+		return is, err
 	}
-	s.log.Info("changed URLs", "do", body.Do, "crawl", query.Crawl, "urls", n)
-	writeJSON(w, http.StatusOK, wire.Changed{URLs: n})
-}
-
-// untilDrained returns a context that ends when the server drains, too.
-func (s *httpAPI) untilDrained(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	stop := make(chan struct{})
-	go func() {
-		select {
-		case <-s.draining:
-			cancel()
-		case <-stop:
-		}
-	}()
-	return ctx, func() {
-		close(stop)
-		cancel()
+	ctx, done := withEnd(ctx, s.draining)
+	defer done()
+	if is.URLs, err = s.f.Change(ctx, query, frontier.Action(body.Do)); err == nil {
+		s.log.Info("changed URLs", "do", body.Do, "crawl", query.Crawl, "urls", is.URLs)
+	} else if is.URLs > 0 {
+		s.log.Warn("changed some of the URLs", "do", body.Do, "crawl", query.Crawl, "urls", is.URLs)
 	}
+	return is, err
 }
 
 // getExclusions lists the rules of a crawl, or of all.
-func (s *httpAPI) getExclusions(w http.ResponseWriter, r *http.Request) {
-	crawl := r.URL.Query().Get("crawl")
+func (s *httpAPI) getExclusions(ctx context.Context, q url.Values) (a wire.Exclusions, err error) {
+	crawl := q.Get("crawl")
 	if crawl != "*" {
 		crawl = crawlName(crawl)
 	}
-	list, err := s.f.Exclusions(r.Context(), crawl)
-	if err != nil {
-		s.writeFault(w, "list exclusions", err)
-		return
-	}
-	writeJSON(w, http.StatusOK, wire.Exclusions{Exclusions: list})
+	a.Exclusions, err = s.f.Exclusions(ctx, crawl)
+	return a, err
 }
 
 // postExclusions adds rules and takes rules back.
-func (s *httpAPI) postExclusions(w http.ResponseWriter, r *http.Request) {
-	body, ok := readJSON[wire.ExclusionRequest](s, w, r)
-	if !ok {
-		return
-	}
-	crawl, err := "*", error(nil)
+func (s *httpAPI) postExclusions(ctx context.Context, body *wire.ExclusionRequest) (a wire.Exclusions, err error) {
+	crawl := "*"
 	switch {
 	case body.All == (body.Crawl != ""):
 		err = fault.As(store.ErrInvalid, "cannot change exclusions; name a crawl, or set all for every crawl")
@@ -215,23 +174,19 @@ func (s *httpAPI) postExclusions(w http.ResponseWriter, r *http.Request) {
 	case !body.All:
 		crawl, err = oneCrawl(body.Crawl)
 	}
-	var a wire.Exclusions
-	if err == nil {
-		err = s.inTurn(r.Context(), callUnits+len(body.Add)+len(body.Remove), func(ctx context.Context) (err error) {
-			if a.Removed, err = s.f.ChangeExclusions(ctx, crawl, body.Remove, false); err == nil {
-				a.Added, err = s.f.ChangeExclusions(ctx, crawl, body.Add, true)
-			}
-			return err
-		})
-	}
-	if err == nil {
-		a.Exclusions, err = s.f.Exclusions(r.Context(), crawl)
-	}
 	if err != nil {
-		s.writeFault(w, "change exclusions", err)
-		return
+		return a, err
 	}
-	writeJSON(w, http.StatusOK, a)
+	err = s.inTurn(ctx, callUnits+len(body.Add)+len(body.Remove), func(ctx context.Context) (err error) {
+		if a.Removed, err = s.f.ChangeExclusions(ctx, crawl, body.Remove, false); err == nil {
+			a.Added, err = s.f.ChangeExclusions(ctx, crawl, body.Add, true)
+		}
+		return err
+	})
+	if err == nil {
+		a.Exclusions, err = s.f.Exclusions(ctx, crawl)
+	}
+	return a, err
 }
 
 // whyText says in a sentence what became of a URL, and what it waits for.
@@ -287,4 +242,113 @@ func ordinal(n int) string {
 		}
 	}
 	return strconv.Itoa(n) + suffix
+}
+
+var stateNames = map[store.State]string{
+	store.SeenOnly: "seen", store.Queued: "queued", store.Leased: "leased", store.Done: "done", store.Dropped: "dropped",
+}
+
+// getExplain answers how a URL is canonicalized, and what the store has of it. The answer to a
+// refused URL is a wire.Explanation as well.
+func (s *httpAPI) getExplain(ctx context.Context, q url.Values) (e wire.Explanation, err error) {
+	u := frontier.Link{URL: q.Get("url"), Crawl: crawlName(q.Get("crawl")), Queue: q.Get("queue"), Discriminator: q.Get("discriminator")}
+	if len(u.URL) > s.cfg.MaxURL {
+		return e, refusedAs(http.StatusBadRequest, "too-long", fmt.Sprintf("cannot explain; got a URL of %d bytes; want at most %d", len(u.URL), s.cfg.MaxURL))
+	}
+	entry, err := s.f.Lookup(ctx, u)
+	if entry.Reason == frontier.ReasonCrawl {
+		return e, refusedAs(http.StatusBadRequest, string(entry.Reason), "no crawl can have this name")
+	}
+	e = s.explain(u, &entry, err)
+	switch {
+	case e.Error != nil:
+		e.Why = whyText(&e)
+		return e, nil
+	case err == nil:
+		e.Known = &wire.Known{State: stateNames[entry.State], First: entry.URL, FirstBytes: wire.BytesOf(entry.URL), Queue: entry.Entry.Queue,
+			Due: entry.Due, Created: entry.Created, Expires: entry.Expires, Attempts: entry.Attempts,
+			Failures: entry.Failures, Deferrals: entry.Deferrals, Releases: entry.Releases, Expiries: entry.Expiries,
+			Status: entry.Status, Reason: string(entry.Reason)}
+		if entry.AsCanonical {
+			e.Known.Respelled = "canonical"
+		} else if entry.Respelled {
+			e.Known.Respelled = "offered"
+		}
+	case !errors.Is(err, store.ErrNotFound):
+		return e, err
+	}
+	if err := s.addWhy(ctx, &e, u); err != nil && !errors.Is(err, store.ErrNotFound) {
+		return e, err
+	}
+	e.Why = whyText(&e)
+	return e, nil
+}
+
+// addWhy adds what an offer of the URL would be answered, and what holds it.
+func (s *httpAPI) addWhy(ctx context.Context, e *wire.Explanation, u frontier.Link) error {
+	e.Excluded, _ = s.f.ExcludedBy(u.Crawl, e.Canonical)
+	u.SkipFirst = true
+	results, err := s.f.Peek(ctx, []frontier.Link{u})
+	if err != nil {
+		return err
+	}
+	if e.Verdict = results[0].Status.String(); results[0].Status == frontier.StatusRefused {
+		e.Refusal = string(results[0].Reason)
+	}
+	if e.Known == nil || e.Known.State != stateNames[store.Queued] {
+		return nil
+	}
+	q, err := s.f.Queue(ctx, u.Crawl, e.Known.Queue)
+	if err == nil {
+		var holds wire.Queue
+		holds, err = s.describer(ctx)(&q)
+		e.Holds = &holds
+	}
+	return err
+}
+
+// explain returns how a URL is canonicalized, given the results of Lookup.
+func (s *httpAPI) explain(u frontier.Link, is *frontier.Entry, err error) wire.Explanation {
+	p := s.profileOf(u.Crawl)
+	e := wire.Explanation{Input: u.URL, Canonical: is.Canonical, Queue: is.Queue, Profile: p.String(), Changes: []wire.Change{}}
+	if is.Reason != "" && err != nil { // else it is why the URL was dropped
+		e.Error = &wire.Fault{Code: string(is.Reason), Message: reasonText(is.Reason)}
+		if cause := errors.Unwrap(err); cause != nil && !errors.Is(err, store.ErrInvalid) {
+			e.Error.Message = cause.Error()
+		}
+		return e
+	}
+	e.Key = hex.EncodeToString(is.Key[:])
+	if s.cfg.Yield != nil {
+		if of, ok := s.cfg.Yield.Of(is.Canonical); ok {
+			e.Trap = &of
+		}
+	}
+	steps, err := p.Explain(u.URL)
+	if err == nil && steps.Canonical == is.Canonical { // not in an exact crawl
+		for _, st := range steps.Steps {
+			e.Changes = append(e.Changes, wire.Change{Rule: string(st.Rule), Before: st.Before, After: st.After, Scope: st.Scope})
+		}
+	}
+	return e
+}
+
+// rulesBetween names the rules that changed either spelling, in order, each
+// once.
+func rulesBetween(p *canon.Profile, spellings ...string) []string {
+	var names []string
+	had := make(map[canon.Rule]bool)
+	for _, raw := range spellings {
+		e, err := p.Explain(raw)
+		if err != nil {
+			continue
+		}
+		for _, st := range e.Steps {
+			if !had[st.Rule] {
+				had[st.Rule] = true
+				names = append(names, string(st.Rule))
+			}
+		}
+	}
+	return names
 }

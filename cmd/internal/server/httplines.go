@@ -340,7 +340,7 @@ func (s *httpAPI) parseLine(line *bodyLine, v *wire.VerdictLine) (u frontier.Lin
 func fillVerdict(v *wire.VerdictLine, r *frontier.Result) {
 	v.Verdict, v.Canonical, v.Queue, v.Requeued, v.Raised, v.SeenIn = r.Status.String(), r.Canonical, r.Queue, r.Requeued, r.Raised, r.SeenIn
 	if r.Status == frontier.StatusRefused {
-		v.Error = &wire.Fault{Code: string(r.Reason), Message: refusal(r.Reason)}
+		v.Error = &wire.Fault{Code: string(r.Reason), Message: reasonText(r.Reason)}
 		if r.Err != nil {
 			v.Error.Message = r.Err.Error()
 		}
@@ -364,8 +364,8 @@ var refusals = map[frontier.Reason]string{
 	frontier.ReasonRedirects: "the URL was redirected too many times in a row",
 }
 
-// refusal describes a refusal that came without an error.
-func refusal(r frontier.Reason) string {
+// reasonText describes a refusal that came without an error.
+func reasonText(r frontier.Reason) string {
 	if text, ok := refusals[r]; ok {
 		return text
 	}

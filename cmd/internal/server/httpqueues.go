@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 )
@@ -20,11 +21,11 @@ const maxLooked = 200_000
 
 // getQueues lists queues of a crawl whose name contains a text, page by page or those with most
 // waiting URLs first, or one by its name.
-func (s *httpAPI) getQueues(w http.ResponseWriter, r *http.Request) {
-	q := r.URL.Query()
-	if q.Get("queue") != "" {
-		s.getQueue(w, r, crawlName(q.Get("crawl")), q.Get("queue"))
-		return
+func (s *httpAPI) getQueues(ctx context.Context, q url.Values) (answer wire.Queues, err error) {
+	answer.Queues = []wire.Queue{}
+	crawl, describe := crawlName(q.Get("crawl")), s.describer(ctx)
+	if name := q.Get("queue"); name != "" {
+		return answer, s.addQueue(ctx, &answer, describe, crawl, name)
 	}
 	limit := pageSize
 	if n, err := strconv.Atoi(q.Get("limit")); err == nil {
@@ -32,21 +33,20 @@ func (s *httpAPI) getQueues(w http.ResponseWriter, r *http.Request) {
 	}
 	match := matcher(q.Get("search"), true)
 	if q.Get("order") == "waiting" {
-		s.getWaiting(w, r, q, match, limit)
-		return
+		if q.Get("after") != "" {
+			return answer, fault.As(store.ErrInvalid, "cannot list queues; got order waiting with after; leave one out: queues by waiting URLs have one page")
+		}
+		return answer, s.addWaiting(ctx, &answer, describe, crawl, match, limit)
 	}
-	answer := wire.Queues{Queues: []wire.Queue{}}
-	describe, looked := s.describer(r.Context()), 0
-	for info, err := range s.f.Queues(r.Context(), crawlName(q.Get("crawl")), q.Get("after")) {
+	looked := 0
+	for info, err := range s.f.Queues(ctx, crawl, q.Get("after")) {
 		if err != nil {
-			s.writeFault(w, "list queues", err)
-			return
+			return answer, err
 		}
 		if match(info.Name) {
 			one, err := describe(&info)
 			if err != nil {
-				s.writeFault(w, "list queues", err)
-				return
+				return answer, err
 			}
 			answer.Queues = append(answer.Queues, one)
 		}
@@ -55,25 +55,24 @@ func (s *httpAPI) getQueues(w http.ResponseWriter, r *http.Request) {
 			break
 		}
 	}
-	writeJSON(w, http.StatusOK, answer)
+	return answer, nil
 }
 
-// getQueue answers with one queue, or none.
-func (s *httpAPI) getQueue(w http.ResponseWriter, r *http.Request, crawl, name string) {
-	answer := wire.Queues{Queues: []wire.Queue{}}
-	info, err := s.f.Queue(r.Context(), crawl, name)
+// addQueue adds one queue, if it is there.
+func (s *httpAPI) addQueue(ctx context.Context, answer *wire.Queues, describe describer, crawl, name string) error {
+	info, err := s.f.Queue(ctx, crawl, name)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	var a wire.Queue
 	if err == nil {
-		var a wire.Queue
-		if a, err = s.describer(r.Context())(&info); err == nil && a.State == stateInFlight {
-			a.Next, err = s.leaseEnds(r.Context(), crawl, name)
-		}
-		answer.Queues = append(answer.Queues, a)
+		a, err = describe(&info)
 	}
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		s.writeFault(w, "look up a queue", err)
-		return
+	if err == nil && a.State == stateInFlight {
+		a.Next, err = s.leaseEnds(ctx, crawl, name)
 	}
-	writeJSON(w, http.StatusOK, answer)
+	answer.Queues = append(answer.Queues, a)
+	return err
 }
 
 // maxEnded bounds the completed URLs that are read before the leases of a queue, which a store
@@ -97,8 +96,10 @@ func (s *httpAPI) leaseEnds(ctx context.Context, crawl, queue string) (time.Time
 	return time.Time{}, nil
 }
 
-// describer returns a function that describes queues as they are now, by their own settings and those of their crawls.
-func (s *service) describer(ctx context.Context) func(*store.QueueInfo) (wire.Queue, error) {
+// describer describes queues as they are at a time, by their own settings and those of their crawls.
+type describer func(*store.QueueInfo) (wire.Queue, error)
+
+func (s *service) describer(ctx context.Context) describer {
 	now, of := time.Now(), map[string]QueueDefaults{}
 	return func(q *store.QueueInfo) (wire.Queue, error) {
 		d, ok := of[q.Crawl]
@@ -127,33 +128,25 @@ func wireQueue(q *store.QueueInfo, d QueueDefaults, now time.Time) wire.Queue {
 	}
 	return wire.Queue{Crawl: q.Crawl, Queue: q.Name, Held: q.Held, InFlight: q.InFlight, Completed: q.Completed, Dropped: q.Dropped, Fetched: q.Fetched, Failed: q.Failed,
 		State: st.Name, Reason: st.Reason, Next: st.Next,
-		DelaySeconds: max(q.Delay, 0).Seconds(), DefaultDelaySeconds: inherited.Seconds(),
-		Limit: q.Limit, MaxInFlight: q.MaxInFlight, Weight: q.Weight, BlockedUntil: q.BlockedUntil, Group: q.Group}
+		DelaySeconds: max(q.Delay, 0).Seconds(), DefaultDelaySeconds: inherited.Seconds(), Bounds: boundsOf(&q.QueueSettings)}
 }
 
-// getWaiting lists the queues of a crawl, or with "*" of all crawls that the token may touch, that
+// addWaiting adds the queues of a crawl, or with "*" of all crawls that the token may touch, that
 // have most waiting URLs.
-func (s *httpAPI) getWaiting(w http.ResponseWriter, r *http.Request, q url.Values, match func(string) bool, limit int) {
-	if q.Get("after") != "" {
-		writeError(w, http.StatusBadRequest, "invalid", "cannot list queues; got order waiting with after; leave one out: queues by waiting URLs have one page")
-		return
-	}
-	crawls := []string{crawlName(q.Get("crawl"))}
-	if crawls[0] == "*" {
+func (s *httpAPI) addWaiting(ctx context.Context, answer *wire.Queues, describe describer, crawl string, match func(string) bool, limit int) error {
+	crawls := []string{crawl}
+	if crawl == "*" {
 		var err error
-		if crawls, err = s.f.Crawls(r.Context()); err != nil {
-			s.writeFault(w, "list crawls", err)
-			return
+		if crawls, err = s.f.Crawls(ctx); err != nil {
+			return err
 		}
 	}
-	answer := wire.Queues{Queues: []wire.Queue{}}
 	top, looked := topQueues{limit: limit}, 0
 crawls:
 	for _, crawl := range crawls {
-		for info, err := range s.f.Queues(r.Context(), crawl, "") {
+		for info, err := range s.f.Queues(ctx, crawl, "") {
 			if err != nil {
-				s.writeFault(w, "list queues", err)
-				return
+				return err
 			}
 			if looked++; looked > maxLooked {
 				answer.Partial = true
@@ -164,16 +157,14 @@ crawls:
 			}
 		}
 	}
-	describe := s.describer(r.Context())
 	for _, info := range top.sorted() {
 		one, err := describe(&info)
 		if err != nil {
-			s.writeFault(w, "list queues", err)
-			return
+			return err
 		}
 		answer.Queues = append(answer.Queues, one)
 	}
-	writeJSON(w, http.StatusOK, answer)
+	return nil
 }
 
 // topQueues keeps the queues with most waiting URLs, at most twice as many as its limit.
@@ -197,64 +188,32 @@ func (t *topQueues) sorted() []store.QueueInfo {
 	return t.kept[:min(t.limit, len(t.kept))]
 }
 
-func (s *httpAPI) postQueue(w http.ResponseWriter, r *http.Request) {
-	body, ok := readJSON[wire.QueueSettings](s, w, r)
-	if !ok {
-		return
-	}
-	if steers(&body) {
-		if c := callOf(r.Context()); c != nil {
+// postQueue changes what holds for a queue, a crawl or the store.
+func (s *httpAPI) postQueue(ctx context.Context, body *wire.QueueSettings) (wire.Configured, error) {
+	if steers(body) {
+		if c := callOf(ctx); c != nil {
 			c.steers = true
 		}
-		if !s.allows(r.Context(), Admin) {
-			writeError(w, http.StatusForbidden, "forbidden", "cannot change limit, paused, weight or group, or what holds for a crawl or the store; want a token of scope admin")
-			return
+		if !s.allows(ctx, Admin) {
+			return wire.Configured{}, refusedAs(http.StatusForbidden, "forbidden", "cannot change limit, paused, weight or group, or what holds for a crawl or the store; want a token of scope admin")
 		}
 	}
-	var is wire.Configured
-	err := s.inTurn(r.Context(), callUnits, func(ctx context.Context) (err error) {
-		is, err = s.configure(ctx, &body)
-		return err
-	})
-	if err != nil {
-		s.writeFault(w, "change a queue", err)
-		return
-	}
-	writeJSON(w, http.StatusOK, is)
+	return s.configure(ctx, body)
 }
 
 // postPause pauses or resumes all queues.
-func (s *httpAPI) postPause(w http.ResponseWriter, r *http.Request) {
-	body, ok := readJSON[wire.Pause](s, w, r)
-	if !ok {
-		return
-	}
-	err := s.inTurn(r.Context(), callUnits, func(ctx context.Context) error { return s.pause(ctx, *body.Paused) })
-	if err != nil {
-		s.writeFault(w, "pause", err)
-		return
-	}
-	writeJSON(w, http.StatusOK, body)
+func (s *httpAPI) postPause(ctx context.Context, body *wire.Pause) (*wire.Pause, error) {
+	return body, s.pause(ctx, *body.Paused)
 }
 
 // postForget forgets what a request names.
-func (s *httpAPI) postForget(w http.ResponseWriter, r *http.Request) {
-	body, held, ok := readHeld[wire.ForgetRequest](s, w, r)
-	defer held.done()
-	if !ok {
-		return
-	}
-	var n int64
+func (s *httpAPI) postForget(ctx context.Context, body *wire.ForgetRequest) (is wire.Forgotten, err error) {
 	crawl, err := oneCrawl(body.Crawl)
 	if err == nil {
-		err = s.inTurn(r.Context(), max(callUnits, len(body.URLs)), func(ctx context.Context) (err error) {
-			n, err = s.forget(ctx, crawl, &body)
+		err = s.inTurn(ctx, max(callUnits, len(body.URLs)), func(ctx context.Context) (err error) {
+			is.Forgotten, err = s.forget(ctx, crawl, body)
 			return err
 		})
 	}
-	if err != nil {
-		s.writeFault(w, "forget", err)
-		return
-	}
-	writeJSON(w, http.StatusOK, wire.Forgotten{Forgotten: n})
+	return is, err
 }

@@ -1,18 +1,22 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/url"
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/backup"
+	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/crawlfile"
 )
 
 //go:embed openapi.json
@@ -23,49 +27,42 @@ func getOpenAPI(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(openAPI) // a client that went away needs no answer
 }
 
-func (s *httpAPI) getStats(w http.ResponseWriter, r *http.Request) {
-	crawl := r.URL.Query().Get("crawl")
+func (s *httpAPI) getStats(ctx context.Context, q url.Values) (a wire.Stats, err error) {
+	crawl := q.Get("crawl")
 	if crawl != "*" {
 		crawl = crawlName(crawl)
 	}
-	st, err := s.f.Stats(r.Context(), crawl)
+	st, err := s.f.Stats(ctx, crawl)
 	if err != nil {
-		s.writeFault(w, "count", err)
-		return
+		return a, err
 	}
-	a := wire.Stats{Crawl: crawl, Seen: st.Seen, Held: st.Held, InFlight: st.InFlight, Completed: st.Completed, Dropped: st.Dropped,
+	a = wire.Stats{Crawl: crawl, Seen: st.Seen, Held: st.Held, InFlight: st.InFlight, Completed: st.Completed, Dropped: st.Dropped,
 		Fetched: st.Fetched, Failed: st.Failed, Marked: st.Marked,
 		Queues: st.Queues, Active: st.Active, Crawls: []string{}, Refused: []wire.Refusal{},
 		Serving: !s.paused.Load() && !s.isDraining(), DiskLow: s.disk.full()}
-	id, err := s.identityOf(r.Context(), crawl)
+	id, err := s.identityOf(ctx, crawl)
 	a.Profile, a.Version, a.Unicode = id.Profile, id.Version, id.Unicode
 	if err == nil {
-		err = s.addStore(r.Context(), &a)
+		err = s.addStore(ctx, &a)
 	}
 	if err != nil {
-		s.writeFault(w, "count", err)
-		return
+		return a, err
 	}
-	a.Settings, err = s.settingsOf(r.Context(), crawl, "")
-	if err != nil && crawl == "*" { // of a token for some crawls
-		err = nil
+	if a.Settings, err = s.settingsOf(ctx, crawl, ""); err != nil && crawl != "*" { // "*" may be of a token for some crawls
+		return a, err
 	}
-	names, errNames := s.f.Crawls(r.Context())
-	if err = cmp.Or(err, errNames); err != nil {
-		s.writeFault(w, "list crawls", err)
-		return
+	names, err := s.f.Crawls(ctx)
+	if err != nil {
+		return a, err
 	}
 	a.Crawls = append(a.Crawls, names...)
-	if a.Counters, err = s.counterValues(r.Context()); err != nil {
-		s.writeFault(w, "read counters", err)
-		return
-	}
-	for ref := range s.f.Refusals(r.Context()) {
+	for ref := range s.f.Refusals(ctx) {
 		if crawl == "*" || ref.Crawl == crawl {
 			a.Refused = append(a.Refused, wire.Refusal{Crawl: ref.Crawl, Reason: string(ref.Reason), Rule: ref.Rule, Dropped: ref.Dropped, Count: ref.Count, Examples: ref.Examples})
 		}
 	}
-	writeJSON(w, http.StatusOK, a)
+	a.Counters, err = s.counterValues(ctx)
+	return a, err
 }
 
 // addStore adds the size of a store on disk, for tokens that are for all of it.
@@ -82,108 +79,126 @@ func (s *httpAPI) addStore(ctx context.Context, a *wire.Stats) error {
 	return nil
 }
 
-func (s *httpAPI) postCrawl(w http.ResponseWriter, r *http.Request) {
-	body, ok := readJSON[wire.CrawlProfile](s, w, r)
-	if !ok {
-		return
-	}
+func (s *httpAPI) postCrawl(ctx context.Context, body *wire.CrawlProfile) (is wire.CrawlProfile, err error) {
 	p, err := canon.ParseProfile(body.Profile)
 	if err != nil {
-		err = fault.As(store.ErrInvalid, "cannot choose a profile: %w", err)
+		return is, fault.As(store.ErrInvalid, "cannot choose a profile: %w", err)
 	}
-	crawl, badCrawl := oneCrawl(body.Crawl)
-	if err = cmp.Or(err, badCrawl); err == nil {
-		err = s.inTurn(r.Context(), callUnits, func(ctx context.Context) error {
-			return s.f.SetCrawlProfile(ctx, crawl, p)
-		})
+	if is.Crawl, err = oneCrawl(body.Crawl); err == nil {
+		err = s.f.SetCrawlProfile(ctx, is.Crawl, p)
 	}
-	if err != nil {
-		s.writeFault(w, "choose a profile", err)
-		return
-	}
-	writeJSON(w, http.StatusOK, wire.CrawlProfile{Crawl: crawl, Profile: s.f.Profile(crawl).String()})
+	is.Profile = s.f.Profile(is.Crawl).String()
+	return is, err
 }
 
-func (s *httpAPI) getTraps(w http.ResponseWriter, _ *http.Request) {
-	if y := s.cfg.Yield; y == nil {
-		writeNoYield(w)
-	} else {
-		writeJSON(w, http.StatusOK, wire.Traps{Shadow: y.Shadow(), URLs: y.URLs(), Templates: y.List()})
+func (s *httpAPI) getTraps(context.Context, url.Values) (wire.Traps, error) {
+	y := s.cfg.Yield
+	if y == nil {
+		return wire.Traps{}, errNoYield
 	}
+	return wire.Traps{Shadow: y.Shadow(), URLs: y.URLs(), Templates: y.List()}, nil
 }
 
 // postTraps keeps a template from being lowered, or ends that.
-func (s *httpAPI) postTraps(w http.ResponseWriter, r *http.Request) {
-	body, ok := readJSON[wire.LiftRequest](s, w, r)
-	if !ok {
-		return
-	}
+func (s *httpAPI) postTraps(_ context.Context, body *wire.LiftRequest) (is wire.Trap, err error) {
 	if s.cfg.Yield == nil {
-		writeNoYield(w)
-		return
+		return is, errNoYield
 	}
 	is, ok := s.cfg.Yield.Lift(body.Template, *body.Lifted)
 	if !ok {
-		writeError(w, http.StatusNotFound, "not-found", "cannot lift a template; none of its fetches was counted lately; GET /v1/traps and /v1/explain return the names")
-		return
+		err = fault.As(store.ErrNotFound, "cannot lift a template; none of its fetches was counted lately; GET /v1/traps and /v1/explain return the names")
 	}
-	writeJSON(w, http.StatusOK, is)
+	return is, err
 }
 
-func writeNoYield(w http.ResponseWriter) {
-	writeError(w, http.StatusConflict, "off", "cannot report traps by yield; serve with --traps http,yield or http,yield-shadow")
-}
+var errNoYield = refusedAs(http.StatusConflict, "off", "cannot report traps by yield; serve with --traps http,yield or http,yield-shadow")
 
-func (s *httpAPI) postBackup(w http.ResponseWriter, r *http.Request) {
-	body, ok := readJSON[wire.BackupRequest](s, w, r)
-	if !ok || !s.hasBackups(w) {
-		return
+func (s *httpAPI) postBackup(ctx context.Context, body *wire.BackupRequest) (info wire.Backup, err error) {
+	switch {
+	case s.cfg.Backups == nil:
+		return info, errNoBackups
+	case s.disk.full():
+		return info, errDiskLow
 	}
-	if s.disk.full() {
-		s.writeFault(w, "back up", errDiskLow)
-		return
-	}
-	info, err := s.cfg.Backups.Make(r.Context(), body.Name, body.Keep)
+	info, err = s.cfg.Backups.Make(ctx, body.Name, body.Keep)
 	switch {
 	case err == nil:
 		s.backups.made(&info)
 		s.log.Info("backup is complete", "name", info.Name, "seconds", info.Seconds, "keys", info.Keys, "bytes", info.Bytes, "copied", info.Copied, "removed", info.Removed)
-		writeJSON(w, http.StatusOK, info)
 	case errors.Is(err, backup.ErrName):
-		writeError(w, http.StatusBadRequest, "invalid", err.Error())
+		err = refusedAs(http.StatusBadRequest, "invalid", err.Error())
 	case errors.Is(err, backup.ErrExists):
-		writeError(w, http.StatusConflict, "exists", err.Error()+"; choose another name")
+		err = refusedAs(http.StatusConflict, "exists", err.Error()+"; choose another name")
 	case errors.Is(err, backup.ErrBusy):
-		writeError(w, http.StatusConflict, "busy", err.Error()+"; try again when it is complete")
+		err = refusedAs(http.StatusConflict, "busy", err.Error()+"; try again when it is complete")
 	default:
 		s.backups.failed.Inc()
-		s.writeFault(w, "back up", err)
 	}
+	return info, err
 }
 
-func (s *httpAPI) getBackup(w http.ResponseWriter, _ *http.Request) {
-	if !s.hasBackups(w) {
-		return
+func (s *httpAPI) getBackup(context.Context, url.Values) (all wire.Backups, err error) {
+	if s.cfg.Backups == nil {
+		return all, errNoBackups
 	}
-	all, err := s.cfg.Backups.List()
-	if err != nil {
-		s.writeFault(w, "list backups", err)
-		return
-	}
-	writeJSON(w, http.StatusOK, wire.Backups{Backups: all})
+	all.Backups, err = s.cfg.Backups.List()
+	return all, err
 }
 
-// hasBackups answers a request that needs a directory of backups, if there is none.
-func (s *httpAPI) hasBackups(w http.ResponseWriter) bool {
-	if s.cfg.Backups != nil {
-		return true
-	}
-	writeError(w, http.StatusConflict, "no-backups", "cannot back up: the daemon has no directory for backups; start it with --backup-dir. "+
-		"A store in Redis is backed up by the means of Redis, or crawl by crawl with firstseen copy --to-file")
-	return false
-}
+var errNoBackups = refusedAs(http.StatusConflict, "no-backups", "cannot back up: the daemon has no directory for backups; start it with --backup-dir. "+
+	"A store in Redis is backed up by the means of Redis, or crawl by crawl with firstseen copy --to-file")
 
 // getHistory answers the samples of the last hour and one of now.
-func (s *httpAPI) getHistory(w http.ResponseWriter, r *http.Request) {
-	writeJSON(w, http.StatusOK, wire.History{Samples: append(s.history.list(), s.sample(r.Context()))})
+func (s *httpAPI) getHistory(ctx context.Context, _ url.Values) (wire.History, error) {
+	return wire.History{Samples: append(s.history.list(), s.sample(ctx))}, nil
+}
+
+// Exported is which crawl an export is of. It is in the header ExportHeader of the answer, as
+// JSON with percent escapes.
+type Exported struct {
+	Crawl frontier.StoredCrawl `json:"crawl"`
+	Store store.Identity       `json:"store"` // of the whole store
+}
+
+// ExportHeader has an Exported.
+const ExportHeader = "Firstseen-Crawl"
+
+// getExport writes a crawl as a crawl file, or its keys as a key file. Only one export is written
+// at a time, because it reads the whole crawl and has a temporary file.
+func (s *httpAPI) getExport(w http.ResponseWriter, r *http.Request) {
+	st := s.cfg.Exports
+	if st == nil {
+		writeError(w, http.StatusConflict, "no-exports", "cannot export: the daemon has no store to export from")
+		return
+	}
+	select {
+	case s.exporting <- struct{}{}:
+		defer func() { <-s.exporting }()
+	default:
+		writeError(w, http.StatusConflict, "busy", "cannot export while another export is written; try again when it is complete")
+		return
+	}
+	crawl, err := oneCrawl(r.URL.Query().Get("crawl"))
+	var from frontier.StoredCrawl
+	if err == nil {
+		from, err = s.f.FindCrawl(r.Context(), st, crawl)
+	}
+	var text []byte
+	if err == nil {
+		text, err = json.Marshal(Exported{from, st.Identity()})
+	}
+	if err != nil {
+		s.writeFault(w, "export", err)
+		return
+	}
+	w.Header().Set(ExportHeader, url.PathEscape(string(text)))
+	w.Header().Set("Content-Type", "application/octet-stream")
+	s.stream(w, r, "export crawl "+from.Name, func(ctx context.Context, w io.Writer) error {
+		if r.URL.Query().Has("keys") {
+			_, err := crawlfile.ExportKeys(ctx, w, st, from.Stored, from.Identity)
+			return err
+		}
+		_, err := crawlfile.Export(ctx, w, st, from.Stored, from.Identity)
+		return err
+	})
 }

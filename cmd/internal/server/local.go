@@ -68,24 +68,22 @@ func (l *Local) Close() error {
 // storeReader is a reader of a store.
 type storeReader struct{ store store.Store }
 
-// stored returns the name that a crawl has in the store. One that is not there has its own, and no URLs.
-func (r storeReader) stored(ctx context.Context, crawl string) (string, error) {
-	if crawl == "*" {
-		return crawl, nil
+// named reads of a crawl by the name that it has in a store. One that is not there has its own, and no URLs.
+func named[T any](ctx context.Context, st store.Store, crawl string, read func(stored string) (T, error)) (none T, err error) {
+	stored := crawl
+	if crawl != "*" {
+		switch c, err := frontier.FindCrawl(ctx, st, crawl); {
+		case err == nil:
+			stored = c.Stored
+		case !errors.Is(err, store.ErrNotFound):
+			return none, err
+		}
 	}
-	c, err := frontier.FindCrawl(ctx, r.store, crawl)
-	if errors.Is(err, store.ErrNotFound) {
-		return crawl, nil
-	}
-	return c.Stored, err
+	return read(stored)
 }
 
 func (r storeReader) Stats(ctx context.Context, crawl string) (store.Stats, error) {
-	stored, err := r.stored(ctx, crawl)
-	if err != nil {
-		return store.Stats{}, err
-	}
-	return r.store.Stats(ctx, stored)
+	return named(ctx, r.store, crawl, func(stored string) (store.Stats, error) { return r.store.Stats(ctx, stored) })
 }
 
 func (r storeReader) Crawls(ctx context.Context) (names []string, err error) {
@@ -99,47 +97,39 @@ func (r storeReader) Crawls(ctx context.Context) (names []string, err error) {
 }
 
 func (r storeReader) Settings(ctx context.Context, crawl string) (store.CrawlSettings, error) {
-	stored, err := r.stored(ctx, crawl)
-	if err != nil {
-		return store.CrawlSettings{}, err
-	}
-	return r.store.CrawlSettings(ctx, stored)
+	return named(ctx, r.store, crawl, func(stored string) (store.CrawlSettings, error) { return r.store.CrawlSettings(ctx, stored) })
 }
 
 func (r storeReader) Queue(ctx context.Context, crawl, queue string) (store.QueueInfo, error) {
-	stored, err := r.stored(ctx, crawl)
-	if err != nil {
-		return store.QueueInfo{}, err
-	}
-	q, err := r.store.QueueInfo(ctx, stored, queue)
+	q, err := named(ctx, r.store, crawl, func(stored string) (store.QueueInfo, error) { return r.store.QueueInfo(ctx, stored, queue) })
 	q.Crawl = crawl
 	return q, err
 }
 
 func (r storeReader) Queues(ctx context.Context, crawl, after string) iter.Seq2[store.QueueInfo, error] {
-	return func(yield func(store.QueueInfo, error) bool) {
-		stored, err := r.stored(ctx, crawl)
-		if err != nil {
-			yield(store.QueueInfo{}, err)
-			return
-		}
-		for q, err := range r.store.Queues(ctx, stored, after) {
-			if q.Crawl = crawl; !yield(q, err) {
-				return
-			}
-		}
-	}
+	return namedList(ctx, r.store, crawl, func(stored string) iter.Seq2[store.QueueInfo, error] { return r.store.Queues(ctx, stored, after) },
+		func(q store.QueueInfo) store.QueueInfo {
+			q.Crawl = crawl
+			return q
+		})
 }
 
 func (r storeReader) Entries(ctx context.Context, crawl, queue string) iter.Seq2[frontier.Entry, error] {
-	return func(yield func(frontier.Entry, error) bool) {
-		stored, err := r.stored(ctx, crawl)
+	return namedList(ctx, r.store, crawl, func(stored string) iter.Seq2[store.Entry, error] { return r.store.Entries(ctx, stored, queue) },
+		func(e store.Entry) frontier.Entry { return frontier.Entry{Entry: e} })
+}
+
+// namedList is named for a list.
+func namedList[T, U any](ctx context.Context, st store.Store, crawl string, list func(stored string) iter.Seq2[T, error], as func(T) U) iter.Seq2[U, error] {
+	return func(yield func(U, error) bool) {
+		all, err := named(ctx, st, crawl, func(stored string) (iter.Seq2[T, error], error) { return list(stored), nil })
 		if err != nil {
-			yield(frontier.Entry{}, err)
+			var none U
+			yield(none, err)
 			return
 		}
-		for e, err := range r.store.Entries(ctx, stored, queue) {
-			if !yield(frontier.Entry{Entry: e}, err) {
+		for v, err := range all {
+			if !yield(as(v), err) {
 				return
 			}
 		}

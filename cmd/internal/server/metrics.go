@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"runtime/debug"
 	"strconv"
@@ -15,8 +16,10 @@ import (
 
 	"github.com/firstseen/firstseen/cmd/internal/audit"
 	"github.com/firstseen/firstseen/cmd/internal/backup"
+	"github.com/firstseen/firstseen/cmd/internal/trust"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/captures"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
@@ -35,296 +38,261 @@ func newMetrics(s *service) *metrics {
 	return m
 }
 
-// gauges are read from the store for each scrape. They are exact, and cost the same
-// for every size of the store; those by crawl are bounded.
-type gauges struct {
-	s     *metrics
-	descs map[string]*prometheus.Desc
+const gaugeValue, counterValue = prometheus.GaugeValue, prometheus.CounterValue
+
+// numbers is a collector of what is read once for each scrape. A reading that fails has none.
+type numbers[T any] struct {
+	read func(context.Context) (T, error)
+	rows []number[T]
 }
 
-var gaugeHelp = map[string]string{
-	"firstseen_seen_keys":       "Keys in the seen-set.",
-	"firstseen_held_urls":       "URLs queued or leased.",
-	"firstseen_in_flight_urls":  "URLs leased: their leases have not expired.",
-	"firstseen_completed_urls":  "URLs completed and not forgotten.",
-	"firstseen_dropped_urls":    "URLs dropped and not forgotten: by a fetcher, after the last attempt, or by the daemon (see firstseen_urls_dropped_total).",
-	"firstseen_fetched_pages":   "Pages fetched: each done and each recrawl, of queues that were not forgotten. Limits are of these.",
-	"firstseen_failed_urls":     "URLs dropped after a failure: by a fetcher that could not get them, or by a bound.",
-	"firstseen_marked_keys":     "Pages that were not found under two spellings: the next other spelling that is offered is queued.",
-	"firstseen_queues":          "Queues with URLs: queued, leased, completed or dropped.",
-	"firstseen_active_queues":   "Queues with URLs that are queued or leased.",
-	"firstseen_disk_free_bytes": "Free space on the disk of the store, when it was last measured.",
-	"firstseen_writes_refused":  "1 while writes are refused because the free space is below --min-free.",
-	"firstseen_open_calls":      "Calls in flight, over gRPC and HTTP, without health checks.",
-	"firstseen_captures":        "Fetches that are kept (--captures), to judge the rules.",
-	"firstseen_captures_share":  "Share of the page groups whose fetches are kept: 1, then a half, a quarter … as --captures fills.",
-	"firstseen_declared_rules":  "Rules in use that trusted hosts declared (trust_declared).",
-	"firstseen_trap_templates":  "Path templates whose pages mostly have known content (--traps yield): their URLs come last.",
-	"firstseen_captures_failed": "1 if the file of fetches could not be opened: no fetches are kept until a restart.",
+// number is a metric of a reading.
+type number[T any] struct {
+	desc *prometheus.Desc
+	send func(*T, *prometheus.Desc, chan<- prometheus.Metric)
 }
 
-func (s *metrics) registerGauges() {
-	g := &gauges{s: s, descs: make(map[string]*prometheus.Desc)}
-	for name, help := range gaugeHelp {
-		g.descs[name] = prometheus.NewDesc(name, help, nil, nil)
-	}
-	s.registry.MustRegister(g, buildInfo(), newVerdicts(s), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	if s.cfg.Store != nil {
-		s.registry.MustRegister(newStoreGauges(s.cfg.Store))
-	}
+// one adds a metric without labels.
+func (n *numbers[T]) one(kind prometheus.ValueType, name, help string, of func(*T) float64) {
+	n.each(kind, name, help, nil, func(t *T, put func(float64, ...string)) { put(of(t)) })
+}
+
+// each adds a metric with labels. values calls put with each value and its labels.
+func (n *numbers[T]) each(kind prometheus.ValueType, name, help string, labels []string, values func(t *T, put func(v float64, labels ...string))) {
+	n.rows = append(n.rows, number[T]{prometheus.NewDesc("firstseen_"+name, help, labels, nil), func(t *T, d *prometheus.Desc, ch chan<- prometheus.Metric) {
+		values(t, func(v float64, labels ...string) { ch <- prometheus.MustNewConstMetric(d, kind, v, labels...) })
+	}})
 }
 
 // Describe implements prometheus.Collector.
-func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range g.descs {
-		ch <- d
+func (n *numbers[T]) Describe(ch chan<- *prometheus.Desc) {
+	for _, row := range n.rows {
+		ch <- row.desc
 	}
-	ch <- crawlsGauge
-	for _, d := range crawlGauges {
-		ch <- d
-	}
-	ch <- urlsDropped
-	ch <- capturesDropped
-	ch <- capturesDamaged
-	ch <- declaredRefused
-	ch <- trapURLs
 }
 
 // Collect implements prometheus.Collector.
-func (g *gauges) Collect(ch chan<- prometheus.Metric) {
-	put := func(name string, v float64) {
-		ch <- prometheus.MustNewConstMetric(g.descs[name], prometheus.GaugeValue, v)
-	}
+func (n *numbers[T]) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	if st, err := g.s.f.own.Stats(ctx, "*"); err == nil {
-		putStats(put, st)
+	t, err := n.read(ctx)
+	if err != nil {
+		return
 	}
-	g.collectCrawls(ctx, ch)
-	put("firstseen_disk_free_bytes", float64(g.s.disk.last.Load()))
-	put("firstseen_open_calls", float64(g.s.admission.calls.Held()))
-	refused := 0.0
-	if g.s.disk.full() {
-		refused = 1
-	}
-	put("firstseen_writes_refused", refused)
-	if st := g.s.declared(); st != nil {
-		put("firstseen_declared_rules", float64(st.Rules))
-		ch <- prometheus.MustNewConstMetric(declaredRefused, prometheus.CounterValue, float64(st.Refused))
-	}
-	if y := g.s.cfg.Yield; y != nil {
-		put("firstseen_trap_templates", float64(y.Lowered()))
-		ch <- prometheus.MustNewConstMetric(trapURLs, prometheus.CounterValue, float64(y.URLs()), yes(y.Shadow()))
-	}
-	failed := 0.0
-	if g.s.cfg.CapturesError != nil {
-		failed = 1
-	}
-	put("firstseen_captures_failed", failed)
-	dropped := map[frontier.Reason]int64{frontier.ReasonExpired: 0, frontier.ReasonExcluded: 0, frontier.ReasonAttempts: 0, frontier.ReasonDeferred: 0, frontier.ReasonReleased: 0}
-	for r := range g.s.f.own.Refusals() {
-		if r.Dropped {
-			dropped[r.Reason] += r.Count
-		}
-	}
-	for reason, n := range dropped {
-		ch <- prometheus.MustNewConstMetric(urlsDropped, prometheus.CounterValue, float64(n), string(reason))
-	}
-	if g.s.judge.sample != nil {
-		st := g.s.judge.sample.Stats()
-		put("firstseen_captures", float64(st.Rows))
-		put("firstseen_captures_share", st.Share)
-		for desc, n := range map[*prometheus.Desc]int64{capturesDropped: st.Dropped, capturesDamaged: st.Damaged} {
-			ch <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(n))
-		}
+	for _, row := range n.rows {
+		row.send(&t, row.desc, ch)
 	}
 }
 
-var (
-	urlsDropped     = prometheus.NewDesc("firstseen_urls_dropped_total", "URLs that the daemon gave up, by reason: excluded, or a bound of --attempts, --max-deferred, --max-released or --max-expired (attempts, deferred, released, expired-leases).", []string{"reason"}, nil)
-	capturesDropped = prometheus.NewDesc("firstseen_captures_dropped_total", "Fetches that were not kept, because the disk failed or was too slow.", nil, nil)
-	declaredRefused = prometheus.NewDesc("firstseen_declared_refused_total", "Declarations of trusted hosts that were refused.", nil, nil)
-	trapURLs        = prometheus.NewDesc("firstseen_trap_urls_total", "URLs of the templates in firstseen_trap_templates that were offered, or put back instead of leased: queued with the lowest priority, or only counted (shadow).", []string{"shadow"}, nil)
-	capturesDamaged = prometheus.NewDesc("firstseen_captures_damaged_total", "Damaged lines in the file of fetches, which were left out.", nil, nil)
-)
-
-func putStats(put func(string, float64), st store.Stats) {
-	put("firstseen_seen_keys", float64(st.Seen))
-	put("firstseen_held_urls", float64(st.Held))
-	put("firstseen_in_flight_urls", float64(st.InFlight))
-	put("firstseen_completed_urls", float64(st.Completed))
-	put("firstseen_dropped_urls", float64(st.Dropped))
-	put("firstseen_fetched_pages", float64(st.Fetched))
-	put("firstseen_failed_urls", float64(st.Failed))
-	put("firstseen_marked_keys", float64(st.Marked))
-	put("firstseen_queues", float64(st.Queues))
-	put("firstseen_active_queues", float64(st.Active))
+// counts are the exact counts of a store, which cost the same for every size of it, and of a crawl.
+var counts = []struct {
+	name, help string
+	byCrawl    string // help of the count of a crawl, "" for none
+	of         func(*store.Stats) int64
+}{
+	{"seen_keys", "Keys in the seen-set.", "Keys in the seen-set, by crawl.", func(st *store.Stats) int64 { return st.Seen }},
+	{"held_urls", "URLs queued or leased.", "URLs queued or leased, by crawl.", func(st *store.Stats) int64 { return st.Held }},
+	{"in_flight_urls", "URLs leased: their leases have not expired.", "URLs leased, by crawl.", func(st *store.Stats) int64 { return st.InFlight }},
+	{"completed_urls", "URLs completed and not forgotten.", "URLs completed and not forgotten, by crawl.", func(st *store.Stats) int64 { return st.Completed }},
+	{"dropped_urls", "URLs dropped and not forgotten: by a fetcher, after the last attempt, or by the daemon (see firstseen_urls_dropped_total).",
+		"URLs dropped and not forgotten, by crawl.", func(st *store.Stats) int64 { return st.Dropped }},
+	{"fetched_pages", "Pages fetched: each done and each recrawl, of queues that were not forgotten. Limits are of these.",
+		"Pages fetched, by crawl.", func(st *store.Stats) int64 { return st.Fetched }},
+	{"failed_urls", "URLs dropped after a failure: by a fetcher that could not get them, or by a bound.",
+		"URLs dropped after a failure, by crawl.", func(st *store.Stats) int64 { return st.Failed }},
+	{"marked_keys", "Pages that were not found under two spellings: the next other spelling that is offered is queued.",
+		"", func(st *store.Stats) int64 { return st.Marked }},
+	{"queues", "Queues with URLs: queued, leased, completed or dropped.", "", func(st *store.Stats) int64 { return st.Queues }},
+	{"active_queues", "Queues with URLs that are queued or leased.", "", func(st *store.Stats) int64 { return st.Active }},
 }
 
 // mostCrawls bounds the crawls that have gauges of their own: the first by name.
 const mostCrawls = 50
 
-var (
-	crawlsGauge = prometheus.NewDesc("firstseen_crawls", "Crawls. The first 50 by name have gauges of their own (firstseen_crawl_seen_keys …).", nil, nil)
-	crawlGauges = [...]*prometheus.Desc{
-		prometheus.NewDesc("firstseen_crawl_seen_keys", "Keys in the seen-set, by crawl.", []string{"crawl"}, nil),
-		prometheus.NewDesc("firstseen_crawl_held_urls", "URLs queued or leased, by crawl.", []string{"crawl"}, nil),
-		prometheus.NewDesc("firstseen_crawl_in_flight_urls", "URLs leased, by crawl.", []string{"crawl"}, nil),
-		prometheus.NewDesc("firstseen_crawl_completed_urls", "URLs completed and not forgotten, by crawl.", []string{"crawl"}, nil),
-		prometheus.NewDesc("firstseen_crawl_dropped_urls", "URLs dropped and not forgotten, by crawl.", []string{"crawl"}, nil),
-		prometheus.NewDesc("firstseen_crawl_fetched_pages", "Pages fetched, by crawl.", []string{"crawl"}, nil),
-		prometheus.NewDesc("firstseen_crawl_failed_urls", "URLs dropped after a failure, by crawl.", []string{"crawl"}, nil),
-	}
-)
+// crawlStats are the counts of crawls.
+type crawlStats struct {
+	all   int // crawls
+	names []string
+	of    []store.Stats // of some of them, by names
+}
 
-// collectCrawls adds the gauges by crawl, of a store on disk: each crawl of a store in Redis would
-// ask all its shards. A crawl whose name is not UTF-8 has none, as labels must be.
-func (g *gauges) collectCrawls(ctx context.Context, ch chan<- prometheus.Metric) {
-	if g.s.cfg.Store == nil {
-		return
+var errNoNumbers = errors.New("there is nothing to count")
+
+// readCrawls counts the crawls of a store on disk: each crawl of a store in Redis would ask all its shards. A crawl whose name is
+// not UTF-8 is left out, as labels must be.
+func (s *metrics) readCrawls(ctx context.Context) (c crawlStats, err error) {
+	if s.cfg.Store == nil {
+		return c, errNoNumbers
 	}
-	crawls, err := g.s.f.own.Crawls(ctx)
-	if err != nil {
-		return
-	}
-	all := []prometheus.Metric{prometheus.MustNewConstMetric(crawlsGauge, prometheus.GaugeValue, float64(len(crawls)))}
+	crawls, err := s.f.own.Crawls(ctx)
+	c.all = len(crawls)
 	for _, crawl := range crawls[:min(len(crawls), mostCrawls)] {
-		if !utf8.ValidString(crawl) {
-			continue
-		}
-		st, err := g.s.f.own.Stats(ctx, crawl)
-		if err != nil {
-			return // none rather than some
-		}
-		for i, n := range [len(crawlGauges)]int64{st.Seen, st.Held, st.InFlight, st.Completed, st.Dropped, st.Fetched, st.Failed} {
-			all = append(all, prometheus.MustNewConstMetric(crawlGauges[i], prometheus.GaugeValue, float64(n), crawl))
+		if err == nil && utf8.ValidString(crawl) {
+			var st store.Stats
+			st, err = s.f.own.Stats(ctx, crawl)
+			c.names, c.of = append(c.names, crawl), append(c.of, st)
 		}
 	}
-	for _, m := range all {
-		ch <- m
+	return c, err
+}
+
+func (s *metrics) registerGauges() {
+	stats := &numbers[store.Stats]{read: func(ctx context.Context) (store.Stats, error) { return s.f.own.Stats(ctx, "*") }}
+	crawls := &numbers[crawlStats]{read: s.readCrawls}
+	crawls.one(gaugeValue, "crawls", "Crawls. The first 50 by name have gauges of their own (firstseen_crawl_seen_keys …).", func(c *crawlStats) float64 { return float64(c.all) })
+	for _, n := range counts {
+		stats.one(gaugeValue, n.name, n.help, func(st *store.Stats) float64 { return float64(n.of(st)) })
+		if n.byCrawl != "" {
+			crawls.each(gaugeValue, "crawl_"+n.name, n.byCrawl, []string{"crawl"}, func(c *crawlStats, put func(float64, ...string)) {
+				for i := range c.names {
+					put(float64(n.of(&c.of[i])), c.names[i])
+				}
+			})
+		}
+	}
+	s.registry.MustRegister(stats, crawls, s.daemonNumbers(), s.captureNumbers(), s.verdictNumbers(),
+		buildInfo(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if s.cfg.Store != nil {
+		s.registry.MustRegister(newStoreGauges(s.cfg.Store))
 	}
 }
 
-// storeGauge is one number of a store.
-type storeGauge struct {
-	desc *prometheus.Desc
-	kind prometheus.ValueType
-	of   func(*pebblestore.Metrics) float64
-}
-
-// storeGauges are the metrics of a store on disk. Those of time show whether the disk
-// and the processors keep up with the writes.
-type storeGauges struct {
-	store  StoreMetrics
-	gauges []storeGauge
-	busy   *prometheus.Desc
-}
-
-func newStoreGauges(s StoreMetrics) *storeGauges {
-	g := &storeGauges{store: s, busy: prometheus.NewDesc("firstseen_store_commit_busy_seconds",
-		"For how long a commit kept the next one waiting, without the sync and what paced_seconds_total counts.", nil, nil)}
-	add := func(kind prometheus.ValueType, name, help string, of func(*pebblestore.Metrics) float64) {
-		g.gauges = append(g.gauges, storeGauge{prometheus.NewDesc("firstseen_store_"+name, help, nil, nil), kind, of})
+// daemonNumbers are those that cost nothing to read.
+func (s *metrics) daemonNumbers() prometheus.Collector {
+	n := &numbers[struct{}]{read: func(context.Context) (none struct{}, err error) { return none, nil }}
+	gauge := func(name, help string, of func() float64) {
+		n.one(gaugeValue, name, help, func(*struct{}) float64 { return of() })
 	}
-	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
-	add(gauge, "index_bytes", "Memory of the index of keys, in bytes.", func(m *pebblestore.Metrics) float64 { return float64(m.Index.Bytes) })
-	add(gauge, "index_failed", "1 if damage of a run file or table was met since the start: keys in it are refused.", func(m *pebblestore.Metrics) float64 {
-		if m.Index.Err != nil {
-			return 1
+	gauge("disk_free_bytes", "Free space on the disk of the store, when it was last measured.", func() float64 { return float64(s.disk.last.Load()) })
+	gauge("writes_refused", "1 while writes are refused because the free space is below --min-free.", func() float64 { return oneIf(s.disk.full()) })
+	gauge("open_calls", "Calls in flight, over gRPC and HTTP, without health checks.", func() float64 { return float64(s.admission.calls.Held()) })
+	gauge("captures_failed", "1 if the file of fetches could not be opened: no fetches are kept until a restart.", func() float64 { return oneIf(s.cfg.CapturesError != nil) })
+	n.each(counterValue, "urls_dropped_total", "URLs that the daemon gave up, by reason: excluded, or a bound of --attempts, --max-deferred, --max-released or --max-expired (attempts, deferred, released, expired-leases).",
+		[]string{"reason"}, func(_ *struct{}, put func(float64, ...string)) {
+			dropped := map[frontier.Reason]int64{frontier.ReasonExpired: 0, frontier.ReasonExcluded: 0, frontier.ReasonAttempts: 0, frontier.ReasonDeferred: 0, frontier.ReasonReleased: 0}
+			for r := range s.f.own.Refusals() {
+				if r.Dropped {
+					dropped[r.Reason] += r.Count
+				}
+			}
+			for reason, n := range dropped {
+				put(float64(n), string(reason))
+			}
+		})
+	declared := func(of func(*trust.Stats) int64) func(*struct{}, func(float64, ...string)) {
+		return func(_ *struct{}, put func(float64, ...string)) {
+			if st := s.declared(); st != nil {
+				put(float64(of(st)))
+			}
 		}
-		return 0
+	}
+	n.each(gaugeValue, "declared_rules", "Rules in use that trusted hosts declared (trust_declared).", nil, declared(func(st *trust.Stats) int64 { return int64(st.Rules) }))
+	n.each(counterValue, "declared_refused_total", "Declarations of trusted hosts that were refused.", nil, declared(func(st *trust.Stats) int64 { return int64(st.Refused) }))
+	n.each(gaugeValue, "trap_templates", "Path templates whose pages mostly have known content (--traps yield): their URLs come last.", nil, func(_ *struct{}, put func(float64, ...string)) {
+		if y := s.cfg.Yield; y != nil {
+			put(float64(y.Lowered()))
+		}
 	})
-	add(gauge, "index_mapped_bytes", "Bytes of the run files, which are mapped: the page cache has as much of them as fits.", func(m *pebblestore.Metrics) float64 { return float64(m.Index.Mapped) })
-	add(gauge, "disk_bytes", "Tables and log.", func(m *pebblestore.Metrics) float64 { return float64(m.DiskBytes) })
-	add(gauge, "level0_tables", "Tables of level 0, not yet compacted; a rising number means that compactions lag.", func(m *pebblestore.Metrics) float64 { return float64(m.L0Tables) })
-	add(gauge, "compactions", "Compactions in progress.", func(m *pebblestore.Metrics) float64 { return float64(m.Compacting) })
-	add(counter, "paced_seconds_total", "Seconds for which writes were slowed down to the pace of compactions, or waited for a flush.", func(m *pebblestore.Metrics) float64 { return m.PaceTime.Seconds() })
-	add(counter, "stopped_seconds_total", "Seconds for which writes were stopped until a flush or compaction ended.", func(m *pebblestore.Metrics) float64 { return m.StallTime.Seconds() })
-	add(counter, "user_bytes_total", "Bytes that requests wrote to the log, before any amplification.", func(m *pebblestore.Metrics) float64 { return float64(m.UserBytes) })
-	add(counter, "written_bytes_total", "Bytes that the log, flushes and compactions wrote.", func(m *pebblestore.Metrics) float64 { return float64(m.WrittenBytes) })
-	add(counter, "cache_hits_total", "Blocks found in Pebble's block cache.", func(m *pebblestore.Metrics) float64 { return float64(m.CacheHits) })
-	add(counter, "cache_misses_total", "Blocks not found in Pebble's block cache, and read from the disk or the page cache.", func(m *pebblestore.Metrics) float64 { return float64(m.CacheMisses) })
-	return g
+	n.each(counterValue, "trap_urls_total", "URLs of the templates in firstseen_trap_templates that were offered, or put back instead of leased: queued with the lowest priority, or only counted (shadow).",
+		[]string{"shadow"}, func(_ *struct{}, put func(float64, ...string)) {
+			if y := s.cfg.Yield; y != nil {
+				put(float64(y.URLs()), yes(y.Shadow()))
+			}
+		})
+	return n
 }
 
-// Describe implements prometheus.Collector.
-func (g *storeGauges) Describe(ch chan<- *prometheus.Desc) {
-	for i := range g.gauges {
-		ch <- g.gauges[i].desc
-	}
-	ch <- g.busy
+func (s *metrics) captureNumbers() prometheus.Collector {
+	n := &numbers[captures.Stats]{read: func(context.Context) (st captures.Stats, err error) {
+		if s.judge.sample == nil {
+			return st, errNoNumbers
+		}
+		return s.judge.sample.Stats(), nil
+	}}
+	n.one(gaugeValue, "captures", "Fetches that are kept (--captures), to judge the rules.", func(st *captures.Stats) float64 { return float64(st.Rows) })
+	n.one(gaugeValue, "captures_share", "Share of the page groups whose fetches are kept: 1, then a half, a quarter … as --captures fills.", func(st *captures.Stats) float64 { return st.Share })
+	n.one(counterValue, "captures_dropped_total", "Fetches that were not kept, because the disk failed or was too slow.", func(st *captures.Stats) float64 { return float64(st.Dropped) })
+	n.one(counterValue, "captures_damaged_total", "Damaged lines in the file of fetches, which were left out.", func(st *captures.Stats) float64 { return float64(st.Damaged) })
+	return n
 }
 
-// Collect implements prometheus.Collector. A store that failed has no numbers.
-func (g *storeGauges) Collect(ch chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	m, err := g.store.Metrics(ctx)
-	if err != nil {
-		return
+// newStoreGauges are the metrics of a store on disk. Those of time show whether the disk and the processors keep up with the
+// writes. A store that failed has none.
+func newStoreGauges(s StoreMetrics) prometheus.Collector {
+	n := &numbers[pebblestore.Metrics]{read: func(ctx context.Context) (pebblestore.Metrics, error) { return s.Metrics(ctx) }}
+	add := func(kind prometheus.ValueType, name, help string, of func(*pebblestore.Metrics) float64) {
+		n.one(kind, "store_"+name, help, of)
 	}
-	for i := range g.gauges {
-		ch <- prometheus.MustNewConstMetric(g.gauges[i].desc, g.gauges[i].kind, g.gauges[i].of(&m))
-	}
-	n, upTo := uint64(0), map[float64]uint64{}
-	for i, bound := range pebblestore.BusyBounds {
-		n += uint64(m.Busy.Counts[i])
-		upTo[bound.Seconds()] = n
-	}
-	n += uint64(m.Busy.Counts[len(pebblestore.BusyBounds)])
-	ch <- prometheus.MustNewConstHistogram(g.busy, n, m.Busy.Sum.Seconds(), upTo)
+	add(gaugeValue, "index_bytes", "Memory of the index of keys, in bytes.", func(m *pebblestore.Metrics) float64 { return float64(m.Index.Bytes) })
+	add(gaugeValue, "index_failed", "1 if damage of a run file or table was met since the start: keys in it are refused.", func(m *pebblestore.Metrics) float64 { return oneIf(m.Index.Err != nil) })
+	add(gaugeValue, "index_mapped_bytes", "Bytes of the run files, which are mapped: the page cache has as much of them as fits.", func(m *pebblestore.Metrics) float64 { return float64(m.Index.Mapped) })
+	add(gaugeValue, "disk_bytes", "Tables and log.", func(m *pebblestore.Metrics) float64 { return float64(m.DiskBytes) })
+	add(gaugeValue, "level0_tables", "Tables of level 0, not yet compacted; a rising number means that compactions lag.", func(m *pebblestore.Metrics) float64 { return float64(m.L0Tables) })
+	add(gaugeValue, "compactions", "Compactions in progress.", func(m *pebblestore.Metrics) float64 { return float64(m.Compacting) })
+	add(counterValue, "paced_seconds_total", "Seconds for which writes were slowed down to the pace of compactions, or waited for a flush.", func(m *pebblestore.Metrics) float64 { return m.PaceTime.Seconds() })
+	add(counterValue, "stopped_seconds_total", "Seconds for which writes were stopped until a flush or compaction ended.", func(m *pebblestore.Metrics) float64 { return m.StallTime.Seconds() })
+	add(counterValue, "user_bytes_total", "Bytes that requests wrote to the log, before any amplification.", func(m *pebblestore.Metrics) float64 { return float64(m.UserBytes) })
+	add(counterValue, "written_bytes_total", "Bytes that the log, flushes and compactions wrote.", func(m *pebblestore.Metrics) float64 { return float64(m.WrittenBytes) })
+	add(counterValue, "cache_hits_total", "Blocks found in Pebble's block cache.", func(m *pebblestore.Metrics) float64 { return float64(m.CacheHits) })
+	add(counterValue, "cache_misses_total", "Blocks not found in Pebble's block cache, and read from the disk or the page cache.", func(m *pebblestore.Metrics) float64 { return float64(m.CacheMisses) })
+	busy := prometheus.NewDesc("firstseen_store_commit_busy_seconds", "For how long a commit kept the next one waiting, without the sync and what paced_seconds_total counts.", nil, nil)
+	n.rows = append(n.rows, number[pebblestore.Metrics]{busy, func(m *pebblestore.Metrics, d *prometheus.Desc, ch chan<- prometheus.Metric) {
+		all, upTo := uint64(0), map[float64]uint64{}
+		for i, bound := range pebblestore.BusyBounds {
+			all += uint64(m.Busy.Counts[i])
+			upTo[bound.Seconds()] = all
+		}
+		all += uint64(m.Busy.Counts[len(pebblestore.BusyBounds)])
+		ch <- prometheus.MustNewConstHistogram(d, all, m.Busy.Sum.Seconds(), upTo)
+	}})
+	return n
 }
 
-// verdicts are what the last judgement found of each rule. "different" of a rule that is on,
+// verdictNumbers are what the last judgement found of each rule. "different" of a rule that is on,
 // with a stable control, is what an alert should stand on: the rule has begun to merge pages
 // that are not the same.
-type verdicts struct {
-	s                     *metrics
-	merges, stable, share *prometheus.Desc
-}
-
-func newVerdicts(s *metrics) *verdicts {
-	desc := func(name, help string, labels ...string) *prometheus.Desc {
-		return prometheus.NewDesc(name, help, append([]string{"rule", "on"}, labels...), nil)
-	}
-	return &verdicts{s: s,
-		merges: desc("firstseen_rule_merges", "Pairs of fetched URLs that a rule merges, by outcome: same, redirect, different or volatile.", "outcome"),
-		stable: desc("firstseen_rule_stable_pairs", "Contents of the pairs with a stable control (fetched again, the content was the same), by outcome.", "outcome"),
-		share:  desc("firstseen_rule_precision", "Share of a rule's merges that are one page; absent if there are too few contents for a verdict."),
-	}
-}
-
-// Describe implements prometheus.Collector.
-func (v *verdicts) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{v.merges, v.stable, v.share} {
-		ch <- d
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (v *verdicts) Collect(ch chan<- prometheus.Metric) {
-	j := v.s.judge.last.Load()
-	if j == nil {
-		return
-	}
-	on := v.s.rulesOn()
-	for i := range j.Report.Forms {
-		f := &j.Report.Forms[i]
-		if f.Kind == audit.RuleSet || f.Kind == audit.OnlyHere {
-			continue
+func (s *metrics) verdictNumbers() prometheus.Collector {
+	n := &numbers[[]audit.Verdict]{read: func(context.Context) (forms []audit.Verdict, err error) {
+		if j := s.judge.last.Load(); j != nil {
+			forms = j.Report.Forms
 		}
-		put := func(d *prometheus.Desc, value float64, labels ...string) {
-			ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, append([]string{f.Name, yes(on[f.Name])}, labels...)...)
-		}
+		return forms, nil
+	}}
+	each := func(name, help string, of func(v *audit.Verdict, put func(v float64, labels ...string)), labels ...string) {
+		n.each(gaugeValue, name, help, append([]string{"rule", "on"}, labels...), func(forms *[]audit.Verdict, put func(float64, ...string)) {
+			on := s.rulesOn()
+			for i := range *forms {
+				v := &(*forms)[i]
+				if v.Kind != audit.RuleSet && v.Kind != audit.OnlyHere {
+					of(v, func(value float64, labels ...string) {
+						put(value, append([]string{v.Name, yes(on[v.Name])}, labels...)...)
+					})
+				}
+			}
+		})
+	}
+	each("rule_merges", "Pairs of fetched URLs that a rule merges, by outcome: same, redirect, different or volatile.", func(v *audit.Verdict, put func(float64, ...string)) {
 		for _, o := range []audit.Outcome{audit.Same, audit.Redirect, audit.Different, audit.Volatile} {
-			put(v.merges, float64(f.Outcomes[o]), o.String())
+			put(float64(v.Outcomes[o]), o.String())
 		}
-		put(v.stable, float64(f.Held), "same")
-		put(v.stable, float64(f.Stable-f.Held), "different")
-		if f.Verdict != nil {
-			put(v.share, f.Verdict.Share)
+	}, "outcome")
+	each("rule_stable_pairs", "Contents of the pairs with a stable control (fetched again, the content was the same), by outcome.", func(v *audit.Verdict, put func(float64, ...string)) {
+		put(float64(v.Held), "same")
+		put(float64(v.Stable-v.Held), "different")
+	}, "outcome")
+	each("rule_precision", "Share of a rule's merges that are one page; absent if there are too few contents for a verdict.", func(v *audit.Verdict, put func(float64, ...string)) {
+		if v.Verdict != nil {
+			put(v.Verdict.Share)
 		}
+	})
+	return n
+}
+
+func oneIf(b bool) float64 {
+	if b {
+		return 1
 	}
+	return 0
 }
 
 // rulesOn names the rules that the profile applies.

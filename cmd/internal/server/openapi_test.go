@@ -225,6 +225,9 @@ func (g *generator) complete(t reflect.Type) {
 	s.AdditionalProperties, s.Required = &openapi3.SchemaAdditionalProperties{Bool: &no}, nil
 	s.WithDescription(g.comments[name])
 	for _, f := range reflect.VisibleFields(t) {
+		if f.Anonymous {
+			continue // its fields follow
+		}
 		field, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		property := s.Properties[field]
 		optional := strings.Contains(options, "omit")
@@ -292,7 +295,11 @@ var camelCase = regexp.MustCompile(`\b[A-Z]\w*[A-Z]\w*[a-z]\w*\b`)
 
 // describe returns the comment of a field, in which fields have their names in JSON.
 func (g *generator) describe(t reflect.Type, f reflect.StructField) string {
-	text := g.comments[schemaName(t)+"."+f.Name]
+	in := t // the type that the field is written in
+	for _, i := range f.Index[:len(f.Index)-1] {
+		in = in.Field(i).Type
+	}
+	text := g.comments[schemaName(in)+"."+f.Name]
 	inJSON := func(name string) string {
 		if other, ok := t.FieldByName(name); ok {
 			field, _, _ := strings.Cut(other.Tag.Get("json")+other.Tag.Get("query"), ",")
@@ -331,7 +338,9 @@ func commentsOf(t *testing.T, dir string) map[string]string {
 			comments[spec.Name.Name] = one(d.Doc)
 			if s, ok := spec.Type.(*ast.StructType); ok {
 				for _, field := range s.Fields.List {
-					comments[spec.Name.Name+"."+field.Names[0].Name] = one(field.Doc, field.Comment)
+					for _, name := range field.Names {
+						comments[spec.Name.Name+"."+name.Name] = one(field.Doc, field.Comment)
+					}
 				}
 			}
 		}

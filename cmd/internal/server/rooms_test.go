@@ -15,12 +15,12 @@ var rooms = []struct {
 	name, files string
 	beside      bool // the room before is not below this one
 }{
-	{"access", "config access admission counters tls", false},
-	{"service", "service offers decode inbox leases settings queuestate guard storewatch disk_* nodes", false},
+	{"access", "config access admission counters", false},
+	{"service", "service offers decode inbox leases settings guard storewatch disk_*", false},
 	{"metrics", "metrics history", false},
-	{"http", "http* health", false},
-	{"grpc", "grpc puturls geturls list steer", true},
-	{"life", "doc server listen drain local", false},
+	{"http", "http*", false},
+	{"grpc", "grpc streams calls", true},
+	{"life", "server local", false},
 }
 
 // TestRoomsDependDownwards finds names that a file uses of a room above its own.

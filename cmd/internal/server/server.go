@@ -1,3 +1,29 @@
+// Package server is the frontier daemon: it serves one [frontier.Frontier] by the URLFrontier protocol over
+// gRPC, and by an HTTP interface.
+//
+// The server has no crawling policy of its own. It adds what a network service needs: it collects single messages
+// into batches, so that they share a durable commit; it bounds the resources of every client; it
+// checks tokens; it exports metrics; and it drains before it ends. When it answers OK, the URL is synced
+// to disk.
+//
+// The server enforces its bounds by not reading. TCP slows a client that sends faster
+// than the disk writes, or that does not read its answers. For each stream the server buffers at most
+// a window of items, one message that is not decoded yet, and the buffers of the transport.
+// Config.MaxInHand bounds the decoded items of all clients together. Writes are refused only if
+// the disk is nearly full. While several clients work, each has few URLs in progress (turns, in admission).
+//
+// It consists of rooms, from the lowest up. Each has a type that embeds the one below, so that nothing reaches upwards; a
+// test holds the files to them.
+//
+//	gate       who calls, and what that client may do and how much: config, access (tokens, scopes, rates, certificates), admission
+//	           (places, memory, turns), counters
+//	service    the frontier as calls reach it: guard (crawls of a token), offers (from messages and lines to the
+//	           frontier; decode reads messages), inbox (from streams to batches), leases, settings (of queues and what they make of their states, the pause of all, what is
+//	           forgotten), storewatch
+//	metrics    /metrics, the curves of an hour, the last judgement of the rules
+//	httpAPI    the HTTP interface: routes with what openapi.json says of them, bodies, lines, the dashboard
+//	grpcAPI    the calls of URLFrontier
+//	Server     its life: listen, serve, drain; and Local, the same handlers for a command on a store
 package server
 
 import (
@@ -13,11 +39,12 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 
+	"github.com/firstseen/firstseen/cmd/internal/admit"
 	"github.com/firstseen/firstseen/frontier"
 )
 
 // Server serves one frontier. Make it with New, then Listen, then Serve once. It owns the life of what it
-// embeds, see doc.go.
+// embeds, see above.
 type Server struct {
 	*metrics
 	web  *httpAPI
@@ -216,5 +243,197 @@ func (s *Server) beat(ctx context.Context) {
 	defer cancel()
 	if err := s.cfg.Members.Leave(last, s.Node()); err != nil {
 		s.log.Warn("cannot unregister this node; the others count it as live until its registration expires", "error", err)
+	}
+}
+
+// checkAddress refuses an address that others than this machine can reach,
+// unless what goes over it is encrypted or the operator insists.
+func checkAddress(ctx context.Context, flag, address string, encrypted, insist bool) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("cannot listen; got --%s %q; want host:port: %w", flag, address, err)
+	}
+	if encrypted || insist || isLoopback(ctx, host) {
+		return nil
+	}
+	return fmt.Errorf("cannot listen on --%s %s in the clear; want a loopback address, --tls-cert and --tls-key, or --insecure-public", flag, address)
+}
+
+// isLoopback is true only if every address the host stands for is.
+func isLoopback(ctx context.Context, host string) bool {
+	if host == "" {
+		return false // all interfaces
+	}
+	if ip := net.ParseIP(host); ip != nil {
+		return ip.IsLoopback()
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	ips, err := net.DefaultResolver.LookupIP(ctx, "ip", host)
+	for _, ip := range ips {
+		if !ip.IsLoopback() {
+			return false
+		}
+	}
+	return err == nil && len(ips) > 0
+}
+
+// listen opens a TCP port. If the server has tokens, at most an eighth of its connections
+// are of clients that sent none yet.
+func (s *Server) listen(ctx context.Context, address string) (net.Listener, error) {
+	lc := net.ListenConfig{Control: admit.Control}
+	l, err := lc.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %s: %w", address, err)
+	}
+	bounds := admit.Connections{Max: s.cfg.MaxConnections, WriteTimeout: s.patience}
+	if s.tokens != nil {
+		bounds.Strangers = max(1, bounds.Max/8)
+		bounds.Newcomers = s.admission.newcomers
+	}
+	return admit.Listen(l, bounds), nil
+}
+
+func (s *Server) listenHealth(ctx context.Context) error {
+	lc := net.ListenConfig{Control: admit.Control}
+	l, err := lc.Listen(ctx, "tcp", s.cfg.HealthAddr)
+	if err != nil {
+		return fmt.Errorf("cannot listen on --health %s: %w", s.cfg.HealthAddr, err)
+	}
+	s.healthL = admit.Listen(l, admit.Connections{Max: maxProbes, WriteTimeout: s.patience})
+	return nil
+}
+
+// serveHealth answers probes until the server has drained, so that they learn of it.
+func (s *Server) serveHealth() error {
+	if err := s.healthHTTP.Serve(s.healthL); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("cannot serve health: %w", err)
+	}
+	return nil
+}
+
+// checkHealthAddress returns an error unless address is host:port. Every host is allowed: the
+// answers reveal only whether the daemon works.
+func checkHealthAddress(address string) error {
+	if address == "" || address == "off" {
+		return nil
+	}
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		return fmt.Errorf("cannot listen; got --health %q; want host:port: %w", address, err)
+	}
+	return nil
+}
+
+// maxProbes bounds the open connections of Config.HealthAddr. A new one ends the oldest.
+const maxProbes = 64
+
+// Check returns every error that would keep a server of this configuration
+// from starting, except those of listening on its ports.
+func (c Config) Check(ctx context.Context) error {
+	c = c.withDefaults()
+	errs := []error{checkAddress(ctx, "grpc", c.GRPCAddr, c.TLS.enabled(), c.InsecurePublic)}
+	if c.HTTPAddr != "off" {
+		errs = append(errs, checkAddress(ctx, "http", c.HTTPAddr, c.TLS.enabled(), c.InsecurePublic))
+	}
+	errs = append(errs, checkHealthAddress(c.HealthAddr), checkHosts(c.HTTPHosts))
+	_, err := loadKeyring(c.TLS)
+	errs = append(errs, err)
+	_, err = loadTokens(c.TokensFile)
+	errs = append(errs, err)
+	for _, limit := range []struct {
+		name  string
+		value int64
+	}{
+		{"MaxMessage", int64(c.MaxMessage)}, {"MaxConnections", int64(c.MaxConnections)}, {"MaxStreams", int64(c.MaxStreams)},
+		{"MaxCalls", int64(c.MaxCalls)}, {"MaxURL", int64(c.MaxURL)}, {"MaxMetadata", int64(c.MaxMetadata)}, {"MaxInHand", c.MaxInHand},
+	} {
+		if limit.value <= 0 {
+			errs = append(errs, fmt.Errorf("cannot serve; got %s %d; want more than 0", limit.name, limit.value))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// linger is how long streams that only watch, such as health's, may stay after
+// the last call that does something. They would never end by themselves. A connection whose client doesn't answer gRPC's ping holds
+// a drain up for 5 s, no longer than Config.Drain.
+const linger = 250 * time.Millisecond
+
+// drain ends the server in order. Health reports it first. Streams commit and
+// answer the items they have read, and end. Other calls finish. Calls that remain
+// after Config.Drain are cut off.
+func (s *Server) drain() {
+	began := time.Now()
+	s.drainOnce.Do(func() { close(s.draining) })
+	s.rpc.health.Shutdown()
+	s.log.Info("draining", "calls", s.admission.calls.Held())
+	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Drain)
+	defer cancel()
+	ended := make(chan struct{})
+	go func() {
+		s.grpc.GracefulStop()
+		close(ended)
+	}()
+	if s.httpL != nil {
+		if err := s.http.Shutdown(ctx); err != nil {
+			s.log.Warn("closed HTTP connections with unfinished requests", "error", err)
+			_ = s.http.Close() // what Shutdown could not end
+			s.endRequests()
+			s.awaitHandlers()
+		}
+	}
+	if !s.workEnds(ctx, ended) {
+		s.log.Warn("closed gRPC connections with unfinished calls", "calls", s.admission.calls.Held())
+	}
+	s.grpc.Stop()
+	<-ended
+	s.log.Info("drained", "took", time.Since(began))
+}
+
+// awaitHandlers waits until no handler of an HTTP request runs: their connections are closed, but
+// they may still use what the caller closes after Serve.
+func (s *Server) awaitHandlers() {
+	ended := s.web.handlers.zero()
+	slow := time.AfterFunc(time.Second, func() { s.log.Warn("waiting for the handlers of HTTP requests whose connections were closed") })
+	defer slow.Stop()
+	<-ended
+}
+
+// workEnds waits for the calls under way and for their answers, which are on
+// their way when handlers return. It returns false if ctx ends first.
+func (s *Server) workEnds(ctx context.Context, ended <-chan struct{}) bool {
+	select {
+	case <-ended:
+		return true
+	case <-s.rpc.working.zero():
+	case <-ctx.Done():
+		return false
+	}
+	watchers := time.AfterFunc(linger, s.endWatches)
+	defer watchers.Stop()
+	select {
+	case <-ended:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// endRequests ends the HTTP requests that wait for something else than their connections,
+// such as memory.
+func (s *Server) endRequests() {
+	for _, c := range s.admission.all() {
+		if c.stream == nil {
+			c.end(errDraining)
+		}
+	}
+}
+
+// endWatches ends the calls that only watch.
+func (s *Server) endWatches() {
+	for _, c := range s.admission.all() {
+		if c.stream != nil && !isWork(c.method) {
+			c.end(errDraining)
+		}
 	}
 }

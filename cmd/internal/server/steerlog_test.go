@@ -75,7 +75,7 @@ func TestSteeringIsLogged(t *testing.T) {
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+adminToken)
 	for _, m := range pb.URLFrontier_ServiceDesc.Methods {
 		call := "/" + pb.URLFrontier_ServiceDesc.ServiceName + "/" + m.MethodName
-		if callScopes[call] != Admin {
+		if calls[call].need != Admin {
 			continue
 		}
 		_ = conn.Invoke(ctx, call, &emptypb.Empty{}, &emptypb.Empty{}) // some refuse it

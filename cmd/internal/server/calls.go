@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"hash/fnv"
+	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -27,10 +30,7 @@ func (s *grpcAPI) GetStats(ctx context.Context, p *frontierpb.QueueWithinCrawlPa
 		count = s.localStats
 	}
 	st, err := count(ctx, crawl)
-	if err != nil {
-		return nil, s.fault("count", err)
-	}
-	return statsOf(crawl, st), nil
+	return statsOf(crawl, st), err
 }
 
 func statsOf(crawl string, st store.Stats) *frontierpb.Stats {
@@ -53,18 +53,17 @@ func statsOf(crawl string, st store.Stats) *frontierpb.Stats {
 func (s *grpcAPI) queueStats(ctx context.Context, crawl, key string, local bool) (*frontierpb.Stats, error) {
 	mine, err := s.share(ctx, local)
 	if err != nil {
-		return nil, s.fault("count", err)
-	}
-	q, err := s.f.Queue(ctx, crawl, key)
-	if errors.Is(err, store.ErrNotFound) || err == nil && !mine(crawl, key) {
-		return statsOf(crawl, store.Stats{}), nil
-	}
-	if err != nil {
-		return nil, s.fault("count", err)
+		return nil, err
 	}
 	var st store.Stats
-	addQueue(&st, &q)
-	return statsOf(crawl, st), nil
+	q, err := s.f.Queue(ctx, crawl, key)
+	if err == nil && mine(crawl, key) {
+		addQueue(&st, &q)
+	}
+	if errors.Is(err, store.ErrNotFound) {
+		err = nil
+	}
+	return statsOf(crawl, st), err
 }
 
 // addQueue adds the counts of a queue. What was seen and is in no queue is not
@@ -95,11 +94,11 @@ func (s *grpcAPI) ListQueues(ctx context.Context, p *frontierpb.Pagination) (*fr
 	crawl := crawlName(p.CrawlID)
 	st, err := s.f.Stats(ctx, crawl)
 	if err != nil {
-		return nil, s.fault("list queues", err)
+		return nil, err
 	}
 	mine, err := s.share(ctx, p.Local)
 	if err != nil {
-		return nil, s.fault("list queues", err)
+		return nil, err
 	}
 	size := cmp.Or(p.Size, pageSize)
 	list := &frontierpb.QueueList{Total: uint64(st.Queues), Start: p.Start, CrawlID: crawl}
@@ -107,7 +106,7 @@ func (s *grpcAPI) ListQueues(ctx context.Context, p *frontierpb.Pagination) (*fr
 	for q, err := range s.f.Queues(ctx, crawl, "") {
 		switch {
 		case err != nil:
-			return nil, s.fault("list queues", err)
+			return nil, err
 		case !p.IncludeInactive && (q.Held == 0 || q.BlockedUntil.After(now)):
 		case !mine(crawl, q.Name):
 		case !isUsed(&q):
@@ -127,10 +126,7 @@ func (s *grpcAPI) ListQueues(ctx context.Context, p *frontierpb.Pagination) (*fr
 // ListCrawls implements the call.
 func (s *grpcAPI) ListCrawls(ctx context.Context, _ *frontierpb.Local) (*frontierpb.StringList, error) {
 	names, err := s.f.Crawls(ctx)
-	if err != nil {
-		return nil, s.fault("list crawls", err)
-	}
-	return &frontierpb.StringList{Values: names}, nil
+	return &frontierpb.StringList{Values: names}, err
 }
 
 // ListURLs implements the call.
@@ -184,21 +180,18 @@ func itemOf(e *frontier.Entry, crawl string) *frontierpb.URLItem {
 func (s *grpcAPI) CountURLs(ctx context.Context, p *frontierpb.CountUrlParams) (*frontierpb.Long, error) {
 	if p.GetFilter() == "" {
 		st, err := s.GetStats(ctx, &frontierpb.QueueWithinCrawlParams{Key: p.Key, CrawlID: p.CrawlID, Local: p.GetLocal()})
-		if err != nil {
-			return nil, err
-		}
-		return &frontierpb.Long{Value: st.Counts["seen"]}, nil
+		return &frontierpb.Long{Value: st.GetCounts()["seen"]}, err
 	}
 	match := matcher(p.GetFilter(), p.GetIgnoreCase())
 	crawl := crawlName(p.CrawlID)
 	mine, err := s.share(ctx, p.GetLocal())
 	if err != nil {
-		return nil, s.fault("count URLs", err)
+		return nil, err
 	}
 	var n uint64
 	for e, err := range s.f.Entries(ctx, crawl, p.Key) {
 		if err != nil {
-			return nil, s.fault("count URLs", err)
+			return nil, err
 		}
 		if match(e.URL) && mine(crawl, e.Queue) {
 			n++
@@ -218,7 +211,7 @@ func (s *grpcAPI) GetURLStatus(ctx context.Context, p *frontierpb.URLStatusReque
 		return nil, status.Error(codes.NotFound, "") // as URLFrontier's, which some compare with the bare code
 	}
 	if err != nil {
-		return nil, s.fault("look up", err)
+		return nil, err
 	}
 	e.URL, e.Queue = cmp.Or(e.URL, p.Url), cmp.Or(e.Queue, p.Key)
 	return itemOf(&e, crawl), nil
@@ -227,10 +220,7 @@ func (s *grpcAPI) GetURLStatus(ctx context.Context, p *frontierpb.URLStatusReque
 // ListNodes implements the call.
 func (s *grpcAPI) ListNodes(ctx context.Context, _ *frontierpb.Empty) (*frontierpb.StringList, error) {
 	nodes, err := s.nodes(ctx)
-	if err != nil {
-		return nil, s.fault("list nodes", err)
-	}
-	return &frontierpb.StringList{Values: nodes}, nil
+	return &frontierpb.StringList{Values: nodes}, err
 }
 
 // share returns a function that reports whether a queue is meant: all of them, or those local to
@@ -282,4 +272,125 @@ func (s *grpcAPI) localStats(ctx context.Context, crawl string) (store.Stats, er
 		}
 	}
 	return sum, nil
+}
+
+// These calls change how queues are served. What they set is durable, and is
+// kept for queues that hold nothing yet.
+
+// BlockQueueUntil implements the call.
+func (s *grpcAPI) BlockQueueUntil(ctx context.Context, p *frontierpb.BlockQueueParams) (*frontierpb.Empty, error) {
+	var until time.Time
+	if p.Time != 0 {
+		until = dueOf(p.Time)
+	}
+	return s.configureOne(ctx, p.CrawlID, p.Key, store.QueueChange{BlockedUntil: &until})
+}
+
+// SetDelay implements the call. A delay of 0 means none, and not the default. Without a key it is that of the queues of
+// a crawl; without a crawl, that of all queues.
+func (s *grpcAPI) SetDelay(ctx context.Context, p *frontierpb.QueueDelayParams) (*frontierpb.Empty, error) {
+	delay := delayOf(float64(p.DelayRequestable))
+	change := store.QueueChange{Delay: &delay}
+	switch {
+	case p.Key == "" && strings.TrimSpace(p.CrawlID) == "":
+		return s.configure(ctx, "*", "", change)
+	case p.Key == "":
+		crawl, err := oneCrawl(p.CrawlID)
+		if err != nil {
+			return nil, err
+		}
+		return s.configure(ctx, crawl, "", change)
+	}
+	return s.configureOne(ctx, p.CrawlID, p.Key, change)
+}
+
+// SetCrawlLimit implements the call.
+func (s *grpcAPI) SetCrawlLimit(ctx context.Context, p *frontierpb.CrawlLimitParams) (*frontierpb.Empty, error) {
+	limit := int64(p.Limit)
+	return s.configureOne(ctx, p.CrawlID, p.Key, store.QueueChange{Limit: &limit, MustExist: true})
+}
+
+// configureOne changes one queue of a client's. Without a key there is none to change.
+func (s *grpcAPI) configureOne(ctx context.Context, id, key string, c store.QueueChange) (*frontierpb.Empty, error) {
+	crawl, err := oneCrawl(id)
+	if err != nil {
+		return nil, err
+	}
+	if key == "" {
+		return nil, status.Error(codes.InvalidArgument, "cannot change a queue; got no key")
+	}
+	return s.configure(ctx, crawl, key, c)
+}
+
+func (s *grpcAPI) configure(ctx context.Context, crawl, key string, c store.QueueChange) (*frontierpb.Empty, error) {
+	return &frontierpb.Empty{}, s.f.Configure(ctx, crawl, key, c)
+}
+
+// SetActive implements the call. The pause is durable, but for that of one of
+// several daemons alone, which is local and ends with it.
+func (s *grpcAPI) SetActive(ctx context.Context, p *frontierpb.Active) (*frontierpb.Empty, error) {
+	paused := !p.State
+	if p.Local && s.cfg.Members != nil {
+		s.pausedHere.set(paused)
+		s.log.Info("changed whether this node may serve queues", "active", p.State)
+		return &frontierpb.Empty{}, nil
+	}
+	return &frontierpb.Empty{}, s.pause(ctx, paused)
+}
+
+// GetActive implements the call.
+func (s *grpcAPI) GetActive(ctx context.Context, p *frontierpb.Local) (*frontierpb.Boolean, error) {
+	if s.cfg.Members != nil {
+		if err := s.readPause(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return &frontierpb.Boolean{State: !s.paused.Load() && !(p.GetLocal() && s.pausedHere.now())}, nil
+}
+
+// SetLogLevel implements the call.
+func (s *grpcAPI) SetLogLevel(_ context.Context, p *frontierpb.LogLevelParams) (*frontierpb.Empty, error) {
+	levels := map[frontierpb.LogLevelParams_Level]slog.Level{
+		frontierpb.LogLevelParams_TRACE: slog.LevelDebug - 4,
+		frontierpb.LogLevelParams_DEBUG: slog.LevelDebug,
+		frontierpb.LogLevelParams_INFO:  slog.LevelInfo,
+		frontierpb.LogLevelParams_WARN:  slog.LevelWarn,
+		frontierpb.LogLevelParams_ERROR: slog.LevelError,
+	}
+	level, ok := levels[p.Level]
+	if !ok {
+		return nil, status.Errorf(codes.InvalidArgument, "cannot set log level; got %d", p.Level)
+	}
+	if s.cfg.Level != nil {
+		s.cfg.Level.Set(level)
+	}
+	return &frontierpb.Empty{}, nil
+}
+
+// DeleteQueue implements the call.
+func (s *grpcAPI) DeleteQueue(ctx context.Context, p *frontierpb.QueueWithinCrawlParams) (*frontierpb.Long, error) {
+	if p.Key == "" {
+		return nil, status.Error(codes.InvalidArgument, "cannot delete a queue; got no key")
+	}
+	return s.forgetOverGRPC(ctx, p.CrawlID, &wire.ForgetRequest{Queue: p.Key})
+}
+
+// DeleteCrawl implements the call.
+func (s *grpcAPI) DeleteCrawl(ctx context.Context, p *frontierpb.DeleteCrawlMessage) (*frontierpb.Long, error) {
+	return s.forgetOverGRPC(ctx, p.Value, &wire.ForgetRequest{All: true})
+}
+
+// PurgeURLs implements the call: it forgets URLs by age, whatever their state.
+func (s *grpcAPI) PurgeURLs(ctx context.Context, p *frontierpb.PurgeUrlParams) (*frontierpb.Long, error) {
+	before := time.Now().Truncate(time.Second).AddDate(0, 0, -int(min(p.Days, 1<<20)))
+	return s.forgetOverGRPC(ctx, p.CrawlID, &wire.ForgetRequest{Queue: p.Key, Before: before, Held: true})
+}
+
+func (s *grpcAPI) forgetOverGRPC(ctx context.Context, id string, r *wire.ForgetRequest) (*frontierpb.Long, error) {
+	crawl, err := oneCrawl(id)
+	if err != nil {
+		return nil, err
+	}
+	n, err := s.forget(ctx, crawl, r)
+	return &frontierpb.Long{Value: uint64(n)}, err
 }

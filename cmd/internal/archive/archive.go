@@ -1,8 +1,21 @@
+// Package archive puts the URLs of whole files into a crawl: those that earlier crawls fetched, as seen, so that a new crawl
+// skips them (firstseen import), or all, to be fetched (firstseen add).
+//
+// A log names more URLs than were fetched: a crawl.log also lists URLs that were found and never
+// fetched, an index also lists failures. If these counted as seen, they would never be fetched.
+// So [Read] records only fetches by default, and [Options] can restrict them to statuses. It counts
+// every record that it leaves out, by reason.
+//
+// Read records in batches. Each batch is one durable step, after which Read reports its
+// progress to the caller. A [Journal] keeps the progress: an import that was interrupted continues
+// where it ended, and of a log that has grown only the new part is read.
 package archive
 
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/firstseen/firstseen/cmd/internal/logs"
@@ -270,4 +283,49 @@ func (r *reader) record(rec *logs.Record) {
 		r.text += len(rec.URL) + len(u.Meta)
 		r.b.urls = append(r.b.urls, u)
 	}
+}
+
+// Statuses is a set of HTTP statuses: whole classes and single ones. The zero value
+// has all.
+type Statuses struct {
+	classes [10]bool
+	single  map[int]bool
+	some    bool
+}
+
+// ParseStatuses reads a set as typed: "2xx,3xx,410", or "all".
+func ParseStatuses(s string) (Statuses, error) {
+	var set Statuses
+	if s == "all" {
+		return set, nil
+	}
+	set.some = true
+	for part := range strings.SplitSeq(s, ",") {
+		part = strings.TrimSpace(part)
+		if len(part) != 3 || part[0] < '1' || part[0] > '5' {
+			return Statuses{}, fmt.Errorf("cannot read statuses; got %q; want such as 2xx,3xx,410, or all", s)
+		}
+		if part[1:] == "xx" {
+			set.classes[part[0]-'0'] = true
+			continue
+		}
+		n, err := strconv.Atoi(part)
+		if err != nil {
+			return Statuses{}, fmt.Errorf("cannot read statuses; got %q; want such as 2xx,3xx,410, or all", s)
+		}
+		if set.single == nil {
+			set.single = map[int]bool{}
+		}
+		set.single[n] = true
+	}
+	return set, nil
+}
+
+// Take reports whether a status is in the set.
+func (s Statuses) Take(status int) bool {
+	if !s.some {
+		return true
+	}
+	class := status / 100
+	return class > 0 && class < len(s.classes) && s.classes[class] || s.single[status]
 }
