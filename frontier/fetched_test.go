@@ -32,7 +32,7 @@ func openSample(t *testing.T) (s *captures.Sample, read func() []captures.Captur
 
 func TestFetchedIsKept(t *testing.T) {
 	sample, read := openSample(t)
-	f := open(t, Options{Delay: -1, OnFetched: func(r Fetched) { sample.Offer(captures.Capture(r)) }})
+	f := open(t, Options{Delay: -1, OnFetched: func(r Fetched) { sample.Offer(r) }})
 	addOne(t, f, Link{URL: "http://a.example/?x"})
 	l, err := f.Next(bg)
 	must(t, err)

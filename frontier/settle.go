@@ -10,6 +10,7 @@ import (
 
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/captures"
 )
 
 // Outcome is what becomes of a leased URL.
@@ -352,27 +353,9 @@ func (f *Frontier) queueChange(s *Settlement, now time.Time) *store.QueueChange 
 }
 
 // Fetched is the result of a fetch. Reported with a [Settlement] or a [Known], it is passed to
-// [Options.OnFetched], where rules are judged by it.
-type Fetched struct {
-	// URL as it was fetched. The default is that of the lease, or the known one's.
-	URL string
-	// Time of the fetch. The default is now.
-	Time time.Time
-	// Status of HTTP. The default, 0, is unknown.
-	Status int
-	// Digest of the content, with or without "sha1:" before it, in hex or base32, but always
-	// in the same form. The default, "", is unknown.
-	Digest string
-	// Redirect is where the fetch was redirected to. The default, "", is nowhere.
-	Redirect string
-	// Canonical is the canonical link that the response declares, absolute (package
-	// frontier/declared). The default is none.
-	Canonical string
-	// NoVarySearch is its No-Vary-Search field. The default is none.
-	NoVarySearch string
-	// CleanParam are the Clean-param rules of a robots.txt, a line each. The default is none.
-	CleanParam string
-}
+// [Options.OnFetched], where rules are judged by it. The default of URL is that of the lease, or the known one's, and
+// that of Time is now.
+type Fetched = captures.Capture
 
 // reportFetched passes what a fetch gave to OnFetched.
 func (f *Frontier) reportFetched(r *Fetched, url string, now time.Time) {

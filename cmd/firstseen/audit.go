@@ -233,7 +233,7 @@ func addRecord(log *audit.Log, r logs.Record) error {
 			return err
 		}
 	}
-	c := audit.Capture{URL: r.URL, Time: r.Time, Status: r.Status, Digest: r.Digest, Redirect: audit.Resolve(r.URL, r.Redirect),
+	c := audit.Capture{URL: r.URL, Time: r.Time, Status: r.Status, Digest: r.Digest, Redirect: r.Redirect,
 		Canonical: r.Canonical, NoVarySearch: r.NoVarySearch, CleanParam: r.CleanParam}
 	switch {
 	case r.Kind == logs.Revisit:

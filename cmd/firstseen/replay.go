@@ -72,8 +72,9 @@ Ctrl-C stops reading and prints the results until then.`,
 	f.log.add(cmd.Flags())
 	cmd.Flags().BoolVar(&f.byRule, "by-rule", false, "print how many URLs each optional rule merges, alone and when the others are on")
 	cmd.Flags().BoolVar(&f.filters, "filters", false, "print how Bloom filters and a HyperLogLog would have answered")
-	cmd.Flags().BoolVar(&f.declared, "declared", false, "print what canonical links, No-Vary-Search and Clean-param would have saved, and merged wrongly")
-	cmd.Flags().StringVar(&f.report, "report", "", "write the result as one HTML file; includes --by-rule (where the profile has rules to switch), --filters and --declared")
+	cmd.Flags().BoolVar(&f.declared, "declared", false, "gone: audit judges what sites declare")
+	_ = cmd.Flags().MarkHidden("declared") // it is there
+	cmd.Flags().StringVar(&f.report, "report", "", "write the result as one HTML file; includes --by-rule (where the profile has rules to switch) and --filters")
 	cmd.Flags().StringVar(&f.title, "title", "", "title of the report; default: the names of the inputs")
 	cmd.Flags().StringVar(&f.csv, "csv", "", "write the counts of all hosts as a CSV file")
 	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
@@ -129,17 +130,19 @@ func (f *replayFlags) check() (*canon.Profile, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f.declared {
+		return nil, misusef("replay --declared is gone: run firstseen audit on the same files, which judges by content what sites declare")
+	}
 	if f.byRule && p.Name() != "qiita" {
 		return nil, misusef("cannot compare rules; got --by-rule with profile %s; want qiita, whose rules can be switched", p)
 	}
 	f.byRule = f.byRule || f.report != "" && p.Name() == "qiita"
-	f.filters, f.declared = f.filters || f.report != "", f.declared || f.report != ""
+	f.filters = f.filters || f.report != ""
 	return p, nil
 }
 
 func (f *replayFlags) replay(ctx context.Context, a *app, names []string, p *canon.Profile, s store.Store) (*replay.Result, error) {
 	files := &fileSet{stdin: a.in, log: f.log.options()}
-	files.log.Declared = f.declared
 	counters := &replay.Counters{}
 	shown := showProgress(a.err, func(passed time.Duration) string {
 		read, total := files.read()
@@ -147,7 +150,7 @@ func (f *replayFlags) replay(ctx context.Context, a *app, names []string, p *can
 	})
 	defer shown.stop()
 	return replay.Run(ctx, files.inputs(ctx, names), replay.Options{
-		Profile: p, Store: s, Crawl: f.crawl, ExactBudget: f.memory.bytes(), ByRule: f.byRule, Declared: f.declared, Counters: counters,
+		Profile: p, Store: s, Crawl: f.crawl, ExactBudget: f.memory.bytes(), ByRule: f.byRule, Counters: counters,
 	})
 }
 
@@ -323,7 +326,6 @@ func (r replayReport) write(out *output) {
 	r.writeRules(out)
 	r.writeFindings(out)
 	r.writeFilters(out)
-	r.writeDeclared(out)
 	r.writeRefusals(out)
 	out.line(fmt.Sprintf("\n%.2f s, %s URLs/s", r.Seconds, grouped(int64(r.Rate))))
 	if r.KeysSHA256 != "" {
@@ -452,27 +454,5 @@ func (r replayReport) writeFilters(out *output) {
 	out.line(fmt.Sprintf("\nof %s keys a HyperLogLog estimates %s", grouped(r.Filters.Keys), grouped(r.Filters.Estimate)))
 	for _, f := range r.Filters.Bloom {
 		out.line(fmt.Sprintf("%15s  new URLs dropped by a Bloom filter of %g %%, %s bytes", grouped(f.Dropped), 100*f.Rate, grouped(f.Bytes)))
-	}
-}
-
-func (r replayReport) writeDeclared(out *output) {
-	if r.Declared == nil {
-		return
-	}
-	d := r.Declared
-	out.line(fmt.Sprintf("\ndeclarations of the sites, for %s distinct URLs that were fetched", grouped(d.Fetches)))
-	if d.LeftOut > 0 {
-		out.line(fmt.Sprintf("%s of them found no room in memory", grouped(d.LeftOut)))
-	}
-	if len(d.Sources) == 0 {
-		out.line("none leads from one URL to another")
-		return
-	}
-	out.line(fmt.Sprintf("%-16s %10s %10s %10s %10s %10s %10s", "source", "URLs", "saved", "known late", "same", "different", "unknown"))
-	for _, s := range d.Sources {
-		out.line(fmt.Sprintf("%-16s %10s %10s %10s %10s %10s %10s", s.Source, grouped(s.URLs), grouped(s.Saved), grouped(s.After), grouped(s.Same), grouped(s.Different), grouped(s.Unknown)))
-		for _, w := range s.Wrong {
-			out.line(fmt.Sprintf("  different contents: %s\n                      %s", w.URL, w.Known))
-		}
 	}
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/server"
 	"github.com/firstseen/firstseen/frontier"
-	"github.com/firstseen/firstseen/store/captures"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
@@ -174,7 +173,7 @@ func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile, exclude
 	opt.Profile, opt.Exclude = p, excluded.excluder()
 	opt.OnFetched = func(r frontier.Fetched) {
 		if sample != nil {
-			sample.Offer(captures.Capture(r))
+			sample.Offer(r)
 		}
 		f.trusted.offer(&r)
 		if f.server.Yield != nil {

@@ -150,9 +150,8 @@ func fetchedOf(s *frontier.Settlement) []byte {
 	if s.Fetched == nil {
 		return nil
 	}
-	f := wire.Fetched{URL: cmp.Or(s.Fetched.URL, s.Lease.URL), Time: s.Fetched.Time.UTC(), Status: s.Fetched.Status,
-		Digest: s.Fetched.Digest, Redirect: s.Fetched.Redirect,
-		Canonical: s.Fetched.Canonical, NoVarySearch: s.Fetched.NoVarySearch, CleanParam: s.Fetched.CleanParam}
+	f := wire.Fetched(*s.Fetched)
+	f.URL, f.Time = cmp.Or(f.URL, s.Lease.URL), f.Time.UTC()
 	if f.URL == "" || !utf8.ValidString(f.URL+f.Digest+f.Redirect+f.Canonical+f.NoVarySearch+f.CleanParam) {
 		return nil
 	}

@@ -302,37 +302,3 @@ func TestQuotes(t *testing.T) {
 		}
 	}
 }
-
-// TestVersionBefore reads a file of version 1, and makes one of version 2 of it.
-func TestVersionBefore(t *testing.T) {
-	dir := t.TempDir()
-	want := Capture{URL: "http://a.example/", Time: time.Unix(7, 0).UTC(), Status: 200, Digest: "D"}
-	s := open(t, dir, Options{})
-	add(t, s, want)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	name := filepath.Join(dir, "captures.log")
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte(headerStart+"1"+strings.TrimPrefix(string(text), header)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, opt := range []Options{{readOnly: true}, {}} {
-		s := open(t, dir, opt)
-		n := 0
-		for c, err := range s.All() {
-			if n++; err != nil || c != want {
-				t.Errorf("got %+v, %v; want %+v", c, err, want)
-			}
-		}
-		if err := s.Close(); err != nil || n != 1 {
-			t.Errorf("got %d captures, %v; want 1", n, err)
-		}
-	}
-	if now, err := os.ReadFile(name); err != nil || string(now) != string(text) {
-		t.Errorf("got %q, %v; want the file of version 2: %q", now, err, text)
-	}
-}

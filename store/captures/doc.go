@@ -21,8 +21,7 @@
 //
 // # Format
 //
-// The directory has a file captures.log of text. The first line is "firstseen captures v2"; a
-// file of version 1, which has no declarations, is read, and written again by the first process that writes. Each
+// The directory has a file captures.log of text. The first line is "firstseen captures v2". Each
 // further line begins with the CRC-32C of the rest of it, in 8 hexadecimal digits, and a tab. The rest is
 // one of these, with tabs between the fields:
 //

@@ -10,25 +10,32 @@ import (
 	"time"
 )
 
-// Capture is what one fetch gave.
+// Capture is the result of one fetch: the evidence by which rules are judged and traps are found. Each text has at most
+// 65,535 bytes.
 type Capture struct {
-	// URL is the URL as it was fetched.
+	// URL as it was fetched.
 	URL string
 	// Time of the fetch, kept in seconds.
 	Time time.Time
-	// Status of HTTP; 0 if unknown.
+	// Status of HTTP. The default, 0, is unknown.
 	Status int
-	// Digest of the content, in any one alphabet; at most 65,535 bytes.
+	// Digest of the content, with or without "sha1:" before it, in hex or base32, but always
+	// in the same form. The default, "", is unknown.
 	Digest string
-	// Redirect is where the fetch was redirected to; "" if it wasn't. At most 65,535 bytes.
+	// Redirect is where the fetch was redirected to. The default, "", is nowhere.
 	Redirect string
-	// What the response declares, as in frontier.Fetched; at most 65,535 bytes each.
-	Canonical, NoVarySearch, CleanParam string
+	// Canonical is the canonical link that the response declares, absolute (package
+	// frontier/declared). The default is none.
+	Canonical string
+	// NoVarySearch is its No-Vary-Search field. The default is none.
+	NoVarySearch string
+	// CleanParam are the Clean-param rules of a robots.txt, a line each. The default is none.
+	CleanParam string
 }
 
 const (
 	headerStart = "firstseen captures v"
-	header      = headerStart + "2" // version 1 is without declarations
+	header      = headerStart + "2"
 	maxText     = 1<<16 - 1
 	maxLine     = 1 << 20
 )

@@ -164,7 +164,7 @@ func (s *Sample) open(dir string) (err error) {
 // load reads the file. It refuses one of a later version, and one of which no line is ours.
 func (s *Sample) load() error {
 	in := bufio.NewReaderSize(io.NewSectionReader(s.file, 0, math.MaxInt64), maxLine)
-	ours, old := false, false
+	ours := false
 	s.empty = true
 	for {
 		text, err := in.ReadSlice('\n')
@@ -183,8 +183,8 @@ func (s *Sample) load() error {
 		if s.lines++; s.lines == 1 && whole {
 			version, ok := strings.CutPrefix(strings.TrimSuffix(string(text), "\n"), headerStart)
 			switch {
-			case ok && (version == "1" || version == "2"):
-				ours, old = true, version == "1"
+			case ok && version == "2":
+				ours = true
 				continue
 			case ok && version != "" && strings.Trim(version, "0123456789") == "":
 				return fault.As(store.ErrFormat, "cannot read captures: the file has another format: it begins %.40q, not %q", text, header)
@@ -212,9 +212,7 @@ func (s *Sample) load() error {
 		s.damaged.Add(1)
 	}
 	s.shrink()
-	if s.rewrite = s.fullAt(); old {
-		s.writeAgain()
-	}
+	s.rewrite = s.fullAt()
 	return nil
 }
 

@@ -4,40 +4,32 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"slices"
 	"time"
 
+	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/store/captures"
 )
 
-// Capture is one fetch of a URL as a log has it.
-type Capture struct {
-	URL      string
-	Time     time.Time
-	Status   int    // of HTTP; 0 where the log has none, as of a revisit
-	Digest   string // of the content in any one alphabet; "" where the log has none
-	Redirect string // where the fetch was redirected to; "" if it wasn't
+// Capture is one fetch, as a log has it or a daemon kept it.
+type Capture = captures.Capture
 
-	// What the response declares, as in package declared; empty for nothing.
-	Canonical    string
-	NoVarySearch string
-	CleanParam   string // of a robots.txt, a line for each rule
-}
-
-// Log contains the captures of one or more logs: 12 bytes for each capture, 16 until it is sorted,
-// and each distinct URL and digest once. It is not safe for concurrent use.
+// Log contains the captures of one or more logs: 16 bytes for each capture, and each distinct URL and digest once.
+// It is not safe for concurrent use.
 type Log struct {
 	urls      table
-	digests   digests
-	fresh     [][]located         // captures as they came since the last sort, in runs
-	captures  []capture           // the sorted ones, by URL and time
+	digests   table
+	captures  []capture           // once sorted, by URL and time
+	sorted    int                 // how many were there when they were sorted last
 	first     []uint32            // where a URL's begin; they end where the next one's do
 	redirects map[uint32][]uint32 // from URL to URL
 	declared  declarations
 	options   Options
 }
 
-// capture is a Capture in small, of a URL that is known from its place.
+// capture is a fetch in small.
 type capture struct {
+	url    uint32
 	time   uint32 // seconds since 1970
 	digest uint32 // number of the digest plus one; 0: none that counts
 	status uint16
@@ -68,19 +60,14 @@ func (o Options) withDefaults() Options {
 
 // NewLog returns a log without captures.
 func NewLog(opt Options) *Log {
-	return &Log{urls: newTable(), digests: newDigests(), redirects: map[uint32][]uint32{}, declared: newDeclarations(), options: opt.withDefaults()}
+	return &Log{urls: newTable(), digests: newTable(), redirects: map[uint32][]uint32{}, declared: newDeclarations(), options: opt.withDefaults()}
 }
-
-// EmptyBody is the SHA-1, in base32, of no bytes: not a content to compare.
-const EmptyBody = "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
 
 // AddSample adds the fetches of a sample that a daemon keeps. It ends with ctx.
 func (l *Log) AddSample(ctx context.Context, s *captures.Sample) error {
 	for c, err := range s.All() {
-		err = cmp.Or(err, ctx.Err())
-		if err == nil {
-			err = l.Add(Capture{URL: c.URL, Time: c.Time, Status: c.Status, Digest: c.Digest, Redirect: Resolve(c.URL, c.Redirect),
-				Canonical: c.Canonical, NoVarySearch: c.NoVarySearch, CleanParam: c.CleanParam})
+		if err = cmp.Or(err, ctx.Err()); err == nil {
+			err = l.Add(c)
 		}
 		if err != nil {
 			return err
@@ -89,14 +76,13 @@ func (l *Log) AddSample(ctx context.Context, s *captures.Sample) error {
 	return nil
 }
 
-// Add adds a capture. It fails when there are more URLs or captures than the
-// log can number, 2^32 - 2.
+// Add adds a fetch. It fails when there are more URLs or captures than the log can number, 2^32 - 2.
 func (l *Log) Add(c Capture) error {
 	id, err := l.urls.add(c.URL)
 	if err != nil {
 		return err
 	}
-	small := capture{time: seconds(c.Time), status: uint16(max(0, min(c.Status, math.MaxUint16)))}
+	small := capture{url: id, time: seconds(c.Time), status: uint16(max(0, min(c.Status, math.MaxUint16)))}
 	if d := digestOf(c.Digest); d != "" {
 		n, err := l.digests.add(d)
 		if err != nil {
@@ -104,12 +90,12 @@ func (l *Log) Add(c Capture) error {
 		}
 		small.digest = n + 1
 	}
-	l.keep(id, small)
+	l.captures = append(l.captures, small)
 	if err := l.addDeclared(id, &c); err != nil {
 		return err
 	}
-	if c.Redirect != "" && c.Redirect != c.URL {
-		return l.AddRedirect(c.URL, c.Redirect)
+	if target := Resolve(c.URL, c.Redirect); target != "" && target != c.URL {
+		return l.AddRedirect(c.URL, target)
 	}
 	return nil
 }
@@ -124,15 +110,43 @@ func (l *Log) AddRedirect(from, to string) error {
 	if err != nil {
 		return err
 	}
-	for _, known := range l.redirects[a] {
-		if known == b {
-			return nil
-		}
+	if !slices.Contains(l.redirects[a], b) {
+		l.redirects[a] = append(l.redirects[a], b)
 	}
-	l.redirects[a] = append(l.redirects[a], b)
 	return nil
 }
 
 func seconds(t time.Time) uint32 {
 	return uint32(max(0, min(t.Unix(), math.MaxUint32)))
 }
+
+// Resolve makes the target of a redirect absolute; "" stays "", and a target whose base is no URL stays as it is.
+func Resolve(base, target string) string {
+	b, err := canon.ParseBase(base)
+	if target == "" || err != nil {
+		return target
+	}
+	return b.Resolve(target)
+}
+
+// sort puts the captures in order of URL and time, and frees what only adding needs.
+func (l *Log) sort() {
+	if l.sorted == len(l.captures) && len(l.first) == l.urls.len()+1 {
+		return
+	}
+	slices.SortFunc(l.captures, func(a, b capture) int {
+		return cmp.Or(cmp.Compare(a.url, b.url), cmp.Compare(a.time, b.time), cmp.Compare(a.digest, b.digest))
+	})
+	l.sorted, l.first = len(l.captures), make([]uint32, l.urls.len()+1)
+	for _, c := range l.captures {
+		l.first[c.url+1]++
+	}
+	for i := 1; i < len(l.first); i++ {
+		l.first[i] += l.first[i-1]
+	}
+	l.urls.drop()
+	l.digests.drop()
+}
+
+// of returns the captures of a URL, in order of time.
+func (l *Log) of(url uint32) []capture { return l.captures[l.first[url]:l.first[url+1]] }

@@ -41,7 +41,7 @@ func newIndex(l *Log) (*index, error) {
 	if err := x.nameHosts(); err != nil {
 		return nil, err
 	}
-	x.hosts.index.drop()
+	x.hosts.drop()
 	x.nameClusters()
 	x.dropSharedDigests()
 	x.measureControls()
@@ -105,7 +105,7 @@ func (c capture) usable() bool { return c.digest > 0 && (c.status == 0 || c.stat
 
 // comparable reports whether the digests of two usable captures are of one algorithm.
 func (x *index) comparable(c, d capture) bool {
-	return c.digest == d.digest || x.digests.kind(c.digest-1) == x.digests.kind(d.digest-1)
+	return c.digest == d.digest || kindOf(x.digests.at(c.digest-1)) == kindOf(x.digests.at(d.digest-1))
 }
 
 // controlOf returns the control of a pair: that of the two clusters together

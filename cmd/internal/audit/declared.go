@@ -174,20 +174,17 @@ func (l *learner) hear(id uint32) {
 	if d == (declaration{}) && len(rules) == 0 {
 		return
 	}
-	front, pairs, ok := l.parts(id)
-	if !ok || len(pairs) == 0 {
+	v, _ := l.variant(id)
+	if len(v.pairs) == 0 {
 		return
 	}
-	form := bytes.Clone(l.buf)
-	front = form[:len(front)]
-	pairs = bytes.Split(form[len(front)+1:], []byte{'&'})
-	v := variant{host: string(hostName(canon.Host(front))), dir: string(directory(front)), front: front, pairs: pairs, url: string(l.urls.at(id))}
+	url := string(l.urls.at(id))
 	if d.canonical != 0 {
-		l.hearCanonical(&v, d)
+		l.hearCanonical(&v, url, d)
 	}
 	if d.search != 0 {
 		s := &l.declared.searches[d.search-1]
-		l.hearIgnored(&v, byNoVarySearch, s.Ignores)
+		l.hearIgnored(&v, url, byNoVarySearch, s.Ignores)
 		for _, name := range v.names() {
 			if s.Names(name) {
 				l.claim(v.place(name)).deny(without(v.front, v.pairs, []byte(name)))
@@ -195,9 +192,9 @@ func (l *learner) hear(id uint32) {
 		}
 	}
 	if rules := rules[v.host]; len(rules) > 0 {
-		_, rest, _ := strings.Cut(string(form), "://")
+		_, rest, _ := strings.Cut(string(v.form), "://")
 		path := rest[strings.IndexByte(rest, '/'):]
-		l.hearIgnored(&v, byCleanParam, func(name string) bool { return ruleAt(rules, name, path) >= 0 })
+		l.hearIgnored(&v, url, byCleanParam, func(name string) bool { return ruleAt(rules, name, path) >= 0 })
 		for _, name := range v.names() {
 			if i := ruleAt(rules, name, path); i >= 0 {
 				l.claim(v.place(name)).rule = l.statement(place{v.host, rules[i].String(), name})
@@ -227,52 +224,32 @@ func (l *learner) statement(of place) *statement {
 	return s
 }
 
-// variant is a URL with parameters, in its safe form.
-type variant struct {
-	host, dir string
-	front     []byte
-	pairs     [][]byte
-	url       string
-}
-
-func (v *variant) place(name string) place { return place{v.host, v.dir, name} }
-
-func (v *variant) names() (names []string) {
-	for _, pair := range v.pairs {
-		name, _, _ := bytes.Cut(pair, []byte{'='})
-		if len(name) > 0 && !slices.Contains(names, string(name)) {
-			names = append(names, string(name))
-		}
-	}
-	return names
-}
-
 // hearCanonical takes a canonical link that names the URL without some of its parameters as
 // a word for dropping these, and against dropping the others. Any other says nothing.
-func (l *learner) hearCanonical(v *variant, d declaration) {
-	front, kept, ok := l.parts(d.canonical - 1)
-	if !ok || !bytes.Equal(front, v.front) {
+func (l *learner) hearCanonical(v *variant, url string, d declaration) {
+	link, ok := l.variant(d.canonical - 1)
+	if !ok || !bytes.Equal(link.front, v.front) {
 		return
 	}
-	for _, pair := range kept {
+	for _, pair := range link.pairs {
 		if !slices.ContainsFunc(v.pairs, func(p []byte) bool { return bytes.Equal(p, pair) }) {
 			return
 		}
 	}
-	page := without(front, kept, nil)
+	page := without(link.front, link.pairs, nil)
 	for _, name := range v.names() {
 		c := l.claim(v.place(name))
-		named := slices.ContainsFunc(kept, func(p []byte) bool { return sameName(p, []byte(name)) })
+		named := slices.ContainsFunc(link.pairs, func(p []byte) bool { return sameName(p, []byte(name)) })
 		if named || d.wavers {
 			c.deny(page)
 			continue
 		}
-		c.add(page, byCanonical, v.url, string(l.urls.at(d.canonical-1)))
+		c.add(page, byCanonical, url, string(l.urls.at(d.canonical-1)))
 	}
 }
 
 // hearIgnored notes the parameters that the site says to ignore.
-func (l *learner) hearIgnored(v *variant, by int, ignored func(name string) bool) {
+func (l *learner) hearIgnored(v *variant, url string, by int, ignored func(name string) bool) {
 	var rest [][]byte
 	for _, pair := range v.pairs {
 		if name, _, _ := bytes.Cut(pair, []byte{'='}); len(name) > 0 && !ignored(string(name)) {
@@ -289,7 +266,7 @@ func (l *learner) hearIgnored(v *variant, by int, ignored func(name string) bool
 	}
 	for _, name := range v.names() {
 		if ignored(name) {
-			l.claim(v.place(name)).add(page, by, v.url, same)
+			l.claim(v.place(name)).add(page, by, url, same)
 		}
 	}
 }

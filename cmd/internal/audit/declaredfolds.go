@@ -1,8 +1,6 @@
 package audit
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/firstseen/firstseen/canon"
@@ -82,17 +80,4 @@ func claimsBelow(path string, heard []foldClaim) *claims {
 		}
 	}
 	return sum
-}
-
-// doubtDeclaredBelow returns the directory whose contents speak against a fold that is
-// declared for path, as a reason; or "".
-func (f *folder) doubtDeclaredBelow(below map[string][]foldPair) string {
-	for _, dir := range slices.Sorted(maps.Keys(below)) {
-		halves, _, loops := f.weighAll(below[dir])
-		all := halves[0].plus(halves[1])
-		if loops || f.opt.against(all) || all.alike.Pairs >= minAgainst && float64(all.alike.Held) < leastAlike*float64(all.alike.Pairs) {
-			return "the contents below " + dir + "/ speak against it"
-		}
-	}
-	return ""
 }

@@ -1,11 +1,11 @@
 package audit
 
 import (
+	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/declares"
-	"github.com/firstseen/firstseen/frontier/declared"
 )
 
 // declaredForms are the forms that declarations make of URLs, each way alone and together.
@@ -37,25 +37,32 @@ func (x *index) appendDeclared(dst []byte, id uint32, f *Form) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	ignored := x.ignoredAt(dst[at:], d, f.declared)
-	if ignored == nil {
+	var ways []func(name string) bool
+	if f.declared&byNoVarySearch != 0 && d.search != 0 {
+		ways = append(ways, x.declared.searches[d.search-1].Ignores)
+	}
+	if f.declared&byCleanParam != 0 && len(x.declared.clean) > 0 {
+		_, rest, _ := bytes.Cut(dst[at:], []byte("://"))
+		path := string(rest[max(0, bytes.IndexByte(rest, '/')):])
+		for _, rule := range x.declared.clean[string(hostName(canon.Host(dst[at:])))] {
+			if rule.Covers(path) {
+				ways = append(ways, rule.Names)
+			}
+		}
+	}
+	front, query, ok := bytes.Cut(dst[at:], []byte{'?'})
+	if len(ways) == 0 || !ok {
 		return dst, nil
 	}
-	return dst[:at+len(declares.AppendWithout(dst[at:at], dst[at:], ignored))], nil
-}
-
-// ignoredAt returns which parameters of a canonical form are declared not to matter; nil if
-// nothing is declared.
-func (x *index) ignoredAt(form []byte, d declaration, by int) func(name string) bool {
-	var search *declared.Search
-	if by&byNoVarySearch != 0 && d.search != 0 {
-		search = &x.declared.searches[d.search-1]
+	out, sep := dst[:at+len(front)], byte('?') // what is kept moves to the front
+	for pair := range bytes.SplitSeq(query, []byte{'&'}) {
+		name, _, _ := bytes.Cut(pair, []byte{'='})
+		if !slices.ContainsFunc(ways, func(ignores func(string) bool) bool { return ignores(string(name)) }) {
+			out = append(append(out, sep), pair...)
+			sep = '&'
+		}
 	}
-	var clean []declared.CleanParam
-	if by&byCleanParam != 0 && len(x.declared.clean) > 0 {
-		clean = x.declared.clean[string(hostName(canon.Host(form)))]
-	}
-	return declares.Ignored(form, search, clean)
+	return out, nil
 }
 
 // Said is what the sites declare of the URLs that a rule merges, beside what their contents

@@ -6,35 +6,29 @@ import (
 )
 
 func TestDigests(t *testing.T) {
-	d := newDigests()
-	const sha1Base32, sha1Hex = "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ", "DA39A3EE5E6B4B0D3255BFEF95601890AFD80709"
+	const sha1Base32, sha1Hex = "5EJ6EPZDAGVYKVFECYINYOG3KDX6EIE3", "E913E23F2301AB8554A41610DC38DB50EFE2209B"
 	const md5 = "d41d8cd98f00b204e9800998ecf8427e"
 	sha256 := strings.Repeat("0123456789abcdef", 4)
-	for i, c := range []struct {
-		in   string
-		id   uint32
-		text string
+	for _, c := range []struct {
+		in, want string
+		kind     int
 	}{
-		{sha1Base32, 0, sha1Base32},
-		{sha1Hex, 0, sha1Base32}, // one content, whatever the alphabet
-		{strings.ToLower(sha1Hex), 0, sha1Base32},
-		{md5, 1, md5},
-		{strings.ToUpper(md5), 1, md5},
-		{sha256, 2, sha256},
-		{"A", 3, "A"},
-		{strings.ToLower(sha1Base32), 4, strings.ToLower(sha1Base32)}, // base32 is upper-case, so this is something else
-		{"A", 3, "A"},
+		{sha1Base32, sha1Base32, 0},
+		{"sha1:" + sha1Base32, sha1Base32, 0},
+		{sha1Hex, sha1Base32, 0}, // one content, whatever the alphabet
+		{strings.ToLower(sha1Hex), sha1Base32, 0},
+		{md5, md5, 32},
+		{strings.ToUpper(md5), md5, 32},
+		{sha256, sha256, 64},
+		{"A", "A", 1},
+		{strings.ToLower(sha1Base32), strings.ToLower(sha1Base32), 32}, // base32 is upper-case, so this is something else
+		{"-", "", 0},
+		{EmptyBody, "", 0},
+		{"da39a3ee5e6b4b0d3255bfef95601890afd80709", "", 0}, // the same in hex
 	} {
-		if i == 5 {
-			d.index.drop()
+		if got := digestOf(c.in); got != c.want || kindOf([]byte(got)) != c.kind {
+			t.Errorf("%s: got %s of kind %d; want %s, %d", c.in, got, kindOf([]byte(got)), c.want, c.kind)
 		}
-		id, err := d.add(c.in)
-		if err != nil || id != c.id || d.text(id) != c.text {
-			t.Errorf("%s: got number %d, %v, text %s; want %d, %s", c.in, id, err, d.text(id), c.id, c.text)
-		}
-	}
-	if d.len() != 5 || len(d.texts) != 3 {
-		t.Errorf("got %d digests, %d with a text; want 5 and 3", d.len(), len(d.texts))
 	}
 }
 

@@ -17,38 +17,15 @@ func (l *learner) sightWithout() {
 		byPlace[key] = append(byPlace[key], lesson)
 	}
 	for _, id := range l.ids {
-		front, pairs, ok := l.parts(id)
+		v, ok := l.variant(id)
 		if !ok {
 			continue
 		}
-		page := without(front, pairs, nil)
-		key := [2]string{string(hostName(canon.Host(front))), string(directory(front))}
-		for _, lesson := range byPlace[key] {
+		page := without(v.front, v.pairs, nil)
+		for _, lesson := range byPlace[[2]string{v.host, v.dir}] {
 			if urls, ok := lesson.pages[page]; ok && !slices.Contains(urls, id) {
 				lesson.pages[page] = append(urls, id)
 			}
-		}
-	}
-}
-
-// evidence gathers what the pairs of one half say. Each content counts once: a server that
-// answers most URLs alike would otherwise outvote the pages that exist.
-type evidence struct {
-	Evidence
-	control float64
-	bad     int      // contents that were different, or changing, despite a stable control
-	dead    int      // pairs with no page under either name
-	repeats int      // pairs whose contents were counted before
-	counted contents // so far
-	alike   Evidence // of all contents, whatever their control; each once
-	heard   contents // the contents counted in alike
-}
-
-func (e *evidence) compare(c pairContent, same bool) {
-	if e.heard.add(c) {
-		e.alike.Pairs++
-		if same {
-			e.alike.Held++
 		}
 	}
 }
@@ -75,32 +52,31 @@ func (o LearnOptions) source(c *claims, halves [2]evidence, compared int) (Sourc
 	return "", why
 }
 
-// weighed is what the contents show of a parameter at a place.
+// weighed is what the log shows of a rule at a place: a parameter to drop, or a fold.
 type weighed struct {
 	place
+	rule     canon.Rule // "" for a parameter
 	saves    int
 	halves   [2]evidence
 	compared int
+	claims   *claims
 	example  [2]uint32
 	shown    bool // there is an example
-	loops    bool // a page without the parameter redirects to one with it
+	loops    bool // the form that the rule makes redirects back
 }
 
 // weighPlace compares the URLs that differ in the parameter alone.
 func (l *learner) weighPlace(p place, s *lesson) *weighed {
-	w := &weighed{place: p, saves: s.saves()}
+	w := &weighed{place: p, saves: s.saves(), claims: l.claims[p]}
 	for _, page := range slices.Sorted(maps.Keys(s.pages)) { // in one order, as grouping.each
 		urls := s.pages[page]
 		slices.SortFunc(urls, l.compareURLs)
 		for _, b := range urls[1:] {
-			if l.loops(urls[0], b) {
+			if slices.Contains(l.redirects[urls[0]], b) {
 				w.loops = true
 				return w
 			}
-			w.compared += l.weigh(&w.halves[page&1], urls[0], b, func(u, v uint32) bool { return false })
-			if !w.shown || l.compareURLs(urls[0], w.example[0]) < 0 {
-				w.example, w.shown = [2]uint32{urls[0], b}, true
-			}
+			l.weigh(w, int(page&1), urls[0], b, func(u, v uint32) bool { return false })
 		}
 	}
 	for i := range w.halves { // they are large, and all is counted
@@ -109,63 +85,60 @@ func (l *learner) weighPlace(p place, s *lesson) *weighed {
 	return w
 }
 
-// judgePlace returns a proposal if a parameter can be removed at a place; otherwise a candidate
-// with the reason why not.
-func (l *learner) judgePlace(w *weighed) (*Proposal, *Candidate) {
-	if w.loops {
-		return nil, w.leave(w.halves, "a page without it redirects to one with it, so that dropping it could loop")
+// weigh adds one pair to a half.
+func (l *learner) weigh(w *weighed, half int, a, b uint32, sameForm func(u, v uint32) bool) {
+	if !w.shown || l.compareURLs(a, w.example[0]) < 0 {
+		w.example, w.shown = [2]uint32{a, b}, true
 	}
-	claims := l.claims[w.place]
-	proposal := &Proposal{Host: w.host, Path: w.path, Param: w.param, Declared: claims.summary()}
-	var why string
-	if proposal.Source, why = l.opt.source(claims, w.halves, w.compared); why != "" {
-		c := w.leave(w.halves, why)
-		c.Declared = proposal.Declared
-		return nil, c
-	}
-	if w.shown {
-		proposal.Example = [2]string{string(l.urls.at(w.example[0])), string(l.urls.at(w.example[1]))}
-	} else {
-		proposal.Example = claims.example
-	}
-	proposal.Learned, proposal.Validated = w.halves[0].finish(l.options), w.halves[1].finish(l.options)
-	return proposal, nil
-}
-
-// loops reports that a URL without the parameter redirects to one with it.
-func (l *learner) loops(a, b uint32) bool { return slices.Contains(l.redirects[a], b) }
-
-// weigh adds one pair to a half, and returns 1 if it could be compared.
-func (l *learner) weigh(e *evidence, a, b uint32, sameForm func(u, v uint32) bool) int {
-	outcome, near := l.index.judge(a, b, sameForm)
-	c := control{1, 1}
-	switch outcome {
+	e := &w.halves[half]
+	switch outcome, near := l.index.judge(a, b, sameForm); outcome {
 	case NoDigest:
-		return 0
 	case Failed:
 		if l.failed(a) == l.failed(b) {
 			e.dead++
-			return 0
+			return
 		}
-		// There is a page under one name and none under the other: the rule would lose it.
-	case Same, Different, Volatile:
-		e.compare(l.contentOf(a, b, outcome, near), outcome == Same)
-		var stable bool
-		if c, _, stable = l.stable(a, b); !stable {
-			return 1
+		fallthrough // there is a page under one name and none under the other: the rule would lose it
+	case Redirect:
+		w.compared++
+		e.add(l.index, a, b, outcome, near)
+	default:
+		w.compared++
+		if e.heard.add(l.contentOf(a, b, outcome, near)) {
+			e.alike.Pairs++
+			if outcome == Same {
+				e.alike.Held++
+			}
 		}
+		e.add(l.index, a, b, outcome, near)
 	}
-	if !e.counted.add(l.contentOf(a, b, outcome, near)) {
-		e.repeats++
-		return 1
+}
+
+// decide proposes a rule for a place, or lists it with the reason why not. doubt is asked for more reasons; nil has none.
+func (l *learner) decide(found *Learned, w *weighed, doubt func(Source) string) (proposed bool) {
+	source, why := l.opt.source(w.claims, w.halves, w.compared)
+	switch {
+	case w.loops && w.rule == "":
+		why = "a page without it redirects to one with it, so that dropping it could loop"
+	case w.loops:
+		why = "the folded form redirects back, so that a crawler could loop"
+	case why == "" && doubt != nil:
+		why = doubt(source)
 	}
-	e.Pairs, e.control = e.Pairs+1, e.control+c.share()
-	if outcome == Same || outcome == Redirect {
-		e.Held++
-	} else {
-		e.bad++
+	if why != "" {
+		found.LeftOut = append(found.LeftOut, Candidate{Host: w.host, Path: w.path, Param: w.param, Rule: w.rule, URLs: w.saves, Why: why,
+			Declared: w.claims.summary(), Pairs: w.halves[0].Pairs + w.halves[1].Pairs, Held: w.halves[0].Held + w.halves[1].Held})
+		return false
 	}
-	return 1
+	p := Proposal{Host: w.host, Path: w.path, Param: w.param, Rule: w.rule, Saves: w.saves, Source: source, Declared: w.claims.summary(),
+		Learned: w.halves[0].finish(l.options), Validated: w.halves[1].finish(l.options)}
+	if w.shown {
+		p.Example = [2]string{string(l.urls.at(w.example[0])), string(l.urls.at(w.example[1]))}
+	} else if w.claims != nil {
+		p.Example = w.claims.example
+	}
+	found.Proposals = append(found.Proposals, p)
+	return true
 }
 
 // leastSure is the least lower bound, in the interval of both halves together, of the share
@@ -211,34 +184,4 @@ func (o LearnOptions) doubt(halves [2]evidence, compared int) string {
 // against reports whether the evidence shows that a rule changes pages, beyond what chance explains.
 func (o LearnOptions) against(e evidence) bool {
 	return (e.Pairs >= o.MinPairs || e.bad >= minAgainst) && e.interval(0.95).High < o.MinShare
-}
-
-// share puts back what change took.
-func (e evidence) share() float64 {
-	if e.Pairs == 0 {
-		return 0
-	}
-	return min(1, float64(e.Held)/e.control)
-}
-
-func (e evidence) plus(d evidence) evidence {
-	e.Pairs, e.Held, e.control = e.Pairs+d.Pairs, e.Held+d.Held, e.control+d.control
-	e.bad, e.dead, e.repeats = e.bad+d.bad, e.dead+d.dead, e.repeats+d.repeats
-	e.alike.Pairs, e.alike.Held = e.alike.Pairs+d.alike.Pairs, e.alike.Held+d.alike.Held
-	return e
-}
-
-// interval is that of the share of contents that are one page.
-func (e evidence) interval(confidence float64) Interval {
-	return Wilson(e.share()*float64(e.Pairs), float64(e.Pairs), confidence)
-}
-
-func (e evidence) finish(o Options) Evidence {
-	e.Interval = e.interval(o.Confidence)
-	return e.Evidence
-}
-
-func (p place) leave(halves [2]evidence, why string) *Candidate {
-	return &Candidate{Host: p.host, Path: p.path, Param: p.param, Why: why,
-		Pairs: halves[0].Pairs + halves[1].Pairs, Held: halves[0].Held + halves[1].Held}
 }

@@ -161,46 +161,56 @@ type learner struct {
 	ids      []uint32 // the URLs that count
 	places   map[place]*lesson
 	claims   map[place]*claims // declarations about them
-	buf      []byte
 
 	statements map[place]*statement // by host, Clean-param rule and parameter
 }
 
-// parts cuts a URL's canonical form into what stands before the query, and
-// the pairs of the query. They are valid until the next call.
-func (l *learner) parts(id uint32) (front []byte, pairs [][]byte, ok bool) {
-	form, err := l.safe.AppendCanonical(l.buf[:0], l.urls.at(id))
+// variant is a URL in its safe form.
+type variant struct {
+	host, dir   string
+	form, front []byte // front stands before the query
+	pairs       [][]byte
+}
+
+// variant returns a URL of the log in its safe form, if it has one.
+func (l *learner) variant(id uint32) (v variant, ok bool) {
+	form, err := l.safe.AppendCanonical(nil, l.urls.at(id))
 	if err != nil {
-		return nil, nil, false
+		return v, false
 	}
-	l.buf = form
 	front, query, _ := bytes.Cut(form, []byte{'?'})
+	v = variant{host: string(hostName(canon.Host(front))), dir: string(directory(front)), form: form, front: front}
 	if len(query) > 0 {
-		pairs = bytes.Split(query, []byte{'&'})
+		v.pairs = bytes.Split(query, []byte{'&'})
 	}
-	return front, pairs, true
+	return v, true
+}
+
+func (v *variant) place(name string) place { return place{v.host, v.dir, name} }
+
+// names are those of the parameters, each once.
+func (v *variant) names() (names []string) {
+	for _, pair := range v.pairs {
+		name, _, _ := bytes.Cut(pair, []byte{'='})
+		if len(name) > 0 && !slices.Contains(names, string(name)) {
+			names = append(names, string(name))
+		}
+	}
+	return names
 }
 
 // sight files a URL under each of its parameters, and under the places that
 // know parameters it lacks only when they are judged.
 func (l *learner) sight(id uint32) {
-	front, pairs, ok := l.parts(id)
-	if !ok || len(pairs) == 0 {
-		return
-	}
-	host, dir := string(hostName(canon.Host(front))), string(directory(front))
-	for i, pair := range pairs {
-		name, _, _ := bytes.Cut(pair, []byte{'='})
-		if len(name) == 0 || i > 0 && slices.ContainsFunc(pairs[:i], func(p []byte) bool { return sameName(p, name) }) {
-			continue
-		}
-		p := place{host, dir, string(name)}
+	v, _ := l.variant(id)
+	for _, name := range v.names() {
+		p := v.place(name)
 		lesson := l.places[p]
 		if lesson == nil {
 			lesson = newLesson()
 			l.places[p] = lesson
 		}
-		page := without(front, pairs, name)
+		page := without(v.front, v.pairs, []byte(name))
 		lesson.pages[page] = append(lesson.pages[page], id)
 	}
 }
@@ -266,19 +276,13 @@ func (l *learner) conclude(found *Learned) {
 			continue // the parameter has one value for each page
 		}
 		w := l.weighPlace(p, lesson)
-		if c := l.claims[p]; c != nil && c.rule != nil {
-			c.rule.state(c, w.halves)
+		if w.claims != nil && w.claims.rule != nil {
+			w.claims.rule.state(w.claims, w.halves)
 		}
 		places = append(places, w)
 	}
 	for _, w := range places {
-		if proposal, candidate := l.judgePlace(w); candidate != nil {
-			candidate.URLs = w.saves
-			found.LeftOut = append(found.LeftOut, *candidate)
-		} else {
-			proposal.Saves = w.saves
-			found.Proposals = append(found.Proposals, *proposal)
-		}
+		l.decide(found, w, nil)
 	}
 	slices.SortFunc(found.Proposals, func(a, b Proposal) int {
 		return cmp.Or(cmp.Compare(b.Saves, a.Saves), cmp.Compare(a.Host+a.Path+a.What(), b.Host+b.Path+b.What()))

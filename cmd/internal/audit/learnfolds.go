@@ -2,7 +2,6 @@ package audit
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -118,28 +117,13 @@ func (f *folder) loopsAt(urls []uint32, form []byte) bool {
 // judge proposes the fold for a host and path, or for directories below where it doesn't
 // hold for all of it.
 func (f *folder) judge(host, path string, pairs []foldPair) {
-	halves, compared, loops := f.weighAll(pairs)
+	w := f.weighAll(pairs)
+	w.place, w.rule, w.claims = place{host: host, path: path + "/"}, f.rule, claimsBelow(path, f.heard[host])
+	if len(pairs) == 0 && w.claims == nil {
+		return
+	}
 	below := byDirectory(path, pairs)
-	claims := claimsBelow(path, f.heard[host])
-	source, why := f.opt.source(claims, halves, compared)
-	switch {
-	case loops:
-		why = loopsBack
-	case why == "" && source == FromDeclarations:
-		why = f.doubtDeclaredBelow(below)
-	case why == "":
-		why = f.doubtBelow(path, below)
-	}
-	if why == "" {
-		f.propose(host, path, pairs, halves, source, claims)
-		return
-	}
-	if len(pairs) == 0 && claims == nil {
-		return
-	}
-	f.found.LeftOut = append(f.found.LeftOut, Candidate{Host: host, Path: path + "/", Rule: f.rule, URLs: len(pairs), Why: why, Declared: claims.summary(),
-		Pairs: halves[0].Pairs + halves[1].Pairs, Held: halves[0].Held + halves[1].Held})
-	if strings.Count(path, "/") == maxDepth {
+	if f.decide(f.found, w, func(s Source) string { return f.doubtBelow(path, below, s) }) || strings.Count(path, "/") == maxDepth {
 		return
 	}
 	for _, dir := range slices.Sorted(maps.Keys(below)) {
@@ -149,51 +133,33 @@ func (f *folder) judge(host, path string, pairs []foldPair) {
 	}
 }
 
-const loopsBack = "the folded form redirects back, so that a crawler could loop"
-
-func (f *folder) propose(host, path string, pairs []foldPair, halves [2]evidence, source Source, claims *claims) {
-	var example [2]string
-	if claims != nil {
-		example = claims.example
-	}
-	if len(pairs) > 0 {
-		example = f.firstOf(pairs)
-	}
-	f.found.Proposals = append(f.found.Proposals, Proposal{Host: host, Path: path + "/", Rule: f.rule, Saves: len(pairs),
-		Learned: halves[0].finish(f.options), Validated: halves[1].finish(f.options),
-		Source: source, Declared: claims.summary(), Example: example})
-}
-
-// firstOf returns the shortest pair as an example.
-func (f *folder) firstOf(pairs []foldPair) [2]string {
-	first := slices.MinFunc(pairs, func(p, q foldPair) int {
-		return cmp.Or(f.compareURLs(p.a, q.a), f.compareURLs(p.b, q.b))
-	})
-	return [2]string{string(f.urls.at(first.a)), string(f.urls.at(first.b))}
-}
-
-func (f *folder) weighAll(pairs []foldPair) (halves [2]evidence, compared int, loops bool) {
+func (f *folder) weighAll(pairs []foldPair) *weighed {
+	w := &weighed{saves: len(pairs)}
 	for _, p := range pairs {
-		compared += f.weigh(&halves[p.half], p.a, p.b, f.group.sameForm)
-		loops = loops || p.loop
+		f.weigh(w, p.half, p.a, p.b, f.group.sameForm)
+		w.loops = w.loops || p.loop
 	}
-	return halves, compared, loops
+	return w
 }
 
 // doubtBelow returns the directory that speaks against a fold for path: one where it changes
 // pages, beyond what chance explains, or where many pages could not be tested, so that the
-// evidence is all from elsewhere.
-func (f *folder) doubtBelow(path string, below map[string][]foldPair) string {
+// evidence is all from elsewhere. What is declared needs no test.
+func (f *folder) doubtBelow(path string, below map[string][]foldPair, source Source) string {
 	for _, dir := range slices.Sorted(maps.Keys(below)) {
 		where := "below " + dir + "/"
 		if dir == path {
 			where = "in " + dir + "/ itself"
 		}
-		halves, _, loops := f.weighAll(below[dir])
-		all := halves[0].plus(halves[1])
-		alive := len(below[dir]) - all.dead - all.repeats
+		w := f.weighAll(below[dir])
+		all := w.halves[0].plus(w.halves[1])
+		alive := w.saves - all.dead - all.repeats
 		switch {
-		case loops:
+		case source == FromDeclarations:
+			if w.loops || f.opt.against(all) || all.alike.Pairs >= minAgainst && float64(all.alike.Held) < leastAlike*float64(all.alike.Pairs) {
+				return "the contents below " + dir + "/ speak against it"
+			}
+		case w.loops:
 			return "a folded form redirects back " + where
 		case f.opt.against(all):
 			return "it changes pages " + where

@@ -90,6 +90,8 @@ type Example struct {
 	TimeA   time.Time `json:"time_a"`
 	TimeB   time.Time `json:"time_b"`
 	Stable  bool      `json:"stable"` // whether its control is stable
+
+	a, b uint32 // the URLs
 }
 
 // HostLoss is a host whose pages a rule would lose.

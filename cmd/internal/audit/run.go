@@ -83,7 +83,7 @@ func (x *index) summary() *Report {
 // verdict judges the merges of one grouping.
 func (x *index) verdict(g *grouping, f *Form) Verdict {
 	v := Verdict{Name: f.Name, Kind: f.Kind}
-	s := newSums(x)
+	s := &sums{x: x, hosts: map[uint32]*hostSum{}, controls: map[uint32]control{}}
 	g.each(func(urls []uint32) {
 		for _, b := range urls[1:] {
 			outcome, near := x.judge(urls[0], b, g.sameForm)
@@ -99,103 +99,65 @@ func (x *index) verdict(g *grouping, f *Form) Verdict {
 
 // sums gathers what the pairs of one form say.
 type sums struct {
-	x         *index
-	trials    tally
-	counted   map[uint32]*contents // of each host: the contents in trials and redirects
-	redirects int                  // contents that the server itself says are one page
-	control   float64              // sum of the shares of the stable controls
-	controls  map[uint32]control   // the stable controls used, each once
-	gaps      []uint32
-	hosts     map[uint32]*HostLoss
-	shown     []shownPair // as the verdict's examples
+	x        *index
+	hosts    map[uint32]*hostSum
+	controls map[uint32]control // the stable controls used, each once
+	gaps     []uint32
 }
 
-func newSums(x *index) *sums {
-	return &sums{x: x, trials: tally{}, counted: map[uint32]*contents{}, controls: map[uint32]control{}, hosts: map[uint32]*HostLoss{}}
+type hostSum struct {
+	evidence
+	loss HostLoss
 }
 
 func (s *sums) add(v *Verdict, a, b uint32, o Outcome, near [2]capture) {
 	host := s.x.host[b]
-	loss := s.hosts[host]
-	if loss == nil {
-		loss = &HostLoss{Host: string(s.x.hosts.at(host))}
-		s.hosts[host] = loss
+	h := s.hosts[host]
+	if h == nil {
+		h = &hostSum{loss: HostLoss{Host: string(s.x.hosts.at(host))}}
+		s.hosts[host] = h
 	}
-	loss.Merges++
+	h.loss.Merges++
 	switch o {
+	case Failed, NoDigest: // a page that is gone, or has no content, says nothing of the rule
 	case Redirect:
-		if s.count(host, a, b, o, near) {
-			s.redirects++
+		h.add(s.x, a, b, o, near)
+	default:
+		s.gaps = append(s.gaps, max(near[0].time, near[1].time)-min(near[0].time, near[1].time))
+		c, of, stable := s.x.stable(a, b)
+		v.Expected += c.share()
+		if o == Different {
+			h.loss.Different++
+			s.example(v, a, b, near, stable)
 		}
-		return
-	case Failed, NoDigest:
-		return
+		if h.add(s.x, a, b, o, near) {
+			for _, key := range of {
+				s.controls[key] = s.x.controls[key]
+			}
+		}
 	}
-	s.gaps = append(s.gaps, max(near[0].time, near[1].time)-min(near[0].time, near[1].time))
-	c, of, stable := s.x.stable(a, b)
-	v.Expected += c.share()
-	if o == Different {
-		loss.Different++
-		s.example(v, a, b, near, stable)
-	}
-	if !stable || !s.count(host, a, b, o, near) {
-		return
-	}
-	v.Stable++
-	success := 0.0
-	if o == Same {
-		v.Held++
-		success = 1
-	}
-	s.trials.add(host, success)
-	s.control += c.share()
-	for _, key := range of {
-		s.controls[key] = s.x.controls[key]
-	}
-}
-
-// count reports whether the contents of a pair are new to its host: each counts once, or a
-// server that answers most URLs alike would outvote the pages that exist.
-func (s *sums) count(host, a, b uint32, o Outcome, near [2]capture) bool {
-	counted := s.counted[host]
-	if counted == nil {
-		counted = new(contents)
-		s.counted[host] = counted
-	}
-	return counted.add(s.x.contentOf(a, b, o, near))
 }
 
 // example keeps a few pairs that differ: those with a stable control before others, then
 // the shortest, so that they are the same in every run.
 func (s *sums) example(v *Verdict, a, b uint32, near [2]capture, stable bool) {
-	at := slices.IndexFunc(s.shown, func(p shownPair) bool { return s.before(shownPair{a, b, stable}, p) })
-	if at < 0 {
-		at = len(s.shown)
-	}
+	e := Example{a: a, b: b, Stable: stable}
+	at, _ := slices.BinarySearchFunc(v.Examples, e, func(p, q Example) int {
+		switch {
+		case p.Stable && !q.Stable:
+			return -1
+		case q.Stable && !p.Stable:
+			return 1
+		}
+		return cmp.Or(s.x.compareURLs(p.a, q.a), s.x.compareURLs(p.b, q.b))
+	})
 	if at == examples {
 		return
 	}
-	s.shown = slices.Insert(s.shown, at, shownPair{a, b, stable})
-	s.shown = s.shown[:min(len(s.shown), examples)]
-	v.Examples = slices.Insert(v.Examples, at, Example{
-		A: string(s.x.urls.at(a)), B: string(s.x.urls.at(b)), Stable: stable,
-		DigestA: s.x.digests.text(near[0].digest - 1), DigestB: s.x.digests.text(near[1].digest - 1),
-		TimeA: time.Unix(int64(near[0].time), 0).UTC(), TimeB: time.Unix(int64(near[1].time), 0).UTC(),
-	})
-	v.Examples = v.Examples[:len(s.shown)]
-}
-
-// shownPair is the pair of an example.
-type shownPair struct {
-	a, b   uint32
-	stable bool
-}
-
-func (s *sums) before(p, q shownPair) bool {
-	if p.stable != q.stable {
-		return p.stable
-	}
-	return cmp.Or(s.x.compareURLs(p.a, q.a), s.x.compareURLs(p.b, q.b)) < 0
+	e.A, e.DigestA, e.TimeA = string(s.x.urls.at(a)), string(s.x.digests.at(near[0].digest-1)), time.Unix(int64(near[0].time), 0).UTC()
+	e.B, e.DigestB, e.TimeB = string(s.x.urls.at(b)), string(s.x.digests.at(near[1].digest-1)), time.Unix(int64(near[1].time), 0).UTC()
+	v.Examples = slices.Insert(v.Examples, at, e)
+	v.Examples = v.Examples[:min(len(v.Examples), examples)]
 }
 
 func (s *sums) conclude(v *Verdict) {
@@ -206,23 +168,30 @@ func (s *sums) conclude(v *Verdict) {
 		slices.Sort(s.gaps)
 		v.Gap = float64(s.gaps[len(s.gaps)/2])
 	}
-	for _, loss := range s.hosts {
-		if loss.Different > 0 {
-			v.Lost = append(v.Lost, *loss)
+	trials, redirects, shares := tally{}, 0, 0.0
+	for host, h := range s.hosts {
+		if h.loss.Different > 0 {
+			v.Lost = append(v.Lost, h.loss)
+		}
+		redirects += h.redirects
+		if n := h.Pairs - h.redirects; n > 0 {
+			trials[host] = [2]float64{float64(h.Held - h.redirects), float64(n)}
+			shares += h.control - float64(h.redirects)
 		}
 	}
 	slices.SortFunc(v.Lost, func(a, b HostLoss) int {
 		return cmp.Or(cmp.Compare(b.Different, a.Different), cmp.Compare(a.Host, b.Host))
 	})
 	v.Lost = v.Lost[:min(len(v.Lost), examples)]
-	s.estimate(v)
+	s.estimate(v, trials, float64(redirects), shares)
 }
 
 // estimate restores what, by the control, change took: if pages hold
 // still c of the time, then a share p of one page shows as p·c of one content.
-// Redirects are sure.
-func (s *sums) estimate(v *Verdict) {
-	redirects, n := float64(s.redirects), float64(v.Stable)
+// Redirects are sure. shares is the sum of the shares of the controls.
+func (s *sums) estimate(v *Verdict, trials tally, redirects, shares float64) {
+	k, n := trials.sum()
+	v.Held, v.Stable = int(k), int(n)
 	if v.Merges == 0 {
 		v.Why = "it merged nothing"
 		return
@@ -233,29 +202,17 @@ func (s *sums) estimate(v *Verdict) {
 	}
 	e := &Estimate{Trials: int(n + redirects), Share: 1, Interval: Interval{1, 1}}
 	if n > 0 {
-		k, _ := s.trials.sum()
-		e.Effective = s.trials.effective()
+		e.Effective = trials.effective()
 		held := Wilson(k/n*e.Effective, e.Effective, s.x.options.Confidence)
-		control := s.controlInterval()
+		var all control
+		for _, c := range s.controls {
+			all = all.plus(c)
+		}
+		still := Wilson(shares/n*float64(all.pairs), float64(all.pairs), s.x.options.Confidence)
 		mix := func(p, c float64) float64 { return (redirects + n*min(1, p/c)) / (redirects + n) }
-		e.Share = mix(k/n, s.control/n)
-		e.Interval = Interval{mix(held.Low, control.High), mix(held.High, control.Low)}
+		e.Share = mix(k/n, shares/n)
+		e.Interval = Interval{mix(held.Low, still.High), mix(held.High, still.Low)}
 	}
 	e.Effective += redirects
 	v.Verdict = e
-}
-
-// controlInterval is what the controls that were used leave open.
-func (s *sums) controlInterval() Interval {
-	var all control
-	for _, c := range s.controls {
-		all = all.plus(c)
-	}
-	share := s.control / float64(max(1, int(sumTrials(s.trials))))
-	return Wilson(share*float64(all.pairs), float64(all.pairs), s.x.options.Confidence)
-}
-
-func sumTrials(t tally) float64 {
-	_, n := t.sum()
-	return n
 }

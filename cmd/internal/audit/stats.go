@@ -25,18 +25,8 @@ func Wilson(k, n, confidence float64) Interval {
 // normalQuantile is the inverse of the standard normal distribution.
 func normalQuantile(p float64) float64 { return math.Sqrt2 * math.Erfinv(2*p-1) }
 
-// tally counts trials and successes by host, since pages of one host err together.
-type tally map[uint32]*[2]float64 // successes, trials
-
-func (t tally) add(host uint32, success float64) {
-	c := t[host]
-	if c == nil {
-		c = new([2]float64)
-		t[host] = c
-	}
-	c[0] += success
-	c[1]++
-}
+// tally has the successes and the trials of each host, since pages of one host err together.
+type tally map[uint32][2]float64
 
 func (t tally) sum() (k, n float64) {
 	for _, c := range t {

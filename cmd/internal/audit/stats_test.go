@@ -28,10 +28,8 @@ func TestWilson(t *testing.T) {
 func TestEffectiveTrials(t *testing.T) {
 	even, uneven := tally{}, tally{}
 	for host := range uint32(50) {
-		for i := range 20 {
-			even.add(host, float64(i%2))
-			uneven.add(host, float64(host%2)) // a host is all right or all wrong
-		}
+		even[host] = [2]float64{10, 20}
+		uneven[host] = [2]float64{20 * float64(host%2), 20} // a host is all right or all wrong
 	}
 	if got := even.effective(); got != 1000 {
 		t.Errorf("hosts alike: got %v effective trials; want all 1000", got)

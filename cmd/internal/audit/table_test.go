@@ -12,7 +12,7 @@ func TestTable(t *testing.T) {
 	const n = 100_000 // more than one chunk
 	for round := range 3 {
 		if round == 2 {
-			table.index.drop() // as while there are no adds
+			table.drop() // as while there are no adds
 		}
 		for i := range n {
 			id, err := table.add(text(i))
@@ -29,7 +29,7 @@ func TestTable(t *testing.T) {
 	if table.len() != n || len(table.chunks) < 2 {
 		t.Errorf("got %d strings in %d chunks; want %d in more than one", table.len(), len(table.chunks), n)
 	}
-	if _, err := table.add(strings.Repeat("x", chunkSize)); err == nil {
+	if _, err := table.add(strings.Repeat("x", 1<<chunkBits)); err == nil {
 		t.Error("kept a string as long as a chunk; want an error")
 	}
 	if id, err := table.add(""); err != nil || string(table.at(id)) != "" {

@@ -32,9 +32,6 @@ type Options struct {
 	// ByRule measures what each rule does, on a sample of at most 24 MiB of the
 	// distinct variants. The default is false.
 	ByRule bool
-	// Declared measures what the declarations of sites would have saved, from batches that have
-	// Fetched. It takes up to 256 MiB of memory. The default is false.
-	Declared bool
 	// Counters are updated while the replay runs. The default is none.
 	Counters *Counters
 }

@@ -43,7 +43,6 @@ type Result struct {
 	Stream        Series           `json:"stream"`    // by events
 	Rules         *Rules           `json:"rules,omitempty"`
 	Filters       *Filters         `json:"filters,omitempty"`
-	Declared      *Declared        `json:"declared,omitempty"`
 	// Spilled is how many spellings were beyond the budget of the exact table;
 	// repeats among them aren't attributed to a host as exact ones.
 	Spilled int64 `json:"spilled,omitempty"`
@@ -91,9 +90,6 @@ func (t *tally) result(e *engine) (*Result, error) {
 	r.FirstRefusals = t.bad
 	if t.sample != nil {
 		r.Rules = t.sample.measure(e.rules, t.opt.Workers, r.ExactUnique, r.Unique)
-	}
-	if t.declared != nil {
-		r.Declared = t.declared.sum()
 	}
 	return r, errors.Join(t.failed, t.close())
 }

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/cmd/internal/seen"
 	"github.com/firstseen/firstseen/store"
 )
@@ -54,7 +53,6 @@ type tally struct {
 	patterns  patternCounts
 	redirects redirectCounts
 	sample    *sample
-	declared  *declarations
 }
 
 // lineCounts are the counts of a batch that need no store.
@@ -99,9 +97,6 @@ func newTally(ctx context.Context, opt Options, stop context.CancelCauseFunc) (*
 	t.series, t.clock = newSeries(eventStretch), newSeries(timeStretch)
 	if opt.ByRule {
 		t.sample = newSample()
-	}
-	if opt.Declared {
-		t.declared = newDeclarations(opt.Profile)
 	}
 	stats, err := opt.Store.Stats(ctx, opt.Crawl)
 	if err != nil {
@@ -150,13 +145,6 @@ func (t *tally) count(b *batch) error {
 			reason = r.Member + ": " + reason
 		}
 		t.tell(Refusal{Line: r.Line, Text: excerpt([]byte(r.Text)), Code: badRecord, Reason: reason, number: b.number})
-	}
-	if t.declared != nil {
-		for i := range b.Records {
-			if r := &b.Records[i]; r.Kind == logs.Fetch && r.Redirect == "" && (r.Status == 0 || r.Status == 200) {
-				t.declared.add(r)
-			}
-		}
 	}
 	for i := range b.found {
 		f := &b.found[i]

@@ -11,18 +11,8 @@ import (
 	"strconv"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/frontier"
-	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store/captures"
 )
-
-func fetchedOf(b *wire.Fetched) *frontier.Fetched {
-	if b == nil {
-		return nil
-	}
-	return &frontier.Fetched{URL: b.URL, Time: b.Time, Status: b.Status, Digest: b.Digest, Redirect: b.Redirect,
-		Canonical: b.Canonical, NoVarySearch: b.NoVarySearch, CleanParam: b.CleanParam}
-}
 
 // getAudit answers with the last judgement, and makes one if there is none.
 func (s *httpAPI) getAudit(ctx context.Context, _ url.Values) (*judgement, error) {

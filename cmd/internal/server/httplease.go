@@ -203,7 +203,7 @@ func settlementOf(d *wire.DoneLease) (frontier.Settlement, error) {
 	if d.TookSeconds > 0 {
 		l.Started = time.Now().Add(-seconds(d.TookSeconds, maxLease))
 	}
-	return frontier.Settlement{Lease: l, Outcome: outcomes[d.Outcome], At: d.At, BlockQueue: d.BlockQueueUntil, Meta: meta, Priority: d.Priority, Fetched: fetchedOf(d.Fetched)}, nil
+	return frontier.Settlement{Lease: l, Outcome: outcomes[d.Outcome], At: d.At, BlockQueue: d.BlockQueueUntil, Meta: meta, Priority: d.Priority, Fetched: (*frontier.Fetched)(d.Fetched)}, nil
 }
 
 // postDone settles what a body says.

@@ -87,7 +87,7 @@ func openDaemon(b *testing.B, trusting, yields bool) *frontier.Frontier {
 		rules.Trust([]string{"*"})
 	}
 	f, err := frontier.New(s, frontier.Options{Delay: -1, MaxInFlight: -1, OnFetched: func(f frontier.Fetched) {
-		sample.Offer(captures.Capture(f))
+		sample.Offer(f)
 		rules.Offer(canon.Qiita(), f.URL, f.NoVarySearch, f.CleanParam)
 		if yields {
 			table.Offer(canon.Qiita(), &f)
