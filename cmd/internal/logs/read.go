@@ -273,9 +273,6 @@ func (b *Batch) Each(f func(line []byte, number int64)) {
 		case line[0] == byteOrderMark[0]:
 			line = bytes.TrimPrefix(line, []byte(byteOrderMark)) // of a file that was appended
 		}
-		if !b.obeyed && b.end != 0 && len(line) > 0 && (line[0] <= ' ' || line[len(line)-1] <= ' ') {
-			line = bytes.TrimSpace(line)
-		}
 		c.Read++
 		f(line, number)
 	}
