@@ -60,13 +60,15 @@ func (id Identity) Adopt(want Identity, keys, unicodeHosts bool) (Identity, erro
 		return id, mismatch(now.differs(asked))
 	case now != asked && unicodeHosts:
 		return id, mismatch(fmt.Sprintf("it has keys of internationalised hosts, made with Unicode %s, not %s; "+
-			"give the URLs whose text is kept to a new store: "+moveURLs, now.Unicode, asked.Unicode))
+			"give the URLs whose text is kept to a new store: %s", now.Unicode, asked.Unicode, moveURLs(asked)))
 	}
 	return asked, nil
 }
 
 // moveURLs are the commands that make keys again, of URLs whose text is kept.
-const moveURLs = "firstseen migrate --db OLD --to NEW (from Redis, first: firstseen copy --from-redis ADDR --to-db OLD)"
+func moveURLs(to Identity) string {
+	return fmt.Sprintf("firstseen migrate --db OLD --to NEW --profile %s (from Redis, first: firstseen copy --from-redis ADDR --to-db OLD)", to.Profile)
+}
 
 // mismatch is an ErrIdentity with the difference, and what to do about it.
 type mismatch string
@@ -81,11 +83,10 @@ func (id Identity) differs(asked Identity) string {
 	case id.KeyKind != asked.KeyKind:
 		return fmt.Sprintf("it was created with keys of kind %q, not %q", id.KeyKind, asked.KeyKind)
 	case id.Profile == asked.Profile:
-		return fmt.Sprintf("it was created with version %d of profile %q, not %d; use the program that created it, or give its URLs to a new store: "+
-			moveURLs, id.Version, id.Profile, asked.Version)
+		return fmt.Sprintf("it was created with version %d of profile %q, not %d; use the program that created it, or give its URLs to a new store: %s",
+			id.Version, id.Profile, asked.Version, moveURLs(asked))
 	}
-	return fmt.Sprintf("it was created with profile %q, not %q; use its profile, or give its URLs to a new store: "+
-		moveURLs, id.Profile, asked.Profile)
+	return fmt.Sprintf("it was created with profile %q, not %q; use its profile, or give its URLs to a new store: %s", id.Profile, asked.Profile, moveURLs(asked))
 }
 
 // Terms are what a user asks of a store before it uses it: see [Store.Prepare].

@@ -255,8 +255,11 @@ func (c *client) unanswered(err error) error {
 		return err
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("cannot reach the daemon at %s: %w; is it running, with --http on this address?", c.base, syscall.ECONNREFUSED)
-	case strings.Contains(err.Error(), "malformed HTTP"):
+	case strings.Contains(err.Error(), "malformed HTTP"), errors.Is(err, io.EOF):
 		return fmt.Errorf("cannot ask the daemon at %s: its answer is no HTTP; want the port of its HTTP interface (--http, 7072 by default)", c.base)
+	}
+	if strings.Contains(err.Error(), "HTTP response to HTTPS client") {
+		return fmt.Errorf("cannot ask the daemon at %s: it has no TLS; use http://", c.base)
 	}
 	return fmt.Errorf("cannot ask the daemon at %s: %w", c.base, err)
 }
@@ -269,7 +272,10 @@ func (c *client) refused(resp *http.Response) error {
 	}
 	var fault wire.Error
 	if json.Unmarshal(text, &fault) != nil || fault.Error.Message == "" {
-		fault.Error.Message = fmt.Sprintf("%.100s", text)
+		fault.Error.Message = strings.TrimSpace(fmt.Sprintf("%.100s", text))
+	}
+	if strings.Contains(fault.Error.Message, "HTTP request to an HTTPS server") { // as net/http says it
+		fault.Error.Message = "it has TLS; use https://"
 	}
 	err = errors.New(fault.Error.Message)
 	if c.daemon {
@@ -302,6 +308,10 @@ func (c *client) crawls(ctx context.Context, name string) ([]string, error) {
 	}
 	if name == store.DefaultCrawl && len(st.Crawls) == 0 {
 		return []string{name}, nil
+	}
+	var unnamed misuse
+	if err := c.get(ctx, "/v1/stats", url.Values{"crawl": {name}}, &st); err != nil && !errors.As(err, &unnamed) {
+		return nil, err // a token may not look at it, whether it is there or not
 	}
 	return nil, misusef("cannot find crawl %q in the store, which has %s", name, strings.Join(quotedAll(st.Crawls), ", "))
 }

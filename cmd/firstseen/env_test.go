@@ -38,6 +38,22 @@ func TestVariablesDontNameWhatAMeasureWritesTo(t *testing.T) {
 	}
 }
 
+// TestATypedPlaceWins: a store that is named on the command line is meant, whatever store a variable names.
+func TestATypedPlaceWins(t *testing.T) {
+	db := namedCrawls(t)
+	want := command(t, "stats", "--db", db, "--json")
+	for _, name := range []string{"FIRSTSEEN_DAEMON", "FIRSTSEEN_REDIS"} {
+		t.Setenv(name, "127.0.0.1:1")
+		if got := command(t, "stats", "--db", db, "--json"); got != want {
+			t.Errorf("with %s: got %s; want %s", name, got, want)
+		}
+	}
+	command(t, "copy", "--from-db", db, "--to-file", filepath.Join(t.TempDir(), "crawl"))
+	if status, _, _ := runCommand(t, "stats"); status != statusMisuse {
+		t.Errorf("got status %d; want misuse where two variables name two stores", status)
+	}
+}
+
 // TestReplayKeepsToTheKeysOfACrawl: the keys of a crawl are made by one profile.
 func TestReplayKeepsToTheKeysOfACrawl(t *testing.T) {
 	db, list := namedCrawls(t), filepath.Join(t.TempDir(), "list")

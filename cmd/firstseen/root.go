@@ -163,14 +163,25 @@ func typed(flags *pflag.FlagSet, names ...string) {
 
 const typedMark = "firstseen_typed"
 
+// places are flags that name a store, of which a command takes one. One that is typed has precedence over variables of the others.
+var places = [][]string{{"db", "redis", "daemon"}, {"from-db", "from-redis", "daemon", "from-file"}, {"to-db", "to-redis", "to-file"}}
+
 // flagsFromEnv sets the flags that weren't given from FIRSTSEEN_… variables.
 func flagsFromEnv(flags *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	var failed error
+	named := map[string]bool{}
+	for _, list := range places {
+		if slices.ContainsFunc(list, flags.Changed) {
+			for _, name := range list {
+				named[name] = true
+			}
+		}
+	}
 	flags.VisitAll(func(f *pflag.Flag) {
 		name := variableOf(f.Name)
 		value, ok := lookup(name)
 		_, marked := f.Annotations[typedMark]
-		if !ok || f.Changed || failed != nil || typedOnly[f.Name] || marked {
+		if !ok || f.Changed || failed != nil || typedOnly[f.Name] || named[f.Name] || marked {
 			return
 		}
 		if err := flags.Set(f.Name, value); err != nil {
@@ -523,12 +534,14 @@ func nearest(word string, names []string) string {
 	if word == "" {
 		return ""
 	}
-	asked := &cobra.Command{SuggestionsMinimumDistance: 2}
+	asked := &cobra.Command{}
 	for _, name := range names {
 		asked.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
 	}
-	if meant := asked.SuggestionsFor(word); len(meant) == 1 {
-		return meant[0]
+	for asked.SuggestionsMinimumDistance = 1; asked.SuggestionsMinimumDistance <= 2; asked.SuggestionsMinimumDistance++ {
+		if meant := asked.SuggestionsFor(word); len(meant) == 1 {
+			return meant[0]
+		}
 	}
 	return ""
 }

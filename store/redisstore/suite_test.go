@@ -109,33 +109,33 @@ func (c *clock) now() time.Time { return time.UnixMilli(c.ms.Load()) }
 
 func (c *clock) step(d time.Duration) { c.ms.Add(d.Milliseconds()) }
 
-func TestSuite(t *testing.T) {
+// TestSuite has four shards, which find what crosses shards.
+func TestSuite(t *testing.T) { testSuite(t, 4, 5, 8) }
+
+// TestSuiteOfOneShard finds what a shard decides alone.
+func TestSuiteOfOneShard(t *testing.T) { testSuite(t, 1, 2, 4) }
+
+// testSuite runs the suite with few of the model's histories, which are the dear part, or many under FIRSTSEEN_TORTURE=1.
+func testSuite(t *testing.T, shards, few, many int) {
 	t.Parallel()
 	addr := sharedServer(t)
-	// The model's histories are the dear part. Four shards find what crosses shards, one what a shard decides alone.
-	histories := map[int]int{1: 2, 4: 5}
 	if os.Getenv("FIRSTSEEN_TORTURE") == "1" {
-		histories = map[int]int{1: 4, 4: 8}
+		few = many
 	}
-	for shards, seeds := range histories {
-		t.Run(fmt.Sprintf("shards-%d", shards), func(t *testing.T) {
-			t.Parallel()
-			storetest.Run(t, storetest.Backend{
-				MaxBytes: true,
-				Shards:   shards > 1,
-				Seeds:    seeds,
-				Open: func(t testing.TB, env storetest.Env) store.Store {
-					return openSuite(t, env, testOptions(addr, shards))
-				},
-				Reopen: func(t testing.TB, s store.Store, env storetest.Env) store.Store {
-					if err := s.Close(); err != nil {
-						t.Fatal(err)
-					}
-					return openSuite(t, env, s.(*Store).opt)
-				},
-			})
-		})
-	}
+	storetest.Run(t, storetest.Backend{
+		MaxBytes: true,
+		Shards:   shards > 1,
+		Seeds:    few,
+		Open: func(t testing.TB, env storetest.Env) store.Store {
+			return openSuite(t, env, testOptions(addr, shards))
+		},
+		Reopen: func(t testing.TB, s store.Store, env storetest.Env) store.Store {
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return openSuite(t, env, s.(*Store).opt)
+		},
+	})
 }
 
 func openSuite(t testing.TB, env storetest.Env, o Options) store.Store {

@@ -37,6 +37,8 @@ type Backend struct {
 	MaxBytes bool
 	// Shards is set if queues take turns in several shards, each on its own: see [store.Store.Take] on which go first.
 	Shards bool
+	// Keep is the values of Env.KeepURLs that the cases run with. The default is both.
+	Keep []bool
 	// Groups means that the store has groups of queues.
 	Groups bool
 	// Seeds is the number of random histories for the model. The default is 20.
@@ -47,7 +49,10 @@ type Backend struct {
 
 // Run runs the suite. Its cases run in parallel, each on a store of its own.
 func Run(t *testing.T, b Backend) {
-	for _, keep := range []bool{false, true} {
+	if b.Keep == nil {
+		b.Keep = []bool{false, true}
+	}
+	for _, keep := range b.Keep {
 		name := "drop-urls"
 		if keep {
 			name = "keep-urls"

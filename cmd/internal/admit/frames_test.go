@@ -2,9 +2,7 @@ package admit
 
 import (
 	"bytes"
-	"encoding/binary"
 	"maps"
-	"slices"
 	"testing"
 
 	"golang.org/x/net/http2"
@@ -18,9 +16,8 @@ type cut struct {
 	data        int
 }
 
-// cutAll reads a stream in pieces of the lengths given, again and again. If passing, it leaves
-// out frames that frames.pass cuts off.
-func cutAll(t *testing.T, stream []byte, lengths []byte, passing bool) []cut {
+// cutAll reads a stream in pieces of the lengths given, again and again.
+func cutAll(t *testing.T, stream []byte, lengths []byte) []cut {
 	var f frames
 	var all []cut
 	open := false
@@ -32,11 +29,6 @@ func cutAll(t *testing.T, stream []byte, lengths []byte, passing bool) []cut {
 		p := stream[:n]
 		stream = stream[n:]
 		for len(p) > 0 {
-			if passing {
-				if p = f.pass(p); len(p) == 0 {
-					break
-				}
-			}
 			before := len(p)
 			var pc piece
 			if pc, p = f.next(p); len(p) == before {
@@ -61,17 +53,7 @@ func cutAll(t *testing.T, stream []byte, lengths []byte, passing bool) []cut {
 	return all
 }
 
-// ending returns the frames that may end a call.
-func ending(all []cut) (some []cut) {
-	for _, c := range all {
-		if c.kind == frameHeaders || c.kind == frameReset {
-			some = append(some, c)
-		}
-	}
-	return some
-}
-
-// FuzzFrames holds frames to the framer of x/net, however the stream is cut, and pass to next.
+// FuzzFrames holds frames to the framer of x/net, however the stream is cut.
 func FuzzFrames(f *testing.F) {
 	var b bytes.Buffer
 	fr := http2.NewFramer(&b, nil)
@@ -108,7 +90,7 @@ func FuzzFrames(f *testing.F) {
 			}
 			want = append(want, c)
 		}
-		got := cutAll(t, stream, lengths, false)
+		got := cutAll(t, stream, lengths)
 		if len(got) < len(want) {
 			t.Fatalf("got %d frames; want at least %d", len(got), len(want))
 		}
@@ -117,55 +99,11 @@ func FuzzFrames(f *testing.F) {
 				t.Fatalf("frame %d: got %+v; want %+v", i, got[i], want[i])
 			}
 		}
-		if passed := ending(cutAll(t, stream, lengths, true)); !slices.Equal(passed, ending(got)) {
-			t.Fatalf("with pass: got %+v; want %+v", passed, ending(got))
-		}
-	})
-}
-
-// FuzzMessages holds messages to reading the whole.
-func FuzzMessages(f *testing.F) {
-	f.Add([]byte("\x00\x00\x00\x00\x03abc\x00\x00\x00\x00\x00\x01\x00\x00\x00\x01x"), []byte{0})
-	f.Add([]byte("\x00\x00\x00\x01\x00"), []byte{2, 0})
-	f.Fuzz(func(t *testing.T, stream, lengths []byte) {
-		want := 0
-		for b := stream; len(b) >= 5; want++ {
-			n := int(binary.BigEndian.Uint32(b[1:]))
-			if len(b)-5 < n {
-				break
-			}
-			b = b[5+n:]
-		}
-		var m messages
-		got := 0
-		for i := 0; len(stream) > 0; i++ {
-			n := len(stream)
-			if len(lengths) > 0 {
-				n = min(n, 1+int(lengths[i%len(lengths)]))
-			}
-			p := stream[:n]
-			stream = stream[n:]
-			for len(p) > 0 {
-				k, whole := m.next(p)
-				if k == 0 {
-					t.Fatal("got no progress")
-				}
-				if p = p[k:]; whole {
-					got++
-				}
-			}
-		}
-		if got != want {
-			t.Errorf("got %d messages; want %d", got, want)
-		}
 	})
 }
 
 // counted is what a Wire knows of a call.
-type counted struct {
-	counted, cost, partial, whole int64
-	reading                       messages
-}
+type counted struct{ counted, cost, received int64 }
 
 // countAll has a Wire look at a stream in pieces of a length at most.
 func countAll(stream []byte, length int) (calls map[uint32]counted, pending int64) {
@@ -176,18 +114,12 @@ func countAll(stream []byte, length int) (calls map[uint32]counted, pending int6
 	}
 	calls = map[uint32]counted{}
 	for id, s := range w.streams {
-		c := counted{s.counted, s.cost, s.partial, s.whole.Load(), s.reading}
-		if c.reading.have < messageHead { // the rest is of the message before
-			clear(c.reading.head[c.reading.have:])
-			c.reading.left = 0
-		}
-		calls[id] = c
+		calls[id] = counted{s.counted, s.cost, s.received.Load()}
 	}
 	return calls, w.pending
 }
 
-// FuzzWireCounts checks that a Wire counts the same, however the stream is cut: Wire.pass takes whole
-// frames only.
+// FuzzWireCounts checks that a Wire counts the same, however the stream is cut.
 func FuzzWireCounts(f *testing.F) {
 	var b bytes.Buffer
 	fr := http2.NewFramer(&b, nil)

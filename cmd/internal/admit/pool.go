@@ -148,12 +148,11 @@ func (p *Pool) grant() {
 type Places struct {
 	max, loose int
 
-	mu       sync.Mutex
-	pool     *Pool
-	all      list.List // of *Place that may be ended, the oldest first
-	byClient map[Client]*list.List
-	open     int
-	ended    int64
+	mu    sync.Mutex
+	pool  *Pool
+	all   list.List // of *Place that may be ended, the oldest first
+	open  int
+	ended int64
 }
 
 // Place is a place that is taken.
@@ -161,15 +160,15 @@ type Place struct {
 	p      *Places
 	client Client
 	end    func()
-	// With the places locked; in the lists while it may be ended:
-	inAll, inOwn *list.Element
-	left         bool
+	// With the places locked:
+	inAll *list.Element // nil if it may not be ended
+	left  bool
 }
 
 // NewPlaces returns so many places. Of these, loose is how many things may be there that
 // were not kept.
 func NewPlaces(max, loose int) *Places {
-	return &Places{max: max, loose: min(max, loose), pool: NewPool(int64(max)), byClient: make(map[Client]*list.List)}
+	return &Places{max: max, loose: min(max, loose), pool: NewPool(int64(max))}
 }
 
 // Enter takes a place for something of a client, and returns nil if there is none. It may
@@ -181,8 +180,8 @@ func (p *Places) Enter(c Client, end func()) *Place {
 	var place *Place
 	if p.pool.Try(c, 1) {
 		place = &Place{p: p, client: c, end: end}
+		place.inAll = p.all.PushBack(place)
 		p.open++
-		p.list(place)
 	}
 	p.mu.Unlock()
 	if victim != nil {
@@ -230,11 +229,11 @@ func (p *Places) makeRoom(c Client) *Place {
 		if p.all.Len() < p.loose {
 			return nil
 		}
-		victim = oldest(&p.all)
+		victim = p.oldest(nil)
 	case p.open < p.max: // the client has its share
-		victim = oldest(p.byClient[c])
+		victim = p.oldest(&c)
 	default:
-		victim = oldest(&p.all)
+		victim = p.oldest(nil)
 	}
 	if victim != nil {
 		p.ended++
@@ -243,11 +242,14 @@ func (p *Places) makeRoom(c Client) *Place {
 	return victim
 }
 
-func oldest(l *list.List) *Place {
-	if l == nil || l.Len() == 0 {
-		return nil
+// oldest returns the oldest thing that may be ended, of all or of a client. One that has its share is mostly near the front.
+func (p *Places) oldest(of *Client) *Place {
+	for e := p.all.Front(); e != nil; e = e.Next() {
+		if l := e.Value.(*Place); of == nil || l.client == *of {
+			return l
+		}
 	}
-	return l.Front().Value.(*Place)
+	return nil
 }
 
 func (p *Places) remove(l *Place) {
@@ -260,23 +262,9 @@ func (p *Places) remove(l *Place) {
 	p.unlist(l)
 }
 
-func (p *Places) list(l *Place) {
-	own := p.byClient[l.client]
-	if own == nil {
-		own = list.New()
-		p.byClient[l.client] = own
-	}
-	l.inAll, l.inOwn = p.all.PushBack(l), own.PushBack(l)
-}
-
 func (p *Places) unlist(l *Place) {
-	if l.inAll == nil {
-		return
+	if l.inAll != nil {
+		p.all.Remove(l.inAll)
+		l.inAll = nil
 	}
-	p.all.Remove(l.inAll)
-	own := p.byClient[l.client]
-	if own.Remove(l.inOwn); own.Len() == 0 {
-		delete(p.byClient, l.client)
-	}
-	l.inAll, l.inOwn = nil, nil
 }

@@ -61,8 +61,7 @@ type Wire struct {
 	reading frames
 	client  Client // by token as soon as a call had one
 	streams map[uint32]*Stream
-	last    *Stream // of the DATA frame before, and its number
-	lastID  uint32
+	last    *Stream // of the DATA frame that is being read
 	opened  *Stream // whose headers were read last
 	pending int64   // at least the bytes received and not delivered
 	pool    *Pool   // that held is of
@@ -79,17 +78,15 @@ type Wire struct {
 // was reset.
 type Stream struct {
 	w         *Wire
-	delivered atomic.Int64 // messages that the call's handler got
+	delivered atomic.Int64 // bytes of messages that the call's handler got, with their heads
 	_         [64]byte     // the two counts are written on two processors
-	whole     atomic.Int64 // messages received
+	received  atomic.Int64 // bytes of DATA frames, without padding
 
 	// With the wire locked:
 	onEnd   func()
 	ended   bool
-	reading messages
-	counted int64 // messages that cost is of
-	cost    int64 // of whole messages, not delivered when they were last counted
-	partial int64 // of what follows them
+	counted int64 // received bytes that cost is of
+	cost    int64 // what they took in memory, not delivered when they were last counted
 }
 
 // NewWire makes a Wire of a listener's connection; inner is the connection itself, or TLS
@@ -141,9 +138,14 @@ func (w *Wire) Failed() int {
 // hold locks of the server now and holds none when it reads.
 func (w *Wire) Pause(d time.Duration) { w.pause = max(w.pause, d) }
 
-// Delivered counts a message that the handler of the call has read.
-func (s *Stream) Delivered() {
-	if n := s.delivered.Add(1); !s.w.holds.Load() || n != s.whole.Load() {
+// messageHead is the length of what precedes a message of gRPC: a byte, and its length in 4 bytes.
+const messageHead = 5
+
+// Delivered counts a message of n bytes that the handler of the call has read. Messages are not compressed: the server has no
+// compressor.
+func (s *Stream) Delivered(n int) {
+	d := s.delivered.Add(int64(n + messageHead))
+	if !s.w.holds.Load() || s.received.Load()-d > receivedFree {
 		return
 	}
 	s.w.mu.Lock()
@@ -195,7 +197,7 @@ func (w *Wire) Write(b []byte) (int, error) {
 	if !w.writing.between() {
 		start = len(b)
 	}
-	for p := w.writing.pass(b); len(p) > 0; p = w.writing.pass(p) {
+	for p := b; len(p) > 0; {
 		var f piece
 		f, p = w.writing.next(p)
 		if start == len(b) && w.writing.between() {
@@ -306,7 +308,7 @@ func (w *Wire) sleep(d time.Duration) bool {
 
 // scan looks at bytes as see does, and returns the calls that the client reset, too.
 func (w *Wire) scan(p []byte) (n int, ended []*Stream) {
-	for rest := w.pass(p); len(rest) > 0; rest = w.pass(rest) {
+	for rest := p; len(rest) > 0; {
 		var f piece
 		f, rest = w.reading.next(rest)
 		if f.frame == nil {
@@ -334,59 +336,22 @@ func (w *Wire) scan(p []byte) (n int, ended []*Stream) {
 	return len(p), ended
 }
 
-// pass counts whole DATA frames that carry one message each of the call that sent the DATA frame
-// before, and returns what follows them. Most of what clients send are such frames, and next and
-// data take ten times as long for each.
-func (w *Wire) pass(p []byte) []byte {
-	s, cost, n := w.last, 0, int64(0)
-	if s == nil || s.ended || s.reading.have > 0 {
-		return p
-	}
-	for {
-		length, id := w.reading.message(p)
-		if length == 0 || id != w.lastID {
-			break
-		}
-		p = p[headLength+length:]
-		cost += frameCost + bufferOf(length)
-		n++
-	}
-	if n > 0 {
-		s.cost += s.partial + int64(cost)
-		s.partial = 0
-		s.counted += n
-		s.whole.Add(n)
-		w.pending += int64(cost)
-	}
-	return p
-}
-
-// data counts a piece of a DATA frame.
+// data counts a piece of a DATA frame. Its buffer is there from its head on.
 func (w *Wire) data(f *piece) {
 	if f.first {
-		w.last, w.lastID = w.streams[f.stream], f.stream
+		w.last = w.streams[f.stream]
 	}
 	s := w.last
 	if s == nil || s.ended { // the server drops it
 		return
 	}
-	before, counted := s.partial+s.cost, s.counted
 	if f.first {
-		s.partial += int64(frameCost + bufferOf(f.length) - f.length)
+		cost := int64(frameCost + bufferOf(f.length))
+		s.cost += cost
+		w.pending += cost
 	}
-	for p := f.data; len(p) > 0; {
-		n, whole := s.reading.next(p)
-		s.partial += int64(n)
-		if p = p[n:]; whole {
-			s.cost += s.partial
-			s.partial = 0
-			s.counted++
-		}
-	}
-	if n := s.counted - counted; n > 0 {
-		s.whole.Add(n)
-	}
-	w.pending += s.partial + s.cost - before
+	s.counted += int64(len(f.data))
+	s.received.Add(int64(len(f.data)))
 }
 
 // bufferOf returns the size of the buffer in which gRPC keeps a DATA frame with a payload of n
@@ -416,16 +381,15 @@ func (w *Wire) drop(id uint32) *Stream {
 	return s
 }
 
-// count counts the pending bytes. If a handler has read some messages of its call, the others
-// count as their mean size.
+// count counts the pending bytes. If a handler has read some bytes of its call, the others count as what all cost in the mean.
 func (w *Wire) count() int64 {
 	w.pending = 0
 	for _, s := range w.streams {
-		if left := s.whole.Load() - s.delivered.Load(); left < s.counted {
+		if left := s.received.Load() - s.delivered.Load(); left < s.counted {
 			s.cost = s.cost * left / s.counted
 			s.counted = left
 		}
-		w.pending += s.cost + s.partial
+		w.pending += s.cost
 	}
 	return w.pending
 }
@@ -458,8 +422,7 @@ func (w *Wire) giveBack(pending int64) {
 	w.holds.Store(needs > 0)
 }
 
-// The parts of HTTP/2 (RFC 9113, section 4.1 and 6) and of gRPC over it that Wire reads:
-// which frame is of which stream, and where messages end.
+// The parts of HTTP/2 (RFC 9113, section 4.1 and 6) that Wire reads: which frame is of which stream, and how long it is.
 
 const (
 	frameData         = 0x0
@@ -543,32 +506,6 @@ func (f *frames) next(p []byte) (piece, []byte) {
 // between reports whether the next byte begins a frame.
 func (f *frames) between() bool { return f.skip == 0 && f.have == 0 }
 
-// pass cuts whole frames off p until one that may end a call. Most of what a server writes are
-// small frames of answers, and next would take ten times as long for each.
-func (f *frames) pass(p []byte) []byte {
-	for f.between() && len(p) >= headLength && p[3] != frameHeaders && p[3] != frameReset {
-		n := headLength + payload(p)
-		if n > len(p) {
-			break
-		}
-		p = p[n:]
-	}
-	return p
-}
-
-// message returns the length of the payload and the stream of the DATA frame that p begins with, if
-// that is whole in p, begins a frame and carries exactly one message of gRPC; otherwise 0.
-func (f *frames) message(p []byte) (length int, stream uint32) {
-	if !f.between() || len(p) < headLength+messageHead || p[3] != frameData || p[4]&flagPadded != 0 {
-		return 0, 0
-	}
-	length = payload(p)
-	if length < messageHead || length > len(p)-headLength || uint32(length-messageHead) != binary.BigEndian.Uint32(p[headLength+1:]) {
-		return 0, 0
-	}
-	return length, binary.BigEndian.Uint32(p[5:]) &^ (1 << 31)
-}
-
 func (f *frames) begin() {
 	h := &f.head
 	f.left = payload(h[:])
@@ -576,34 +513,6 @@ func (f *frames) begin() {
 	if f.pad = 0; f.now.kind == frameData && f.now.flags&flagPadded != 0 {
 		f.pad = -1 // not known yet
 	}
-}
-
-// messageHead is the length of what precedes a message of gRPC: a byte, and its length in 4 bytes.
-const messageHead = 5
-
-// messages finds the ends of gRPC's messages.
-type messages struct {
-	head [messageHead]byte
-	have int
-	left int
-}
-
-// next cuts the bytes of one message off p, which isn't empty, and reports whether the
-// message ends with them.
-func (m *messages) next(p []byte) (n int, whole bool) {
-	if m.have < len(m.head) {
-		n = copy(m.head[m.have:], p)
-		if m.have += n; m.have < len(m.head) {
-			return n, false
-		}
-		m.left = int(m.head[1])<<24 | int(m.head[2])<<16 | int(m.head[3])<<8 | int(m.head[4])
-	}
-	k := min(m.left, len(p)-n)
-	if m.left -= k; m.left == 0 {
-		m.have = 0
-		return n + k, true
-	}
-	return n + k, false
 }
 
 // A gRPC server writes each message as a DATA frame of its own, and a client answers each frame with up to

@@ -265,6 +265,11 @@ func hostlike(s string) bool {
 	return isHost(s) && !strings.ContainsAny(s, "/?#") && !isAddress(name)
 }
 
+// isServer reports whether a cell is the host of a server. What is not is often the name of the machine that wrote the log.
+func isServer(s string) bool {
+	return hostlike(s) || isAddress(s) || s == "localhost" || strings.HasPrefix(s, "localhost:")
+}
+
 // site is the base of the targets: the virtual host, if the line names one.
 func (p *accessParser) site(l *accessLine) (string, error) {
 	at := placeOfHost(l.leading)

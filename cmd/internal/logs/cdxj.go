@@ -66,11 +66,26 @@ func (o fields) raw(name string) json.RawMessage {
 	return o[name]
 }
 
-// text returns the first of some fields that is a text or a number.
+// match returns the first text of some fields that a test takes.
+func (o fields) match(names []string, takes func(string) bool) string {
+	for _, name := range names {
+		if s := o.text(name); takes(s) {
+			return s
+		}
+	}
+	return ""
+}
+
+// text returns the first of some fields that is a text or a number, or a list of one text.
 func (o fields) text(names ...string) string {
 	for _, name := range names {
 		switch raw := o.raw(name); {
-		case len(raw) == 0 || raw[0] == '{' || raw[0] == '[' || string(raw) == "null":
+		case len(raw) == 0 || raw[0] == '{' || string(raw) == "null":
+		case raw[0] == '[':
+			var list []string
+			if json.Unmarshal(raw, &list) == nil && len(list) == 1 && list[0] != "" {
+				return list[0]
+			}
 		case raw[0] == '"':
 			if plain := raw[1 : len(raw)-1]; len(plain) > 0 && bytes.IndexByte(plain, '\\') < 0 {
 				return string(plain)
@@ -93,10 +108,10 @@ func (o fields) values(names []string) []string {
 	}
 	all := make([]string, len(names))
 	for i, name := range names {
-		if all[i] = o.text(name); all[i] == "" {
-			if raw := string(o.raw(name)); raw != "null" && raw != `""` {
-				all[i] = raw
-			}
+		if raw := string(o.raw(name)); strings.HasPrefix(raw, "[") || strings.HasPrefix(raw, "{") {
+			all[i] = raw
+		} else {
+			all[i] = o.text(name)
 		}
 	}
 	return all
@@ -142,7 +157,7 @@ func (o fields) status(r *Record) {
 }
 
 // jsonStatuses are the names of statuses, with the capitals that programs write.
-var jsonStatuses = append([]string{"statusCode", "responseCode", "httpStatus", "httpStatusCode", "response.statusCode", "status-code", "httpRequest.status", "EdgeResponseStatus"}, vocabulary[aStatus]...)
+var jsonStatuses = append([]string{"statusCode", "responseCode", "httpStatus", "httpStatusCode", "Status", "StatusCode", "response.statusCode", "status-code", "httpRequest.status", "EdgeResponseStatus"}, vocabulary[aStatus]...)
 
 // urlOfKey makes a URL of a sort key "com,example,www:8080)/path?query", for indexes
 // that hold no URL. Which scheme it was, and the case of letters, is lost.

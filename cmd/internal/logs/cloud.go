@@ -25,6 +25,9 @@ func parseS3(text string, emit func(Record)) error {
 	}
 	base := "http://" + f[1] + ".s3.amazonaws.com"
 	if len(f) > 22 && f[22] != "-" {
+		if !isHost(f[22]) {
+			return bad("got host %q; want a line of the access log of S3", f[22])
+		}
 		if base = "http://" + f[22]; f[20] != "-" {
 			base = "https://" + f[22]
 		}

@@ -64,7 +64,7 @@ func (f *File) decompress(stored *bufio.Reader) error {
 // unpacked sets the reader of what was compressed.
 func (f *File) unpacked(compression string, r io.Reader) {
 	f.Compression = compression
-	f.r = bufio.NewReaderSize(&endable{f.ctx, r}, 256<<10)
+	f.r = bufio.NewReaderSize(&counter{ctx: f.ctx, r: r}, 256<<10)
 }
 
 // decode turns UTF-16 with a byte-order mark into UTF-8.

@@ -327,7 +327,7 @@ func newParser(format Format, opt *Options, lines []string) (parser, error) {
 	case Wget:
 		return &wgetParser{}, nil
 	case W3C:
-		return &w3cParser{base: opt.Base, scheme: opt.Scheme}, nil
+		return &w3cParser{opt: opt}, nil
 	case S3:
 		return stateless(parseS3), nil
 	case ELB:

@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 )
 
@@ -94,26 +92,16 @@ func (p *jsonParser) value(text string, emit func(Record)) error {
 // programs recognise an object by its fields, and read it. The first that does is taken: one for the URL that is
 // named, then those whose fields no other program has.
 func (p *jsonParser) object(o fields, emit func(Record)) error {
-	url := ""
-	for _, name := range jsonURLs {
-		if s := o.text(name); isURL(strings.ReplaceAll(s, " ", "+")) {
-			url = s
-			break
+	url := o.match(jsonURLs, func(s string) bool { return isURL(strings.ReplaceAll(s, " ", "+")) })
+	if field := p.opt.URLField; field != "" {
+		if url = o.text(field); url == "" {
+			return bad("got no text in field %q", field)
 		}
 	}
-	request := o.raw("request")
-	isText, isObject := strings.HasPrefix(string(request), `"`), strings.HasPrefix(string(request), "{")
 	var r Record
 	switch {
 	case o.text("response_text") != "":
 		return p.response(o.text("response_text"), emit)
-	case p.opt.URLField != "":
-		if url = o.text(p.opt.URLField); url == "" {
-			return bad("got no text in field %q", p.opt.URLField)
-		}
-		if r = o.capture(url); r.Status == 0 && r.Kind == Fetch {
-			r.Kind = Link
-		}
 	case o["known"] != nil:
 		r = frontierItem(o, "known.info", Fetch)
 	case o["discovered"] != nil:
@@ -126,22 +114,7 @@ func (p *jsonParser) object(o fields, emit func(Record)) error {
 	case url != "":
 		r = o.capture(url)
 		r.Time = anyTime(o.text("timestamp", "ts"))
-	case isText && !isPath(o.text("request")):
-		r = p.request(o)
-	case isObject && o.text("request.host") != "" && o.text("request.uri") != "":
-		r = caddy(o)
-	case o["RequestPath"] != nil:
-		r = p.traefik(o)
-	case isPath(o.text(vocabulary[aPath]...)): // Zeek, nginx, Istio, Cloudflare
-		target := addQuery(o.text(vocabulary[aPath]...), o.text(vocabulary[aQuery]...))
-		base := p.opt.Base
-		if host := o.text(vocabulary[aHost]...); hostlike(host) || isAddress(host) {
-			base = site(cmp.Or(o.text(vocabulary[aScheme]...), schemeOf(base)), host, "")
-		}
-		if r = o.capture(base + target); r.Status == 0 && r.Kind == Fetch {
-			r.Kind = Link // sensors leave out what did not happen
-		}
-		r.Time = anyTime(o.text(vocabulary[aTime]...))
+	case p.request(o, &r): // access logs and sensors
 	case strings.HasPrefix(string(o["url"]), `"`) && o.text("url") != "" && o.text("host") == "": // the canonicalizer decides
 		if url = o.text("url"); isHost(url) {
 			if p.opt.Scheme == "" {
@@ -155,7 +128,7 @@ func (p *jsonParser) object(o fields, emit func(Record)) error {
 	}
 	if r.Status != 0 {
 		p.statuses = true
-	} else if p.statuses && r.Kind == Fetch && r.Redirect == "" && o.text("digest", "filename", "urlkey") == "" {
+	} else if (p.statuses || p.opt.URLField != "") && r.Kind == Fetch && r.Redirect == "" && o.text("digest", "filename", "urlkey") == "" {
 		r.Kind = Link
 	}
 	r.Fields = o.values(p.opt.Fields)
@@ -164,10 +137,10 @@ func (p *jsonParser) object(o fields, emit func(Record)) error {
 }
 
 // jsonURLs are the fields that can have the URL, with the capitals that programs write.
-var jsonURLs = append([]string{"url", "URL", "Url", "matched-at", "requestUrl", "httpRequest.requestUrl", "pageUrl", "finalUrl"}, vocabulary[aURL]...)
+var jsonURLs = append([]string{"matched-at", "url", "URL", "Url", "requestUrl", "requestUri", "httpRequest.requestUrl", "pageUrl", "finalUrl"}, vocabulary[aURL]...)
 
-// containers are the fields whose objects are the entries of a document: of HAR, ffuf, Burp and others.
-var containers = []string{"log", "entries", "results", "items", "urls", "data", "pages", "records"}
+// containers are the fields whose objects are the entries of a document, or the entry itself: of HAR, ffuf, Elasticsearch and others.
+var containers = []string{"log", "entries", "results", "result", "items", "urls", "data", "pages", "records", "links", "hits", "_source", "properties"}
 
 // without reads an object that has no URL itself: its entries, or a host.
 func (p *jsonParser) without(o fields, emit func(Record)) error {
@@ -230,56 +203,37 @@ func frontierItem(o fields, info string, kind Kind) Record {
 
 func isPath(s string) bool { return strings.HasPrefix(s, "/") }
 
-// request reads an entry of an access log of nginx, whose request is a line of HTTP.
-func (p *jsonParser) request(o fields) Record {
-	base := p.opt.Base
-	if host := o.text("host", "http_host"); host != "" {
-		base = site(cmp.Or(o.text("scheme"), schemeOf(base)), host, "")
-	}
-	r := Record{Time: layoutTime(time.RFC3339, o.text("time"))}
-	r.URL, r.Kind = requestURL(base, o.text("request"))
-	r.answered(o.text("status"))
-	return r
-}
-
-// caddy reads an entry of Caddy's access log.
-func caddy(o fields) Record {
-	uri := o.text("request.uri")
-	r := Record{URL: uri, Kind: Other, Length: number(o.text("size"))}
-	if strings.HasPrefix(uri, "/") {
-		r.URL, r.Kind = "http://"+o.text("request.host")+uri, Fetch
-		if o.raw("request.tls") != nil {
-			r.URL = "https" + strings.TrimPrefix(r.URL, "http")
+// request reads an entry of an access log (nginx, Apache, Caddy, Traefik, Fastly, Cloudflare, Istio) or of a sensor (Zeek, Suricata), whose
+// request is a line of HTTP, or a path. It reports whether the object is one.
+func (p *jsonParser) request(o fields, r *Record) bool {
+	kind, target := Fetch, ""
+	isLine := strings.HasPrefix(string(o.raw("request")), `"`) && !isPath(o.text("request"))
+	if isLine {
+		target, kind = requestURL("", o.text("request"))
+	} else if target = o.match(vocabulary[aPath], isPath); target == "" {
+		if target, kind = o.text("RequestPath", "request.uri"), Other; target == "" { // of CONNECT and OPTIONS
+			return false
 		}
 	}
-	r.answered(o.text("status"))
-	if seconds, err := strconv.ParseFloat(o.text("ts"), 64); err == nil && seconds > 0 && seconds < 1<<40 {
-		r.Time = time.UnixMilli(int64(seconds * 1000)).UTC()
-	}
-	var referer []string
-	if json.Unmarshal(o.raw("request.headers.Referer"), &referer) == nil && len(referer) > 0 {
-		r.Via = referer[0]
-	}
-	return r
-}
-
-// traefik reads an entry of Traefik's access log in JSON.
-func (p *jsonParser) traefik(o fields) Record {
-	r := Record{URL: o.text("RequestPath"), Kind: Other, Length: number(o.text("DownstreamContentSize")), Via: o.text("request_Referer"),
-		Time: layoutTime(time.RFC3339Nano, o.text("StartUTC"))}
-	if strings.HasPrefix(r.URL, "/") {
-		r.Kind = Fetch
-		switch host := cmp.Or(o.text("RequestAddr"), o.text("RequestHost")); { // only the first has the port
-		case host == "" || host == "-":
-			r.URL = p.opt.Base + r.URL
-		case o.text("RequestScheme") == "https":
-			r.URL = "https://" + host + r.URL
-		default:
-			r.URL = "http://" + host + r.URL
+	get := func(m meaning) string {
+		switch {
+		case m == aQuery && isLine:
+			return "" // the line has it
+		case m == aScheme && o.raw("request.tls") != nil:
+			return "https"
 		}
+		return o.text(vocabulary[m]...)
 	}
-	r.answered(o.text("DownstreamStatus"))
-	return r
+	if isPath(target) {
+		host := cmp.Or(o.match(vocabulary[aHost], isServer), given(o.text("request.host", "RequestAddr", "RequestHost")))
+		target = compose(host, target, get, &p.opt)
+	}
+	*r = o.capture(target)
+	if r.Kind = kind; r.Status == 0 && kind == Fetch {
+		r.Kind = Link // a sensor leaves out what did not happen
+	}
+	r.Time, r.Length = anyTime(get(aTime)), number(cmp.Or(o.text("size"), o.text("DownstreamContentSize", "length")))
+	return true
 }
 
 // isStormStatus reports whether s is a status of StormCrawler, not of HTTP.
@@ -290,16 +244,9 @@ func isStormStatus(s string) bool {
 // storm reads an entry of StormCrawler's status index, which escapes the dot in names. An error without a code is of a server that did not answer.
 func storm(o fields, url string) Record {
 	value := func(name string) string {
-		raw := o.raw("metadata")
-		var all map[string]json.RawMessage
-		if json.Unmarshal(raw, &all) != nil {
-			return ""
-		}
-		var list []string
-		if raw = all[name]; json.Unmarshal(raw, &list) == nil && len(list) > 0 {
-			return list[0]
-		}
-		return fields(all).text(name)
+		var all fields
+		_ = json.Unmarshal(o.raw("metadata"), &all) // without it, nothing is known
+		return all.text(name)
 	}
 	r := Record{URL: url, Kind: Fetch, Digest: value("_digest"), Redirect: value("_redirTo")}
 	status := o.text("status")
@@ -425,7 +372,7 @@ func (d *document) value(depth int) error {
 			}
 			o[key] = raw
 		}
-		if !held && len(o) > 0 {
+		if len(o) > 0 && (!held || slices.ContainsFunc(jsonURLs, func(name string) bool { return isURL(o.text(name)) })) {
 			d.s.number++
 			d.s.unit(d.p.object(o, d.s.emit), "")
 		}

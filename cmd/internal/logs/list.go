@@ -22,8 +22,8 @@ var (
 // byteOrderMark may begin a text file.
 const byteOrderMark = "\xef\xbb\xbf"
 
-// colours are the sequences by which terminals set them.
-var colours = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
+// colours are the sequences by which terminals set them, and link a text.
+var colours = regexp.MustCompile("\x1b(?:\\[[0-9;]*[A-Za-z]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\))")
 
 // headers are what the first line of a list may call it.
 var headers = append([]string{"urls", "links"}, vocabulary[aURL]...)
@@ -52,15 +52,15 @@ func (d *detector) list() (*reading, error) {
 		if isWorded(text) {
 			worded++
 		}
-		c := cutLine(text, d.opt.Scheme)
+		c, host := cutLine(text, d.opt.Scheme), strings.TrimPrefix(text, "//")
 		switch {
 		case (strings.Contains(text, "://") || strings.HasPrefix(text, "mailto:")) && hasScheme(text) && !isTacked([]byte(text)):
 			plain++
-		case c.url != "" && !isHost(text):
+		case c.url != "" && !isHost(host):
 			if cut++; len(c.what) == 1 && c.what[0] == "quotes" {
 				quoted++
 			}
-		case isHost(text):
+		case isHost(host):
 			hosts++
 		}
 	}
@@ -156,7 +156,7 @@ func (p *listParser) line(text string, emit func(Record)) error {
 		c = cutting{url: text}
 	}
 	if c.url == "" {
-		if isHost(text) {
+		if isHost(strings.TrimPrefix(text, "//")) {
 			return bad("got no scheme; for https://, add --scheme https")
 		}
 		return bad("%s", c.why)
@@ -184,12 +184,12 @@ func (p *listParser) line(text string, emit func(Record)) error {
 	return nil
 }
 
-// statusPlace says whether all lines begin with a status, 1, or end with one, -1, as curl prints them; 0 for neither.
+// statusPlace says whether all lines begin with a status, 1, end with one, -1, or have one behind the URL, 2, as curl prints them; 0 for none.
 func statusPlace(lines []string) int {
-	for _, place := range []int{1, -1} {
+	for _, place := range []int{1, -1, 2} {
 		all, some := true, false
 		for _, line := range lines {
-			if text := strings.TrimSpace(line); text[0] != '#' {
+			if text := strings.TrimSpace(line); text[0] != '#' && strings.Contains(text, "://") {
 				status := statusAt(text, place)
 				all, some = all && slices.Contains(codes, status), some || len(status) == 3
 			}
@@ -208,6 +208,10 @@ func statusAt(text string, place int) (status string) {
 		status, _, _ = strings.Cut(text, " ")
 	case -1:
 		status = text[strings.LastIndexByte(text, ' ')+1:]
+	case 2:
+		if f := strings.Fields(text); len(f) > 1 && isURL(f[0]) {
+			status = f[1]
+		}
 	}
 	return status
 }
@@ -276,13 +280,14 @@ func cutLine(text, scheme string) (c cutting) {
 	found := token.FindAllString(text, -1)
 	for _, t := range found {
 		bare := unquote(t)
+		host := strings.TrimPrefix(bare, "//")
 		isFull := plausible(bare) || len(t) == len(text) && hasScheme(bare) && strings.Contains(bare, "//")
 		switch {
 		case c.url != "" && arrow.MatchString(t) && plausible(found[len(found)-1]): // "-> REDIRECTS TO: URL"
 			c.target = found[len(found)-1]
 			c.what = append(c.what, "the target of a redirect")
 			return c
-		case isFull || scheme != "" && c.url == "" && isHost(bare) && !numeric.MatchString(bare):
+		case isFull || scheme != "" && c.url == "" && isHost(host) && !numeric.MatchString(host):
 			if c.url != "" {
 				return cutting{why: "got two URLs in a line"}
 			}
@@ -290,7 +295,7 @@ func cutLine(text, scheme string) (c cutting) {
 				return cutting{why: "got quotes in a URL"}
 			}
 			if c.url, before = bare, false; !isFull {
-				c.url = scheme + "://" + bare
+				c.url = scheme + "://" + host
 			}
 			if bare != t {
 				c.what = append(c.what, "quotes")

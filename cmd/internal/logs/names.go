@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 )
@@ -34,18 +35,18 @@ const (
 var vocabulary = [meanings][]string{
 	aURL: {"url", "original_uri", "original_url", "original", "request.endpoint", "request.url", "url.full", "url.original", "matched_at", "page_url", "page_location", "permalink", "full_url", "request_url",
 		"loc", "address", "url_address", "link", "href", "uri", "cs_uri", "endpoint", "top_pages", "page", "pages", "landing_page", "output"},
-	aPath:     {"cs_uri_stem", "request_uri", "requestpath", "uri", "path", "page_path", "ClientRequestURI", "request", "url", "url.original", "url.path", "http.url"},
-	aQuery:    {"cs_uri_query", "args", "query_string", "query", "url.query"},
-	aHost:     {"url.domain", "http.hostname", "x_host_header", "cs_host", "cs(host)", "http_host", "host", "authority", "hostname", "vhost", "server_name", "ClientRequestHost"},
-	aScheme:   {"cs_protocol", "scheme", "ClientRequestScheme"},
+	aPath:     {"cs_uri_stem", "request_uri", "requestpath", "uri", "path", "page_path", "ClientRequestURI", "RequestPath", "request.uri", "requestUri", "request", "url", "url.original", "url.path", "http.url"},
+	aQuery:    {"cs_uri_query", "requestQuery", "args", "query_string", "query", "url.query"},
+	aHost:     {"url.domain", "http.hostname", "x_host_header", "cs_host", "cs(host)", "http_host", "host", "authority", "hostname", "domain", "vhost", "server_name", "ClientRequestHost", "request.host", "RequestAddr", "RequestHost"},
+	aScheme:   {"cs_protocol", "scheme", "url.scheme", "ClientRequestScheme", "RequestScheme"},
 	aPort:     {"s_port", "server_port"},
-	aStatus:   {"status_code", "statuscode", "http_status_code", "http_status", "http_code", "response_code", "responsecode", "sc_status", "fetch_status", "status", "response.status_code", "response.status", "http.response.status_code", "http.status", "#debug.statusCode", "response_status", "code"},
-	aTime:     {"timestamp", "fetch_time", "fetchtime", "time", "ts", "date", "@timestamp"},
+	aStatus:   {"status_code", "statuscode", "http_status_code", "http_status", "http_code", "response_code", "responsecode", "sc_status", "fetch_status", "status", "response.status_code", "response.status", "http.response.status_code", "http.status", "#debug.statusCode", "response_status", "DownstreamStatus", "code"},
+	aTime:     {"StartUTC", "timestamp", "fetch_time", "fetchtime", "time", "ts", "date", "@timestamp"},
 	aDigest:   {"digest", "payload_digest", "sha1", "content_digest", "signature"},
 	aType:     {"mime", "mime_type", "mimetype", "content_type"},
 	aLength:   {"length", "sc_bytes", "size", "bytes", "content_length"},
 	aRedirect: {"redirect", "redirect_url", "redirect_target", "redirectlocation"},
-	aReferrer: {"referer", "referrer", "cs(referer)", "http_referer", "via", "parent"},
+	aReferrer: {"referer", "referrer", "cs(referer)", "http_referer", "request_Referer", "request.headers.Referer", "via", "parent"},
 }
 
 // plainName writes a name as the vocabulary does.
@@ -59,6 +60,18 @@ var failures = regexp.MustCompile(`(?i)^(?:connect|dns)|fail|error|time[d -]*out
 
 // successes are what the same column has for the others.
 var successes = regexp.MustCompile(`(?i)^(?:ok|okay|success(?:ful)?|succeeded|done|fetched|crawled|completed?|good|passed|alive|up)$`)
+
+// compose makes the URL of a target that begins with "/" and of the other parts that a log has beside it. Without a host the
+// target is of the base.
+func compose(host, target string, get func(meaning) string, opt *Options) string {
+	if query := get(aQuery); strings.IndexByte(query, ' ') < 0 { // or it is what someone searched for
+		target = addQuery(target, query)
+	}
+	if host != "" {
+		return site(cmp.Or(get(aScheme), opt.Scheme, schemeOf(opt.Base)), host, get(aPort)) + target
+	}
+	return opt.Base + target
+}
 
 // schemeOf is the scheme of a base that the caller gave: also of hosts whose log doesn't say theirs.
 func schemeOf(base string) string {

@@ -29,7 +29,7 @@ type File struct {
 }
 
 // A counter counts the stored bytes read so far, for a progress display that
-// looks on from another goroutine. It reads no more after its context ended.
+// looks on from another goroutine. It reads no more after its context ended: a few bytes of a compressed file may be gigabytes of text.
 type counter struct {
 	ctx context.Context
 	r   io.Reader
@@ -119,20 +119,6 @@ func (p *pipeReader) fill() {
 			return
 		}
 	}
-}
-
-// endable reads until a context ends: a few bytes of a compressed file may be
-// gigabytes of text.
-type endable struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (e *endable) Read(p []byte) (int, error) {
-	if err := e.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return e.r.Read(p)
 }
 
 // Open opens a file, or stdin for the name "-". An empty input is fine. After ctx

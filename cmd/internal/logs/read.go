@@ -273,6 +273,9 @@ func (b *Batch) Each(f func(line []byte, number int64)) {
 		case line[0] == byteOrderMark[0]:
 			line = bytes.TrimPrefix(line, []byte(byteOrderMark)) // of a file that was appended
 		}
+		if !b.obeyed && b.end != 0 && len(line) > 0 && (line[0] <= ' ' || line[len(line)-1] <= ' ') {
+			line = bytes.TrimSpace(line)
+		}
 		c.Read++
 		f(line, number)
 	}
@@ -336,9 +339,10 @@ type sink struct {
 	yield   func(*Batch, error) bool
 	b       *Batch
 	total   Counts
-	gave    bool // there was a record
-	left    bool // records were left out by Events
-	stopped bool // yield was false
+	gave    bool         // there was a record
+	left    bool         // records were left out by Events
+	stopped bool         // yield was false
+	take    func(Record) // emit, for parsers: to make it of the method for each line costs an allocation
 	number  int64
 	offset  int64  // where the archive record begins that is read
 	member  string // of a WACZ
@@ -358,6 +362,7 @@ func Read(f *File, opt Options) iter.Seq2[*Batch, error] {
 	}
 	return func(yield func(*Batch, error) bool) {
 		s := &sink{opt: opt, yield: yield}
+		s.take = s.emit
 		s.begin()
 		err := s.file(f)
 		if s.stopped || !s.flush() {
@@ -570,7 +575,7 @@ func (s *sink) line(p parser, text string) {
 		text = colours.ReplaceAllString(text, "")
 		s.cut("colours")
 	}
-	s.unit(p.line(text, s.emit), text)
+	s.unit(p.line(text, s.take), text)
 }
 
 func (s *sink) cut(what string) { count(&s.b.Counts.Cut, what, 1) }

@@ -181,6 +181,9 @@ func ParseTime(s string) time.Time { return anyTime(s) }
 
 // anyTime reads a time of an index server, a feed or a table; zero if it isn't one.
 func anyTime(s string) time.Time {
+	if s == "" {
+		return time.Time{}
+	}
 	if t := digitTime(s); !t.IsZero() {
 		return t
 	}
@@ -189,7 +192,7 @@ func anyTime(s string) time.Time {
 			return t
 		}
 	}
-	if seconds, err := strconv.ParseFloat(s, 64); err == nil && seconds > 1e8 && seconds < 1<<40 && strings.Contains(s, ".") {
+	if seconds, err := strconv.ParseFloat(s, 64); err == nil && seconds > 1e8 && seconds < 1<<40 {
 		return time.UnixMilli(int64(seconds * 1000)).UTC()
 	}
 	return time.Time{}

@@ -12,6 +12,7 @@ import (
 //
 //	Crawled (200) <GET url> (referer: url)
 //	Filtered duplicate request: <GET url> (referer: url)
+//	Gave up retrying <GET url> (failed 3 times): reason
 //	Redirecting (301) to <GET b> from <GET a>
 //
 // scrapy-splash and others write " via url" behind the URL of the page.
@@ -36,7 +37,7 @@ func (p *scrapyParser) line(text string, emit func(Record)) error {
 	status := between(message, "(", ")")
 	switch {
 	case strings.HasPrefix(message, "Crawled ("):
-	case strings.HasPrefix(message, "Filtered duplicate request: "):
+	case strings.HasPrefix(message, "Filtered duplicate request: "), strings.HasPrefix(message, "Gave up retrying "):
 		r.Kind = Link
 	case strings.HasPrefix(message, "Redirecting ("):
 		r.Redirect = scrapyURL(message)

@@ -1,8 +1,6 @@
 package logs
 
 import (
-	"cmp"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"regexp"
@@ -12,14 +10,14 @@ import (
 )
 
 // A tableParser reads rows of cells, one of which is a URL: CSV (RFC 4180) with commas, semicolons or bars,
-// tabs, and the logs of Zeek. encoding/csv reads the cells; this file decides what separates them, and which column it is.
+// tabs, and the logs of Zeek. This file decides what separates the cells, and which column it is.
 //
 // A table is taken if one column has a URL in most of the first rows. A header that names the column wins, whatever stands before
 // it: reports have titles. Without one the rows must have as many cells each, and the column must be the only one. URLs hold commas
 // and semicolons themselves, so rows such as "http://a.example/news,123" can be a table or a list: see [doubtful].
 type tableParser struct {
 	opt       *Options
-	sep       rune
+	sep       string
 	literal   bool          // quotes are characters, as in many files of tabs
 	backslash bool          // quotes in a cell have one before them, as databases write them, and are not doubled
 	column    [meanings]int // -1 for none
@@ -33,8 +31,6 @@ type tableParser struct {
 	fit       int // rows that have as many
 	pending   string
 	lines     int // of pending
-	in        *csv.Reader
-	feed      strings.Reader
 	row       []string
 }
 
@@ -46,12 +42,15 @@ func learnTable(lines []string, opt *Options) (*tableParser, error) {
 	var best *tableParser
 	var doubt error
 	var doubted *tableParser
-	trials := []*tableParser{{sep: '\t'}, {sep: '\t', literal: true}, {sep: ';'}, {sep: ','}, {sep: '|'}}
+	trials := []*tableParser{{sep: "\t"}, {sep: "\t", literal: true}, {sep: ";"}, {sep: ","}, {sep: "|"}}
 	if slices.ContainsFunc(lines, func(s string) bool { return strings.Contains(s, `\"`) }) {
-		trials = append(trials, &tableParser{sep: ';', backslash: true}, &tableParser{sep: ',', backslash: true}, &tableParser{sep: '\t', backslash: true})
+		trials = append(trials, &tableParser{sep: ";", backslash: true}, &tableParser{sep: ",", backslash: true}, &tableParser{sep: "\t", backslash: true})
 	}
 	for _, t := range trials {
-		t.begin(opt)
+		t.opt = opt
+		for i := range t.column {
+			t.column[i] = -1
+		}
 		ok, err := t.learn(lines)
 		switch {
 		case err != nil && (doubted == nil || t.better(doubted)):
@@ -66,15 +65,6 @@ func learnTable(lines []string, opt *Options) (*tableParser, error) {
 	best.pending, best.lines = "", 0
 	best.titled = best.names != nil && !best.zeek
 	return best, nil
-}
-
-// begin sets what all separators and ways of quoting have in common.
-func (t *tableParser) begin(opt *Options) {
-	t.opt, t.in, t.fields = opt, csv.NewReader(&t.feed), nil
-	t.in.Comma, t.in.LazyQuotes, t.in.FieldsPerRecord, t.in.TrimLeadingSpace = t.sep, true, -1, t.sep != '\t'
-	for i := range t.column {
-		t.column[i] = -1
-	}
 }
 
 // better prefers the table whose column a header names, and then the one that more rows fit, and with more cells.
@@ -95,8 +85,8 @@ func (t *tableParser) learn(lines []string) (bool, error) {
 	for _, line := range lines {
 		if names, ok := strings.CutPrefix(line, "#fields\t"); ok && t.literal {
 			t.zeek, line = true, names
-		} else if line[0] == '#' && t.pending == "" && !(len(rows) == 0 && strings.HasPrefix(line, "#"+string(t.sep))) {
-			if cells := strings.Split(strings.TrimLeft(line, "# "), string(t.sep)); len(rows) == 0 {
+		} else if line[0] == '#' && t.pending == "" && !(len(rows) == 0 && strings.HasPrefix(line, "#"+t.sep)) {
+			if cells := strings.Split(strings.TrimLeft(line, "# "), t.sep); len(rows) == 0 {
 				hash = cells
 			}
 			continue
@@ -119,26 +109,20 @@ func (t *tableParser) learn(lines []string) (bool, error) {
 		return false, nil
 	}
 	body := t.findHeader(rows, hash)
-	if t.names == nil && 3*t.fit < 2*len(rows) && t.sep != '\t' { // no URL has a tab
+	if t.names == nil && 3*t.fit < 2*len(rows) && t.sep != "\t" { // no URL has a tab
 		return false, nil
 	}
-	shares := make([]int, t.width) // rows with a URL in each column
-	asked := 0
-	for _, cells := range body {
-		if len(cells) > 1 || t.names == nil {
-			asked++
-		}
-		for i, cell := range cells[:min(len(cells), t.width)] {
-			if plausible(strings.ReplaceAll(strings.TrimSpace(cell), " ", "+")) {
-				shares[i]++
-			}
+	shares, asked := t.shares(body, isURLCell)
+	ok, err := t.choose(body, shares, asked)
+	if hosts, _ := t.shares(body, isHost); !ok && err == nil && t.names == nil {
+		if ok, err = t.choose(body, hosts, asked); ok && t.opt.Scheme == "" {
+			err = bad("its column %s has hosts or paths without a scheme: for https://, add --scheme https", t.called(t.column[aURL]))
 		}
 	}
-	ok, err := t.choose(body, shares, asked)
 	t.findFailures(body)
 	if ok && err == nil && t.names == nil {
 		t.statusOf(body)
-		if t.column[aURL] >= 0 && t.sep != '\t' {
+		if t.column[aURL] >= 0 && t.sep != "\t" {
 			err = doubtful(t, body)
 		}
 		if err == errList {
@@ -146,6 +130,27 @@ func (t *tableParser) learn(lines []string) (bool, error) {
 		}
 	}
 	return ok && err == nil, err
+}
+
+// isURLCell reports whether a cell is a URL, which may have blanks, but no tags as tools print them behind one.
+func isURLCell(cell string) bool {
+	return plausible(strings.ReplaceAll(cell, " ", "+")) && !strings.Contains(cell, " [")
+}
+
+// shares counts the rows whose cell is what is asked for, of each column, and the rows.
+func (t *tableParser) shares(body [][]string, is func(cell string) bool) (shares []int, asked int) {
+	shares = make([]int, t.width)
+	for _, cells := range body {
+		if len(cells) > 1 || t.names == nil {
+			asked++
+		}
+		for i, cell := range cells[:min(len(cells), t.width)] {
+			if is(strings.TrimSpace(cell)) {
+				shares[i]++
+			}
+		}
+	}
+	return shares, asked
 }
 
 // findHeader finds the names of the columns, and returns the rows behind them. Names are words; a known one is enough, and
@@ -228,9 +233,9 @@ func (t *tableParser) choose(body [][]string, shares []int, asked int) (bool, er
 			found = append(found, i)
 		}
 	}
-	if len(found) == 0 && t.names != nil { // paths of one site
+	if len(found) == 0 && t.names != nil { // paths of one site, or hosts
 		for i, name := range t.names {
-			if isURLName(name) && t.holds(body, i) {
+			if (isURLName(name) || slices.Contains(vocabulary[aHost], name) || slices.Contains(vocabulary[aPath], name)) && t.holds(body, i) {
 				found = append(found, i)
 			}
 		}
@@ -316,7 +321,7 @@ func (t *tableParser) holds(body [][]string, column int) bool {
 	for _, cells := range body {
 		if column < len(cells) && strings.TrimSpace(cells[column]) != "" {
 			asked++
-			if cell := strings.TrimSpace(cells[column]); strings.HasPrefix(cell, "/") || isHost(cell) || plausible(strings.ReplaceAll(cell, " ", "+")) {
+			if cell := strings.TrimSpace(cells[column]); strings.HasPrefix(cell, "/") || isHost(cell) || isURLCell(cell) {
 				n++
 			}
 		}
@@ -400,7 +405,7 @@ func doubtful(t *tableParser, body [][]string) error {
 			if strings.ContainsAny(cells[0], "?#") {
 				inQuery++
 			}
-			if t.sep == ';' && !slices.ContainsFunc(rest, func(s string) bool { return !parameter.MatchString(s) }) {
+			if t.sep == ";" && !slices.ContainsFunc(rest, func(s string) bool { return !parameter.MatchString(s) }) {
 				parameters++ // of the path, as in ";id=1"
 			}
 			for i, cell := range rest {
@@ -420,7 +425,7 @@ func doubtful(t *tableParser, body [][]string) error {
 		return errList
 	}
 	if column == 0 && (2*inQuery > n || 2*tails > n || n > 2 && len(ids) == n || n < 2) {
-		return bad("its lines are URLs with %q in them, or a table: choose with %s list or %[2]s table", string(t.sep), t.opt.Flag)
+		return bad("its lines are URLs with %q in them, or a table: choose with %s list or %[2]s table", t.sep, t.opt.Flag)
 	}
 	return nil
 }
@@ -440,91 +445,73 @@ func isFileName(s string) bool {
 	return i >= 0 && len(s)-i > 2 && len(s)-i < 7 && strings.Trim(s[i+1:], "abcdefghijklmnopqrstuvwxyz") == ""
 }
 
-// cells reads a row, or returns nil where it goes on in the next line.
-func (t *tableParser) cells(text string) ([]string, error) {
-	if t.pending != "" {
-		text = t.pending + "\n" + text
+// cells reads a row, or returns nil where it goes on in the next line. The cells are valid until the next call.
+func (t *tableParser) cells(line string) ([]string, error) {
+	if t.backslash {
+		line = strings.ReplaceAll(line, `\"`, `""`)
 	}
-	if t.lines++; t.backslash {
-		text = strings.ReplaceAll(text, `\"`, `""`)
+	before := t.lines
+	if t.lines++; before > 0 {
+		if t.isRow(line) { // so the quote before it was none
+			t.pending, t.lines = "", 0
+			return t.row, &lostLines{int64(before), nil}
+		}
+		line = t.pending + "\n" + line
 	}
-	if t.literal || t.lines == 1 && strings.IndexByte(text, '"') < 0 {
-		t.lines = 0
-		return t.split(text), nil
-	}
-	if t.lines > 1 && t.isRow(text[len(t.pending)+1:]) { // so the quote before it was none
-		lost := int64(t.lines - 1)
-		text, t.pending, t.lines = text[len(t.pending)+1:], "", 0
-		cells, _ := t.cells(text)
-		return cells, &lostLines{lost, nil}
-	}
-	if t.lines < maxRow && t.isOpen(text) {
-		t.pending = text
+	open := t.split(line)
+	if open && t.lines < maxRow {
+		t.pending = line
 		return nil, nil
 	}
-	before := int64(t.lines - 1)
-	t.pending, t.lines = "", 0
-	t.feed.Reset(text + "\n")
-	cells, err := t.in.Read()
-	for err == nil { // csv sees the end of a row elsewhere than isOpen only where a quote is left open
-		if _, more := t.in.Read(); more != nil {
-			break
-		}
-		err = &lostLines{before, bad("got a quote that is not closed in %d lines", maxRow)}
+	if t.pending, t.lines = "", 0; open {
+		return nil, &lostLines{int64(before), bad("got a quote that is not closed in %d lines", maxRow)}
 	}
-	return cells, err
+	return t.row, nil
 }
 
 // isRow reports whether a line is a row by itself, with a URL in its place.
-func (t *tableParser) isRow(text string) bool {
-	if t.isOpen(text) || !strings.Contains(text, "://") {
+func (t *tableParser) isRow(line string) bool {
+	if !strings.Contains(line, "://") || t.split(line) || len(t.row) != t.width {
 		return false
 	}
-	t.feed.Reset(text + "\n")
-	cells, err := t.in.Read()
 	column := t.column[aURL]
 	if column < 0 {
-		column = slices.IndexFunc(cells, plausible)
+		column = slices.IndexFunc(t.row, plausible)
 	}
-	return err == nil && len(cells) == t.width && column >= 0 && plausible(cells[column])
+	return column >= 0 && plausible(t.row[column])
 }
 
-// split cuts a line without quotes, as encoding/csv would, in a third of the time. The cells are valid until the next call.
-func (t *tableParser) split(text string) []string {
+// split cuts a text into the cells of t.row, and reports whether a quote is left open. A quote that neither begins nor ends a cell
+// stands for itself: encoding/csv reads the same with LazyQuotes, in three times the time, and can't say of a line whether it is a whole row.
+func (t *tableParser) split(text string) (open bool) {
 	t.row = t.row[:0]
 	for more := true; more; {
-		var cell string
-		cell, text, more = strings.Cut(text, string(t.sep))
-		if t.in.TrimLeadingSpace {
-			cell = strings.TrimLeft(cell, " \t")
-		}
-		t.row = append(t.row, cell)
-	}
-	return t.row
-}
-
-// isOpen reports whether a cell begins with a quote that the text does not close.
-func (t *tableParser) isOpen(text string) bool {
-	for sep := byte(t.sep); text != ""; {
-		if sep != '\t' {
+		if t.sep != "\t" {
 			text = strings.TrimLeft(text, " ")
 		}
-		if !strings.HasPrefix(text, `"`) {
-			_, text, _ = strings.Cut(text, string(sep))
-			continue
-		}
-		for text = text[1:]; ; {
-			i := strings.IndexByte(text, '"')
-			if i < 0 {
-				return true
+		cell := ""
+		if t.literal || !strings.HasPrefix(text, `"`) {
+			cell, text, more = strings.Cut(text, t.sep)
+		} else {
+			end, doubled := 1, false
+			for closed := false; !closed; {
+				i := strings.IndexByte(text[end:], '"')
+				if i < 0 {
+					return true
+				}
+				if end += i + 1; strings.HasPrefix(text[end:], `"`) { // two stand for one
+					end, doubled = end+1, true
+				} else {
+					rest := strings.TrimLeft(text[end:], " ")
+					closed = rest == "" || strings.HasPrefix(rest, t.sep)
+				}
 			}
-			if text = text[i+1:]; strings.HasPrefix(text, `"`) { // two stand for one
-				text = text[1:]
-			} else if text == "" || text[0] == sep {
-				break
+			if cell = text[1 : end-1]; doubled {
+				cell = strings.ReplaceAll(cell, `""`, `"`)
 			}
+			_, text, more = strings.Cut(text[end:], t.sep)
 		}
-		text = text[min(1, len(text)):]
+		t.row = append(t.row, cell)
 	}
 	return false
 }
@@ -566,12 +553,12 @@ func (t *tableParser) rowOf(cells []string, emit func(Record)) error {
 		t.titled = t.titled && !same
 		return isHeader // comes again where files were joined
 	}
-	if !slices.ContainsFunc(cells, func(s string) bool { return strings.TrimSpace(s) != "" }) {
-		return other("a row of empty cells")
-	}
 	r, err := t.record(cells)
-	if err == nil {
+	switch {
+	case err == nil:
 		emit(r)
+	case strings.TrimSpace(strings.Join(cells, "")) == "":
+		return other("a row of empty cells")
 	}
 	return err
 }
@@ -607,7 +594,7 @@ func (t *tableParser) record(cells []string) (Record, error) {
 		return Record{}, bad("got %d columns; want %d", len(cells), t.width)
 	}
 	r := Record{URL: get(aURL), Kind: Listed, Time: anyTime(get(aTime)), Via: get(aReferrer), Redirect: get(aRedirect), Digest: bareDigest(get(aDigest))}
-	host, target := get(aHost), get(aPath)
+	target := get(aPath)
 	if strings.HasPrefix(r.URL, "/") {
 		target = r.URL
 	}
@@ -615,12 +602,14 @@ func (t *tableParser) record(cells []string) (Record, error) {
 	case strings.IndexByte(r.URL, ' ') > 0 && isTacked([]byte(r.URL)):
 		return r, errTacked
 	case isURL(strings.ReplaceAll(r.URL, " ", "+")):
-	case strings.HasPrefix(target, "/") && host != "":
-		r.URL = site(cmp.Or(get(aScheme), schemeOf(t.opt.Base)), host, get(aPort)) + target
-	case strings.HasPrefix(target, "/") && t.opt.Base != DefaultBase:
-		r.URL = t.opt.Base + target
 	case strings.HasPrefix(target, "/"):
-		return r, errHostless
+		host := get(aHost)
+		if !isServer(host) {
+			host = ""
+		}
+		if r.URL = compose(host, target, get, t.opt); strings.HasPrefix(r.URL, DefaultBase) {
+			return r, errHostless
+		}
 	case isHost(r.URL) && t.opt.Scheme != "":
 		r.URL = t.opt.Scheme + "://" + r.URL
 	case isHost(r.URL):

@@ -2,7 +2,6 @@ package logs
 
 import (
 	"cmp"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -14,9 +13,9 @@ import (
 type w3cParser struct {
 	atOnce
 
-	base, scheme string
-	names        []string // as plainName writes them
-	cells        []string // of the line that is read
+	opt   *Options
+	names []string // as plainName writes them
+	cells []string // of the line that is read
 }
 
 func (p *w3cParser) line(text string, emit func(Record)) error {
@@ -67,29 +66,26 @@ func (p *w3cParser) get(names ...string) string {
 
 // url makes the URL of a line. cs-uri may be whole, with or without its scheme, or be what cs-uri-stem is.
 func (p *w3cParser) url() (string, Kind) {
-	target := p.get("cs_uri", "cs_uri_stem")
-	if query := p.get("cs_uri_query"); !strings.HasSuffix(target, "?"+strings.TrimPrefix(query, "?")) {
-		target = addQuery(target, query)
-	}
-	if slices.Contains(p.names, "x_edge_location") { // CloudFront escapes its fields twice
-		if plain, err := url.PathUnescape(target); err == nil {
-			target = plain
-		}
+	target := addQuery(p.get("cs_uri", "cs_uri_stem"), p.get("cs_uri_query"))
+	if slices.Contains(p.names, "x_edge_location") { // CloudFront escapes its fields, also the percent signs in them
+		target = strings.ReplaceAll(target, "%25", "%")
 	}
 	scheme := p.get(vocabulary[aScheme]...)
 	switch {
 	case isURL(strings.ReplaceAll(target, " ", "+")):
 		return target, Fetch
 	case isHost(target):
-		if scheme = cmp.Or(scheme, p.scheme); scheme == "" && p.get("s_port") == "443" {
+		if scheme = cmp.Or(scheme, p.opt.Scheme); scheme == "" && p.get("s_port") == "443" {
 			scheme = "https"
 		}
 		return cmp.Or(scheme, "http") + "://" + target, Fetch
 	case !strings.HasPrefix(target, "/"):
 		return target, Other
 	}
-	if host := p.get(vocabulary[aHost]...); host != "" {
-		return site(cmp.Or(scheme, schemeOf(p.base)), host, p.get(vocabulary[aPort]...)) + target, Fetch
-	}
-	return p.base + target, Fetch
+	return compose(p.get(vocabulary[aHost]...), target, func(m meaning) string {
+		if m == aQuery {
+			return "" // the target has it
+		}
+		return p.get(vocabulary[m]...)
+	}, p.opt), Fetch
 }

@@ -41,6 +41,11 @@ func (p *wgetParser) line(text string, emit func(Record)) error {
 		emit(r)
 		return nil
 	}
+	if url, ok := strings.CutSuffix(text, ":"); ok && isURL(url) && !p.started { // -nv: an error follows
+		p.begun = true
+		emit(Record{URL: url, Kind: Link})
+		return nil
+	}
 	if r, ok := wgetBegin(text); ok {
 		err := p.end(emit)
 		p.r, p.started, p.begun = r, true, true
@@ -51,7 +56,7 @@ func (p *wgetParser) line(text string, emit func(Record)) error {
 	case p.started:
 		p.detail(text)
 		return nil // a line of the request
-	case p.begun || strings.HasPrefix(text, "Opening WARC file"):
+	case p.begun || strings.HasPrefix(text, "Opening WARC file") || strings.HasPrefix(text, "Spider mode"):
 		return other("a message of wget")
 	}
 	return bad("got no request before it")

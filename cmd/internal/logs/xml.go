@@ -143,7 +143,7 @@ func (t *tokenReader) Read(p []byte) (int, error) {
 // charset reads the encodings that sitemaps may have, which is UTF-8, and the two that some have.
 func charset(name string, in io.Reader) (io.Reader, error) {
 	switch strings.ToLower(name) {
-	case "utf-8", "utf8", "us-ascii", "ascii":
+	case "utf-8", "utf8", "us-ascii", "ascii", "utf-16", "utf-16le", "utf-16be": // File decoded the last ones
 		return in, nil
 	case "iso-8859-1", "latin1", "latin-1":
 		return charmap.ISO8859_1.NewDecoder().Reader(in), nil

@@ -243,7 +243,7 @@ func (s *grpcAPI) serveCall(srv any, stream grpc.ServerStream, _ *grpc.StreamSer
 		}
 	}()
 	defer s.recovered(c.method, &err)
-	return next(srv, &callStream{stream, ctx, c, c.stream, work})
+	return next(srv, &callStream{ServerStream: stream, ctx: ctx, call: c, wire: c.stream, work: work})
 }
 
 func isStatus(err error) bool {
@@ -258,6 +258,7 @@ type callStream struct {
 	call *call
 	wire *admit.Stream // of call, which others write to
 	work bool          // see isWork
+	in   sized         // the message that is received
 }
 
 // Context implements grpc.ServerStream.
@@ -280,9 +281,10 @@ func (s *callStream) RecvMsg(m any) error {
 }
 
 func (s *callStream) receive(m any) error {
-	err := s.ServerStream.RecvMsg(m)
+	s.in.message = m
+	err := s.ServerStream.RecvMsg(&s.in)
 	if err == nil {
-		s.wire.Delivered()
+		s.wire.Delivered(s.in.bytes)
 	}
 	return err
 }

@@ -2,7 +2,6 @@ package server
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -239,16 +238,7 @@ func decodeJSON(body []byte, v any, s *shape) error {
 	if err := logs.CheckJSON(body); err != nil {
 		return fmt.Errorf("%w; send a URL that is not UTF-8 as url_bytes or target_bytes, in base64", err)
 	}
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return jsonError(err)
-	}
-	if _, more := d.Token(); !errors.Is(more, io.EOF) {
-		return errors.New("got more than one JSON value")
-	}
-	_, err := s.checkJSON(body, 0)
-	return err
+	return s.decode(body, v)
 }
 
 // countElements counts the elements of the lists in the object that a body is,
@@ -291,15 +281,14 @@ func jsonError(err error) error {
 		return errors.New("got a time that is not a JSON string; want one such as 2026-01-31T12:00:00Z")
 	case errors.As(err, &base64Error):
 		return errors.New("got bytes that are not base64")
-	case errors.As(err, &syntax):
-		return fmt.Errorf("got no JSON: %w", err)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+	case !errors.As(err, &syntax):
+		return err
+	case strings.HasPrefix(err.Error(), "unexpected end"):
 		return errors.New("got JSON that ends too early")
+	case strings.HasSuffix(err.Error(), "after top-level value"):
+		return errors.New("got more than one JSON value")
 	}
-	if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return fmt.Errorf("got the unknown field %s", field)
-	}
-	return err
+	return fmt.Errorf("got no JSON: %w", err)
 }
 
 // jsonKind returns what a field of a type takes, in the words of JSON.

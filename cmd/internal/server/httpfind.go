@@ -135,7 +135,7 @@ func foundURL(e *frontier.Entry, now time.Time) *wire.FoundURL {
 func (s *httpAPI) postChange(ctx context.Context, body *wire.ChangeRequest) (is wire.Changed, err error) {
 	query, err := queryOf(&body.Select)
 	if err == nil && query.All() != body.All {
-		err = fault.As(store.ErrInvalid, "cannot change URLs; name a queue, states, reasons, times, a client or rules that match them, or set all for a whole crawl")
+		err = fault.As(store.ErrInvalid, "cannot change URLs; name a queue, states, reasons, times, a client or rules that match them, or add --all (all, over HTTP) for a whole crawl")
 	}
 	if err == nil && (query.Crawl == frontier.OwnCrawl || body.All && query.Crawl == "*") {
 		err = fault.As(store.ErrInvalid, "cannot change URLs of crawl %q; all is for the URLs of one crawl", query.Crawl)
@@ -168,7 +168,7 @@ func (s *httpAPI) postExclusions(ctx context.Context, body *wire.ExclusionReques
 	crawl := "*"
 	switch {
 	case body.All == (body.Crawl != ""):
-		err = fault.As(store.ErrInvalid, "cannot change exclusions; name a crawl, or set all for every crawl")
+		err = fault.As(store.ErrInvalid, "cannot change exclusions; name a crawl, or add --all (all, over HTTP) for every crawl")
 	case len(body.Add)+len(body.Remove) == 0:
 		err = fault.As(store.ErrInvalid, "cannot change exclusions; got no rule; want some in add or in remove")
 	case !body.All:

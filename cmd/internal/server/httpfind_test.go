@@ -29,7 +29,7 @@ func TestFindAndChange(t *testing.T) {
 		{"no age", "/v1/change", `{"select":{"fetched_before":"7"},"do":"requeue"}`, "400", "cannot select URLs by fetched_before"},
 		{"no rule", "/v1/urls?match=a%20b", "", "400", "cannot select URLs: line 1"},
 		{"no such parameter", "/v1/urls?stat=done", "", "400", "got the query parameter"},
-		{"nothing is named", "/v1/change", `{"select":{"crawl":"news"},"do":"drop"}`, "400", "or set all for a whole crawl"},
+		{"nothing is named", "/v1/change", `{"select":{"crawl":"news"},"do":"drop"}`, "400", "or add --all (all, over HTTP) for a whole crawl"},
 		{"all of every crawl", "/v1/change", `{"select":{"crawl":"*"},"do":"drop","all":true}`, "400", "one crawl"},
 		{"no action", "/v1/change", `{"select":{"crawl":"news"},"do":"burn","all":true}`, "400", `got do \"burn\"; want requeue, free, drop or forget`},
 		{"dropped", "/v1/change", `{"select":{"crawl":"news","match":["a.com/1"]},"do":"drop"}`, "200", `{"urls":1}`},

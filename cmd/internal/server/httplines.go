@@ -295,16 +295,9 @@ func (s *httpAPI) parseLine(line *bodyLine, v *wire.VerdictLine) (u frontier.Lin
 		return u, true, fault
 	}
 	var l wire.URLLine
-	d := json.NewDecoder(bytes.NewReader(line.text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&l); err != nil {
-		return u, true, &wire.Fault{Code: "json", Message: jsonError(err).Error()}
-	}
-	if len(bytes.TrimSpace(line.text[d.InputOffset():])) > 0 {
-		return u, true, &wire.Fault{Code: "json", Message: "got more than one JSON value; want one a line"}
-	}
+	err := s.shapeOf(reflect.TypeFor[wire.URLLine]()).decode(line.text, &l)
 	v.ID, v.URL, v.URLBytes = l.ID, l.URL, l.URLBytes
-	if _, err := s.shapeOf(reflect.TypeFor[wire.URLLine]()).checkJSON(line.text, 0); err != nil {
+	if err != nil {
 		return u, true, shapeFault(err)
 	}
 	l.URL = wire.TextOr(l.URL, l.URLBytes)
@@ -329,7 +322,6 @@ func (s *httpAPI) parseLine(line *bodyLine, v *wire.VerdictLine) (u frontier.Lin
 	}
 	u.Due, u.Priority, u.Depth, u.Force, u.Raise, u.Discriminator = l.Due, l.Priority, l.Depth, l.Force, l.Raise, l.Discriminator
 	u.SkipTraps, u.Group = l.SkipTraps, l.Group
-	var err error
 	if u.UnlessFetchedAfter, err = l.UnlessFetchedAfter.At(time.Now()); err != nil {
 		return u, true, &wire.Fault{Code: "invalid", Message: "unless_fetched_after: " + err.Error()}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
@@ -183,7 +184,7 @@ func (s *service) freeAdds(l *addList, err error) {
 
 // commitPuts states results and sets statuses as commitAdds does.
 func (s *service) commitPuts(ctx context.Context, l *putList, statuses []frontierpb.AckMessage_Status) []frontier.Result {
-	results, _ := inTurns(ctx, s.gate, l.known, s.guardedPut) // put logs errors
+	results, _ := inTurns(ctx, s.gate, l.known, s.guardedPut) // which logs errors
 	for i, place := range l.places {
 		switch {
 		case i >= len(results):
@@ -197,22 +198,6 @@ func (s *service) commitPuts(ctx context.Context, l *putList, statuses []frontie
 		}
 	}
 	return results
-}
-
-// guardedAdd is add where the disk has room.
-func (s *service) guardedAdd(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
-	if err := s.roomFor(len(urls)); err != nil {
-		return nil, err
-	}
-	return s.add(ctx, urls)
-}
-
-// guardedPut is put where the disk has room.
-func (s *service) guardedPut(ctx context.Context, known []frontier.Known) ([]frontier.Result, error) {
-	if err := s.roomFor(len(known)); err != nil {
-		return nil, err
-	}
-	return s.put(ctx, known)
 }
 
 // offerList returns an empty list with room for n URLs.
@@ -234,17 +219,6 @@ func (s *service) recycle(b *putBatch) {
 		clear(l)
 		s.offerings.Put(&l)
 	}
-}
-
-// guardedSee records URLs as seen where the disk has room.
-func (s *service) guardedSee(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
-	if err := s.roomFor(len(urls)); err != nil || len(urls) == 0 {
-		return nil, err
-	}
-	began := time.Now()
-	results, err := s.f.See(ctx, urls)
-	s.countAdded(ctx, len(urls), results, err, began)
-	return results, err
 }
 
 // tellFetch sets from the metadata of a known URL what its fetch was, and where it was redirected to; and, if
@@ -334,31 +308,48 @@ var (
 	cleanNames     = []string{"clean-param"}
 )
 
-// add offers URLs to the frontier, counts the verdicts, and returns no results
-// when they could not be stored.
-func (s *service) add(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
-	if len(urls) == 0 {
-		return nil, nil
+// guardedAdd offers URLs to the frontier, where the disk has room, and counts the verdicts. There are no results when they could
+// not be stored.
+func (s *service) guardedAdd(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
+	return s.countAdded(guarded(ctx, s, urls, s.count.discoveredURLs, s.f.AddBatch))
+}
+
+// guardedSee records URLs as seen in the same way.
+func (s *service) guardedSee(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
+	return s.countAdded(guarded(ctx, s, urls, s.count.discoveredURLs, s.f.See))
+}
+
+// guardedPut states what became of URLs in the same way.
+func (s *service) guardedPut(ctx context.Context, known []frontier.Known) ([]frontier.Result, error) {
+	results, err := guarded(ctx, s, known, s.count.knownURLs, s.f.Put)
+	for i := range results {
+		s.countPut(&results[i], &known[i])
 	}
-	began := time.Now()
-	results, err := s.f.AddBatch(ctx, urls)
-	s.countAdded(ctx, len(urls), results, err, began)
 	return results, err
 }
 
-func (s *service) countAdded(ctx context.Context, n int, results []frontier.Result, err error, began time.Time) {
-	c := s.count
-	s.rateOf(ctx).charge(n)
-	c.putURLs.Add(float64(n))
-	c.discoveredURLs.Add(float64(n))
-	c.batch.Observe(float64(n))
+// guarded has do store items of a kind, where the disk has room, and counts them.
+func guarded[T any](ctx context.Context, s *service, items []T, kind prometheus.Counter, do func(context.Context, []T) ([]frontier.Result, error)) ([]frontier.Result, error) {
+	if err := s.roomFor(len(items)); err != nil || len(items) == 0 {
+		return nil, err
+	}
+	c, n, began := s.count, float64(len(items)), time.Now()
+	results, err := do(ctx, items)
+	s.rateOf(ctx).charge(len(items))
+	c.putURLs.Add(n)
+	kind.Add(n)
+	c.batch.Observe(n)
 	if err != nil {
-		c.failed.Add(float64(n))
-		s.log.Error("cannot add URLs", "urls", n, "error", err)
+		c.failed.Add(n)
+		s.log.Error("cannot store URLs", "urls", len(items), "error", err)
 		s.store.noticed(err)
-		return
+		return nil, err
 	}
 	c.commit.Observe(time.Since(began).Seconds())
+	return results, nil
+}
+
+func (s *service) countAdded(results []frontier.Result, err error) ([]frontier.Result, error) {
 	var fresh, duplicate, refused float64
 	for i := range results {
 		switch r := &results[i]; r.Status {
@@ -368,38 +359,14 @@ func (s *service) countAdded(ctx context.Context, n int, results []frontier.Resu
 			duplicate++
 		default:
 			refused++
-			c.reasons.WithLabelValues(string(r.Reason)).Inc()
+			s.count.reasons.WithLabelValues(string(r.Reason)).Inc()
 		}
 	}
-	c.fresh.Add(fresh)
-	c.duplicate.Add(duplicate)
-	c.putIgnored.Add(duplicate)
-	c.refused.Add(refused)
-}
-
-// put states what became of URLs.
-func (s *service) put(ctx context.Context, known []frontier.Known) ([]frontier.Result, error) {
-	if len(known) == 0 {
-		return nil, nil
-	}
-	began := time.Now()
-	results, err := s.f.Put(ctx, known)
-	c := s.count
-	s.rateOf(ctx).charge(len(known))
-	c.putURLs.Add(float64(len(known)))
-	c.knownURLs.Add(float64(len(known)))
-	c.batch.Observe(float64(len(known)))
-	if err != nil {
-		c.failed.Add(float64(len(known)))
-		s.log.Error("cannot put URLs", "urls", len(known), "error", err)
-		s.store.noticed(err)
-		return nil, err
-	}
-	c.commit.Observe(time.Since(began).Seconds())
-	for i := range results {
-		s.countPut(&results[i], &known[i])
-	}
-	return results, nil
+	s.count.fresh.Add(fresh)
+	s.count.duplicate.Add(duplicate)
+	s.count.putIgnored.Add(duplicate)
+	s.count.refused.Add(refused)
+	return results, err
 }
 
 func (s *service) countPut(r *frontier.Result, k *frontier.Known) {

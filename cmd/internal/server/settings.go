@@ -26,7 +26,7 @@ func changeOf(b *wire.QueueSettings) (store.QueueChange, error) {
 	}
 	switch {
 	case b.Queue == "" && b.Crawl == "" && !b.All:
-		return c, invalid("got no queue and no crawl; name one, or set all for the whole store")
+		return c, invalid("got no queue and no crawl; name one, or add --all (all, over HTTP) for the whole store")
 	case b.All && (b.Queue != "" || b.Crawl != ""):
 		return c, invalid("got all with a queue or a crawl; want one of them")
 	case b.DefaultDelay && b.DelaySeconds != nil:
@@ -108,13 +108,13 @@ func (s *service) mustExist(ctx context.Context, crawl, queue string) error {
 		return err
 	}
 	if !slices.Contains(crawls, crawl) {
-		return fault.As(store.ErrNotFound, "cannot find crawl %q, among %d crawls; if it is to come, set create", crawl, len(crawls))
+		return fault.As(store.ErrNotFound, "cannot find crawl %q, among %d crawls; if it is to come, add --create (create, over HTTP)", crawl, len(crawls))
 	}
 	if queue == "" {
 		return nil
 	}
 	if _, err = s.f.Queue(ctx, crawl, queue); errors.Is(err, store.ErrNotFound) {
-		return fault.As(store.ErrNotFound, "cannot find queue %q in crawl %q; if it is to come, set create", queue, crawl)
+		return fault.As(store.ErrNotFound, "cannot find queue %q in crawl %q; if it is to come, add --create (create, over HTTP)", queue, crawl)
 	}
 	return err
 }

@@ -123,10 +123,19 @@ type codec struct{ encoding.CodecV2 }
 
 func newCodec() codec { return codec{encoding.GetCodecV2(encodingproto.Name)} }
 
+// sized is a message, and how many bytes it had on the wire.
+type sized struct {
+	message any
+	bytes   int
+}
+
 // Unmarshal implements encoding.CodecV2. Of messages that come by the million it copies the
 // bytes only: a call takes its share of memory before it decodes them.
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	switch m := v.(type) {
+	case *sized:
+		m.bytes = data.Len()
+		return c.Unmarshal(data, m.message)
 	case *putItem:
 		m.from.item(data, m)
 		return nil

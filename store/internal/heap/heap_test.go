@@ -11,9 +11,9 @@ type member struct {
 	slot int32
 }
 
-// TestModel pushes and removes at random and compares the first member with
+// TestPopsAsAListWould pushes and removes at random and compares the first member with
 // that of a list.
-func TestModel(t *testing.T) {
+func TestPopsAsAListWould(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	h := New(func(a, b *member) bool { return a.n < b.n }, func(m *member) *int32 { return &m.slot })
 	var list []*member

@@ -36,9 +36,9 @@ func count(x *Index) (n int) {
 	return n
 }
 
-// TestModel compares with a map under random adds and removes, from small to
+// TestIndexIsWhatAMapWouldBe compares with a map under random adds and removes, from small to
 // well into the table.
-func TestModel(t *testing.T) {
+func TestIndexIsWhatAMapWouldBe(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	x := New(testSecret())
 	defer x.Close()
