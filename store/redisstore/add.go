@@ -472,8 +472,8 @@ func (w *wave) toForce(ctx context.Context, of []int) (list []*step, err error) 
 			v.Status = store.Full
 		default:
 			_, to := w.s.layout.ofQueue(it.Queue)
-			// What is asked of the queue again holds if it is the one that has the URL; another releases it as it was found.
-			again := !it.Force && w.spelling(i) != other && found[j].was == queuedIn && found[j].queue == to
+			// The queue that has the URL looks again when it ended: since then it may have been queued again, and fetched.
+			again := !it.Force && w.spelling(i) != other && found[j].was == queuedIn
 			entry := appendEntry(nil, it, to, sched.MsOr(it.Due, 0), howOther*flag(w.spelling(i) == other)|howEnded*flag(again))
 			if again {
 				entry = appendUint(entry, 6, uint64(sched.Now(it.EndedBefore)))

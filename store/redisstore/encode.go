@@ -86,6 +86,9 @@ const (
 	howEnded  = 128 // only if it ended before the time that follows
 )
 
+// howAt is where an entry says how it ends up.
+const howAt = 16 + 6 + 1 + 6 + 6
+
 // entryRoom is more than most entries need.
 const entryRoom = 192
 

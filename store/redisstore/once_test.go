@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"testing"
+	"time"
 
 	"github.com/firstseen/firstseen/store"
 )
@@ -64,6 +65,43 @@ func TestTwoForceAtOnce(t *testing.T) {
 			t.Fatalf("got %c; want it queued by the first", first.answer)
 		}
 		once(t, s)
+	}
+}
+
+// TestAURLIsFetchedWhileItIsAskedForAgain offers a URL that ended long ago to the queue that has it, or to another. Before the step
+// begins, or before its message comes, another daemon queues it again and fetches it.
+func TestAURLIsFetchedWhileItIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	for _, queue := range []string{"a", "b"} {
+		s, at := openWithClock(t, 8)
+		defer s.Close()
+		s.opt.KeepURLs = true
+		first := testItem(1, "a")
+		must(s.Add(t.Context(), "c", []store.Item{first}, store.AddOptions{}))(t)
+		complete(t, s, takeAll(t, s))
+		at.step(time.Hour)
+		first.EndedBefore = at.now().Add(-time.Minute)
+		second := first
+		second.Queue = queue
+		w := unsent(s, "c", store.AddOptions{}, second)
+		w.room = waveSize
+		list := must(w.toForce(t.Context(), []int{0}))(t)
+		if v := must(s.Add(t.Context(), "c", []store.Item{first}, store.AddOptions{}))(t); !v[0].Requeued {
+			t.Fatalf("got %+v; want it queued again", v[0])
+		}
+		complete(t, s, takeAll(t, s))
+		must(true, s.begin(t.Context(), "c", stepMove, list))(t)
+		must(true, s.sweep(t.Context(), 0))(t) // from the outbox
+		must(true, s.deliver(t.Context(), "c", list))(t)
+		if !list[0].changed() {
+			t.Errorf("got a step that queues a URL which was fetched since, for queue %q", queue)
+		}
+		if e := must(s.Lookup(t.Context(), "c", first.Key))(t); e.State != store.Done || e.Queue != "a" {
+			t.Errorf("got it %v in queue %q; want it done in a", e.State, e.Queue)
+		}
+		if v := must(s.Add(t.Context(), "c", []store.Item{second}, store.AddOptions{}))(t); v[0].Status != store.Duplicate || v[0].Requeued {
+			t.Errorf("got %+v; want a duplicate", v[0])
+		}
 	}
 }
 

@@ -84,6 +84,15 @@ func (st *step) queue() (h queueHash) {
 	return h
 }
 
+// endedBefore is the time before which the URL must have ended, if the step may only then queue it again, 0 for none.
+func (st *step) endedBefore() uint64 {
+	if n := len(st.entry); n > howAt && st.entry[howAt]&howEnded != 0 {
+		r := reader{string(st.entry[n-6:])}
+		return r.uint(6)
+	}
+	return 0
+}
+
 // effect is what becomes of the key: it stays as it is (K), is forgotten (X), or belongs to
 // the step's queue (W).
 func (st *step) effect() byte {
@@ -173,7 +182,7 @@ func (d *delivery) send(ctx context.Context, sc *script, bytes int, message func
 func (d *delivery) release(ctx context.Context) error {
 	return d.send(ctx, scriptRelease, 18, func(b *batch, i int, st *step) {
 		if st.old.was == queuedIn && (st.kind == stepForget || st.old.queue != st.queue()) {
-			c := b.add(d.s.layout.ofHash(st.old.queue), i, append([]byte{st.mode}, st.ticket...)...)
+			c := b.add(d.s.layout.ofHash(st.old.queue), i, appendUint(append([]byte{st.mode}, st.ticket...), 6, st.endedBefore())...)
 			c.blob = append(appendUint(c.blob, 2, uint64(st.number)), st.key[:]...)
 		}
 	}, func(st *step, r *reader) {

@@ -43,7 +43,7 @@ local function need(name) return need_queue(c, name, queue_rows[name]) end
 local function judge(i, row)
   local key, name, plan, r = keys[i], queue_of[i], plan_of[i], row and parse_record(row)
   local is_alive = r and (c.written[names[i]] or alive(c, r))
-  if is_alive and (r.done == 0 or ended[i] and (r.due > 0 and r.due or r.created) >= ended[i]) then return 'H' end
+  if is_alive and (r.done == 0 or ended[i] and ended_at(r) >= ended[i]) then return 'H' end
   if cap > 0 then
     room[name] = room[name] or cap - held(parse_queue(name, queue_rows[name] or NEW_QUEUE))
     if room[name] <= 0 then return 'F' end

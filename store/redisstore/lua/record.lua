@@ -15,6 +15,9 @@ local function parse_record(s)
   return r
 end
 
+-- ended_at is when a URL was completed or dropped. Format 8 does not have it.
+local function ended_at(r) return r.due > 0 and r.due or r.created end
+
 -- passed returns earlier tokens with another one. A lease that was given back has token 0, which no client has.
 local function passed(earlier, token)
   if token == 0 then return earlier end
