@@ -117,8 +117,8 @@ type Options struct {
 	// ([store.CrawlSettings.Retention]) forgets after that instead, counted from the last fetch. After a jump of the clock
 	// nothing is forgotten for an hour, see [store.Selection]. The default, 0, is no expiry.
 	SeenFor time.Duration
-	// OnWait is called by loops over [Frontier.Leases] that find nothing to lease, whenever what they wait for is
-	// another than before: a paused crawl, a time. It must be quick. The default is none.
+	// OnWait is called by loops over [Frontier.Leases] that find nothing to lease for a second or longer, whenever what
+	// they wait for is another than before: a paused crawl, a time. It must be quick. The default is none.
 	OnWait func(Idle)
 	// Logger receives what no call can return: URLs that the frontier dropped by itself as
 	// [ReasonExpired], or forgot as [ReasonExcluded], and why a sweep of SeenFor did not forget anything. The

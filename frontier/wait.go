@@ -93,6 +93,7 @@ type room struct {
 	callers int           // guarded by rooms.mu
 	idle    Idle          // guarded by the lock of line; what the latest answer without leases said
 	changed chan struct{} // guarded by the lock of line; closed and replaced when something changed
+	told    string        // the latest text for OnWait; of the goroutine that serves
 }
 
 // Serve begins to serve the line.
@@ -133,21 +134,25 @@ func (r *room) serve() {
 		case len(leases) > 0:
 			r.f.giveBack(r.line.Hand(leases))
 		default:
-			was := r.note(idle)
+			r.line.Locked(func(bool) { r.idle = idle })
 			if ends && idle.ends() {
 				r.line.Finish(&ended{idle})
-			} else if ends && idle != was && r.f.opt.OnWait != nil {
-				r.f.opt.OnWait(idle)
+			} else if ends {
+				r.tell(idle)
 			}
 			r.f.sleep(idle.Next, changed)
 		}
 	}
 }
 
-// note keeps why there was nothing to lease, and returns what it kept before.
-func (r *room) note(idle Idle) (was Idle) {
-	r.line.Locked(func(bool) { was, r.idle = r.idle, idle })
-	return was
+// tell calls OnWait with what is waited for, unless it was told so last, or the wait is over soon.
+func (r *room) tell(idle Idle) {
+	says := idle.String()
+	if r.f.opt.OnWait == nil || says == r.told || !idle.Next.IsZero() && time.Until(idle.Next) < time.Second {
+		return
+	}
+	r.told = says
+	r.f.opt.OnWait(idle)
 }
 
 // giveBack releases leases whose callers went away.

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/firstseen/firstseen/store"
 )
 
 // TestWaitersAreNotWokenInVain bounds the steps of the store that idle callers cause:
@@ -120,4 +123,34 @@ func waitAndLeave(t *testing.T, rnd *rand.Rand) {
 		mu.Unlock()
 	}
 	wg.Wait()
+}
+
+// TestOnWaitTellsOfLongWaits: a crawl that goes on at its pace has nothing to tell; a pause is told once.
+func TestOnWaitTellsOfLongWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []string
+		f := open(t, Options{Delay: 200 * time.Millisecond, MaxInFlight: -1, OnWait: func(why Idle) { told = append(told, why.String()) }})
+		for n := range 20 {
+			addOne(t, f, Link{URL: fmt.Sprintf("http://a.example/%d", n)})
+		}
+		paused, n := true, 0
+		for l, err := range f.Leases(bg) {
+			must(t, err)
+			must(t, f.Done(bg, l))
+			if n++; n != 10 {
+				continue
+			}
+			must(t, f.Configure(bg, "", "a.example", store.QueueChange{Paused: &paused}))
+			time.AfterFunc(time.Hour, func() {
+				goOn := false
+				if err := f.Configure(bg, "", "a.example", store.QueueChange{Paused: &goOn}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		if n != 20 || len(told) != 1 || !strings.Contains(told[0], "paused") {
+			t.Errorf("got %d pages, and told %q; want 20, and the pause alone", n, told)
+		}
+		must(t, f.Close())
+	})
 }

@@ -145,7 +145,7 @@ func (n *rekeyed) print(a *app, asJSON bool) error {
 		out.json(n)
 		return endOutput(out, 0)
 	}
-	_, err := fmt.Fprintf(a.err, "%s URLs have new keys, %s keys are as before; %s URLs merged with others, %s split; %s keys without a text and %s URLs that have no key were left out, and are new when they are found again\n",
+	_, err := fmt.Fprintf(a.err, "%s keys were made again from their URLs, %s copied; %s URLs merged with others, %s split; %s keys without a text and %s URLs that have no key were left out, and are new when they are found again\n",
 		grouped(n.URLs), grouped(n.Kept), grouped(n.Merged), grouped(n.Split), grouped(n.Dropped), grouped(n.Refused))
 	return err
 }
