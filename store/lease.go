@@ -169,6 +169,6 @@ const (
 // Spelling returns a hash of a URL as it is spelled, never 0, for [Settlement.Mark].
 func Spelling(url string) uint32 {
 	h := fnv.New32a()
-	io.WriteString(h, url) // never fails
+	_, _ = io.WriteString(h, url) // never fails
 	return max(1, h.Sum32())
 }

@@ -421,21 +421,21 @@ certificates, ask the address of serve --health.`,
 }
 
 // probe returns the answer of a health route, or an error if it is not 200.
-func (d *client) probe(ctx context.Context, path string) (string, error) {
+func (c *client) probe(ctx context.Context, path string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	resp, err := d.send(ctx, http.MethodGet, path, nil)
+	resp, err := c.send(ctx, http.MethodGet, path, nil)
 	if err != nil {
 		return "", err
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
 	if err != nil {
-		return "", d.unanswered(err)
+		return "", c.unanswered(err)
 	}
 	said := strings.TrimSpace(string(text))
 	if resp.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("the daemon at %s is not healthy: %s", d.base, visible(said))
+		return "", fmt.Errorf("the daemon at %s is not healthy: %s", c.base, visible(said))
 	}
 	return said, nil
 }

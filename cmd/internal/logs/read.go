@@ -404,9 +404,7 @@ func (s *sink) file(f *File) error {
 func (s *sink) nothing(name string) error {
 	var reasons []string
 	for _, m := range []map[string]int64{s.total.RefusedFor, s.total.OtherFor} {
-		for _, reason := range slices.Sorted(maps.Keys(m)) {
-			reasons = append(reasons, reason)
-		}
+		reasons = append(reasons, slices.Sorted(maps.Keys(m))...)
 	}
 	return fault.As(ErrFormat, "cannot read %s; got no URL; it was read as %s, and of its %d lines %d were refused and %d have none (%s)",
 		name, s.format, s.total.Units, s.total.Refused, s.total.Skipped(), strings.Join(reasons[:min(3, len(reasons))], "; "))

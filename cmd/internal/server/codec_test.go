@@ -17,7 +17,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/firstseen/firstseen/frontier"
-	"github.com/firstseen/firstseen/frontier/frontierpb"
 	pb "github.com/firstseen/firstseen/frontier/frontierpb"
 )
 
@@ -307,7 +306,7 @@ func TestEncodeAllCopiesOnce(t *testing.T) {
 }
 
 // itemOf is a URLItem that was decoded by the generated code.
-func (s *service) itemOf(m *frontierpb.URLItem) *putItem {
+func (s *service) itemOf(m *pb.URLItem) *putItem {
 	it := &putItem{id: m.GetID()}
 	info := m.GetDiscovered().GetInfo()
 	if known := m.GetKnown(); known != nil {
@@ -323,7 +322,7 @@ func (s *service) itemOf(m *frontierpb.URLItem) *putItem {
 
 // urlOf returns the link of a message. ok is false if the server refuses it before it
 // reaches the frontier.
-func (s *service) urlOf(info *frontierpb.URLInfo) (u frontier.Link, ok bool) {
+func (s *service) urlOf(info *pb.URLInfo) (u frontier.Link, ok bool) {
 	meta, ok := s.packMeta(info.GetMetadata())
 	u = frontier.Link{URL: info.GetUrl(), Queue: info.GetKey(), Crawl: crawlName(info.GetCrawlID()), Meta: meta}
 	return u, ok && s.takes(&u)
@@ -331,11 +330,11 @@ func (s *service) urlOf(info *frontierpb.URLInfo) (u frontier.Link, ok bool) {
 
 // packMeta is the wire form of a URLInfo with nothing but metadata, so that
 // unpacking is one merge into the answer.
-func (s *service) packMeta(m map[string]*frontierpb.StringList) ([]byte, bool) {
+func (s *service) packMeta(m map[string]*pb.StringList) ([]byte, bool) {
 	if len(m) == 0 {
 		return nil, true
 	}
-	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(&frontierpb.URLInfo{Metadata: m})
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(&pb.URLInfo{Metadata: m})
 	return b, err == nil && len(b) <= s.cfg.MaxMetadata
 }
 

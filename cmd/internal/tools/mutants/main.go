@@ -101,7 +101,7 @@ func (f fault) try(ctx context.Context) (verdict, detail string) {
 	if err != nil {
 		return "STALE", ": " + err.Error()
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	changed, overlay := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json")
 	path, err := filepath.Abs(f.file)
 	replace, _ := json.Marshal(map[string]map[string]string{"Replace": {path: changed}})

@@ -74,8 +74,7 @@ func dayPage(url string) int {
 func (w dayWeb) writeURLs(out io.Writer, from, to int) error {
 	b := bufio.NewWriterSize(out, 1<<16)
 	for page := from; page < to; page++ {
-		b.WriteString(w.url(page)) // Flush has its error
-		b.WriteByte('\n')
+		_, _ = b.WriteString(w.url(page) + "\n") // Flush has its error
 	}
 	return b.Flush()
 }
