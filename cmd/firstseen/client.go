@@ -255,8 +255,11 @@ func (c *client) unanswered(err error) error {
 		return err
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("cannot reach the daemon at %s: %w; is it running, with --http on this address?", c.base, syscall.ECONNREFUSED)
-	case strings.Contains(err.Error(), "malformed HTTP"), errors.Is(err, io.EOF):
+	case strings.Contains(err.Error(), "malformed HTTP"):
 		return fmt.Errorf("cannot ask the daemon at %s: its answer is no HTTP; want the port of its HTTP interface (--http, 7072 by default)", c.base)
+	}
+	if errors.Is(err, io.EOF) {
+		return fmt.Errorf("cannot ask the daemon at %s: it closed the connection: it ended, or this is not the port of its HTTP interface (--http, 7072 by default)", c.base)
 	}
 	if strings.Contains(err.Error(), "HTTP response to HTTPS client") {
 		return fmt.Errorf("cannot ask the daemon at %s: it has no TLS; use http://", c.base)
@@ -403,6 +406,7 @@ certificates, ask the address of serve --health.`,
 			if err != nil {
 				return err
 			}
+			d.token = "" // a health route needs none, and may be in the clear
 			path := "/healthz"
 			if ready {
 				path = "/readyz"

@@ -133,6 +133,10 @@ results. A queue or crawl that is not there is an error, unless --create sets it
 	fs := cmd.Flags()
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		var err error
+		switch as := cmd.CalledAs(); {
+		case as != "set" && as != "limit" && (fs.Changed("paused") || fs.Changed("delay")):
+			return misusef("cannot run %s with --paused or --delay; want set with these", as)
+		}
 		switch cmd.CalledAs() {
 		case "pause":
 			err = fs.Set("paused", "true")
@@ -163,15 +167,19 @@ results. A queue or crawl that is not there is an error, unless --create sets it
 	fs.BoolVar(&s.set.Create, "create", false, "the queue or the crawl may be one that is not there yet")
 	cmd.MarkFlagsMutuallyExclusive("queue", "all")
 	set := &s.set
-	integer := func(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
+	integer := func(text string) (int64, error) { return strconv.ParseInt(text, 0, 64) }
+	small := func(text string) (int, error) {
+		n, err := strconv.ParseInt(text, 0, 32)
+		return int(n), err
+	}
 	names := []string{
 		optional(fs, &set.Paused, "bool", "paused", "hand out nothing until --paused=false", strconv.ParseBool),
 		asked(fs, "delay", "time from one hand-out of a queue to the next; 0 for none; default takes the setting back, and that of the crawl, of --all or of serve --delay holds", s.setDelay),
 		optional(fs, &set.BlockedUntil, "string", "blocked-until", "hand out nothing before this day or time; one that is over unblocks", readBlocked),
 		optional(fs, &set.Limit, "int64", "limit", "hand out nothing once this number of pages are fetched or being fetched, of a queue or over all queues of a crawl; 0 for no limit", integer),
 		optional(fs, &set.Limit, "int64", "completed", "the same as --limit", integer),
-		optional(fs, &set.MaxInFlight, "int", "in-flight", "most leases of a queue at a time; 0 for the default of the daemon", strconv.Atoi),
-		optional(fs, &set.Weight, "int", "weight", "share in the rotation, 1 to 255: a queue of weight 4 is served four times as often as one of weight 1; 0 for the default", strconv.Atoi),
+		optional(fs, &set.MaxInFlight, "int", "in-flight", "most leases of a queue at a time; 0 for the default of the daemon", small),
+		optional(fs, &set.Weight, "int", "weight", "share in the rotation, 1 to 255: a queue of weight 4 is served four times as often as one of weight 1; 0 for the default", small),
 		asked(fs, "order", "of a crawl or all, and of URLs offered from now on: breadth for the order of arrival, depth for those farthest from a seed first", s.setOrder),
 		optional(fs, &set.Group, "string", "group", "of a queue: the server it is on, whose queues share the delay and the bound on leases; \"\" for none; not on Redis",
 			func(text string) (string, error) { return text, nil }),
@@ -225,6 +233,7 @@ func optional[T any](fs *pflag.FlagSet, to **T, kind, name, usage string, read f
 
 func (s *steering) setDelay(text string) error {
 	if s.set.DefaultDelay = text == "default"; s.set.DefaultDelay {
+		s.set.DelaySeconds = nil
 		return nil
 	}
 	d, err := time.ParseDuration(text)

@@ -122,8 +122,11 @@ func seconds(t time.Time) uint32 {
 
 // Resolve makes the target of a redirect absolute; "" stays "", and a target whose base is no URL stays as it is.
 func Resolve(base, target string) string {
+	if target == "" {
+		return ""
+	}
 	b, err := canon.ParseBase(base)
-	if target == "" || err != nil {
+	if err != nil {
 		return target
 	}
 	return b.Resolve(target)

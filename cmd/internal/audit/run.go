@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -169,7 +170,8 @@ func (s *sums) conclude(v *Verdict) {
 		v.Gap = float64(s.gaps[len(s.gaps)/2])
 	}
 	trials, redirects, shares := tally{}, 0, 0.0
-	for host, h := range s.hosts {
+	for _, host := range slices.Sorted(maps.Keys(s.hosts)) {
+		h := s.hosts[host]
 		if h.loss.Different > 0 {
 			v.Lost = append(v.Lost, h.loss)
 		}

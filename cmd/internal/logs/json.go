@@ -150,18 +150,26 @@ func (p *jsonParser) without(o fields, emit func(Record)) error {
 	case strings.HasPrefix(o.text("format"), "json-pages"):
 		return isHeader
 	}
+	var empty error // of the first object that gave nothing
 	for _, name := range containers {
 		raw := strings.TrimSpace(string(o[name]))
 		switch {
 		case strings.HasPrefix(raw, "{"):
 			var inner fields
 			if decode(raw, &inner) == nil {
-				return p.object(inner, emit)
+				err := p.object(inner, emit)
+				if err == nil {
+					return nil
+				}
+				empty = cmp.Or(empty, err)
 			}
 		case strings.HasPrefix(raw, "["):
 			var all []json.RawMessage
 			if err := decode(raw, &all); err != nil {
 				return err
+			}
+			if len(all) == 0 {
+				continue
 			}
 			var failed error
 			for _, entry := range all {
@@ -176,6 +184,9 @@ func (p *jsonParser) without(o fields, emit func(Record)) error {
 		}
 		emit(Record{URL: p.opt.Scheme + "://" + host, Kind: Listed})
 		return nil
+	}
+	if empty != nil {
+		return empty
 	}
 	return bad("got an object without a URL")
 }
@@ -221,6 +232,8 @@ func (p *jsonParser) request(o fields, r *Record) bool {
 			return "" // the line has it
 		case m == aScheme && o.raw("request.tls") != nil:
 			return "https"
+		case m == aPort && (o.text(vocabulary[m]...) != "443" || o.text(vocabulary[aScheme]...) != ""):
+			return "" // the server listens there, perhaps behind a proxy
 		}
 		return o.text(vocabulary[m]...)
 	}
@@ -246,6 +259,10 @@ func storm(o fields, url string) Record {
 	value := func(name string) string {
 		var all fields
 		_ = json.Unmarshal(o.raw("metadata"), &all) // without it, nothing is known
+		var list []string
+		if json.Unmarshal(all[name], &list) == nil && len(list) > 0 {
+			return list[0]
+		}
 		return all.text(name)
 	}
 	r := Record{URL: url, Kind: Fetch, Digest: value("_digest"), Redirect: value("_redirTo")}
@@ -344,6 +361,11 @@ func (d *document) value(depth int) error {
 	if err != nil {
 		return err
 	}
+	return d.begun(t, depth)
+}
+
+// begun reads a value whose first token was read.
+func (d *document) begun(t json.Token, depth int) error {
 	switch t {
 	case json.Delim('['):
 		for d.dec.More() && !d.s.stopped {
@@ -360,8 +382,14 @@ func (d *document) value(depth int) error {
 			}
 			key, _ := name.(string)
 			if d.in.left = maxEntry; slices.Contains(containers, key) && o["url"] == nil && depth < 4 {
-				held = true
-				if err := d.value(depth + 1); err != nil {
+				t, err := d.dec.Token()
+				if _, nested := t.(json.Delim); err == nil && nested {
+					held = true
+					err = d.begun(t, depth+1)
+				} else if err == nil {
+					o[key], err = json.Marshal(t)
+				}
+				if err != nil {
 					return short(err)
 				}
 				continue
@@ -382,7 +410,7 @@ func (d *document) value(depth int) error {
 	if d.s.stopped {
 		return nil
 	}
-	_, err = d.dec.Token() // the closing bracket
+	_, err := d.dec.Token() // the closing bracket
 	return short(err)
 }
 

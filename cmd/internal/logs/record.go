@@ -184,6 +184,14 @@ func anyTime(s string) time.Time {
 	if s == "" {
 		return time.Time{}
 	}
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil && s[0] == '1' { // since 1970; as a date it would be before 2000
+		switch len(s) {
+		case 10:
+			return time.Unix(n, 0).UTC()
+		case 13:
+			return time.UnixMilli(n).UTC()
+		}
+	}
 	if t := digitTime(s); !t.IsZero() {
 		return t
 	}

@@ -487,7 +487,7 @@ func (t *tableParser) split(text string) (open bool) {
 	t.row = t.row[:0]
 	for more := true; more; {
 		if t.sep != "\t" {
-			text = strings.TrimLeft(text, " ")
+			text = strings.TrimLeft(text, " \t")
 		}
 		cell := ""
 		if t.literal || !strings.HasPrefix(text, `"`) {
@@ -580,9 +580,11 @@ func (t *tableParser) end(emit func(Record)) error {
 func (t *tableParser) record(cells []string) (Record, error) {
 	get := func(m meaning) string {
 		if i := t.column[m]; i >= 0 && i < len(cells) {
-			if s := strings.TrimSpace(cells[i]); s != "(empty)" {
-				return given(s)
+			s := strings.TrimSpace(cells[i])
+			if s == "(empty)" || m == aQuery && t.names != nil && t.names[i] == "query" && !strings.Contains(s, "=") { // what someone searched for
+				return ""
 			}
+			return given(s)
 		}
 		return ""
 	}

@@ -169,6 +169,8 @@ func shortest(v any) (what, element string) {
 		return "leases", `{"key":"0123456789abcdef0123456789abcdef","token":"1"}`
 	case *wire.ForgetRequest:
 		return "URLs", `{"url":"ftp://a"}`
+	case *wire.ExclusionRequest:
+		return "rules", `"a"`
 	}
 	return "values", `"crawl":"a"` // there is no list
 }
@@ -286,7 +288,7 @@ func jsonError(err error) error {
 	case strings.HasPrefix(err.Error(), "unexpected end"):
 		return errors.New("got JSON that ends too early")
 	case strings.HasSuffix(err.Error(), "after top-level value"):
-		return errors.New("got more than one JSON value")
+		return errors.New("got more than one JSON value; want one")
 	}
 	return fmt.Errorf("got no JSON: %w", err)
 }

@@ -25,7 +25,8 @@ func (s *httpAPI) getQueues(ctx context.Context, q url.Values) (answer wire.Queu
 	answer.Queues = []wire.Queue{}
 	crawl, describe := crawlName(q.Get("crawl")), s.describer(ctx)
 	if name := q.Get("queue"); name != "" {
-		return answer, s.addQueue(ctx, &answer, describe, crawl, name)
+		err = s.addQueue(ctx, &answer, describe, crawl, name)
+		return answer, err
 	}
 	limit := pageSize
 	if n, err := strconv.Atoi(q.Get("limit")); err == nil {
@@ -36,7 +37,8 @@ func (s *httpAPI) getQueues(ctx context.Context, q url.Values) (answer wire.Queu
 		if q.Get("after") != "" {
 			return answer, fault.As(store.ErrInvalid, "cannot list queues; got order waiting with after; leave one out: queues by waiting URLs have one page")
 		}
-		return answer, s.addWaiting(ctx, &answer, describe, crawl, match, limit)
+		err = s.addWaiting(ctx, &answer, describe, crawl, match, limit)
+		return answer, err
 	}
 	looked := 0
 	for info, err := range s.f.Queues(ctx, crawl, q.Get("after")) {
