@@ -60,15 +60,14 @@ func (id Identity) Adopt(want Identity, keys, unicodeHosts bool) (Identity, erro
 		return id, mismatch(now.differs(asked))
 	case now != asked && unicodeHosts:
 		return id, mismatch(fmt.Sprintf("it has keys of internationalised hosts, made with Unicode %s, not %s; "+
-			"give the URLs whose text is kept to a new store: %s", now.Unicode, asked.Unicode, moveURLs(asked)))
+			"give the URLs whose text is kept to a new store: %s", now.Unicode, asked.Unicode, moveURLs))
 	}
 	return asked, nil
 }
 
 // moveURLs are the commands that make keys again, of URLs whose text is kept.
-func moveURLs(to Identity) string {
-	return fmt.Sprintf("firstseen migrate --db OLD --to NEW --profile %s (from Redis, first: firstseen copy --from-redis ADDR --to-db OLD)", to.Profile)
-}
+const moveURLs = "firstseen migrate --db OLD --to NEW with the --profile, --rules and --rule-file that are wanted " +
+	"(from Redis, first: firstseen copy --from-redis ADDR --to-db OLD)"
 
 // mismatch is an ErrIdentity with the difference, and what to do about it.
 type mismatch string
@@ -84,9 +83,9 @@ func (id Identity) differs(asked Identity) string {
 		return fmt.Sprintf("it was created with keys of kind %q, not %q", id.KeyKind, asked.KeyKind)
 	case id.Profile == asked.Profile:
 		return fmt.Sprintf("it was created with version %d of profile %q, not %d; use the program that created it, or give its URLs to a new store: %s",
-			id.Version, id.Profile, asked.Version, moveURLs(asked))
+			id.Version, id.Profile, asked.Version, moveURLs)
 	}
-	return fmt.Sprintf("it was created with profile %q, not %q; use its profile, or give its URLs to a new store: %s", id.Profile, asked.Profile, moveURLs(asked))
+	return fmt.Sprintf("it was created with profile %q, not %q; use its profile, or give its URLs to a new store: %s", id.Profile, asked.Profile, moveURLs)
 }
 
 // Terms are what a user asks of a store before it uses it: see [Store.Prepare].

@@ -132,23 +132,23 @@ results. A queue or crawl that is not there is an error, unless --create sets it
 	}
 	fs := cmd.Flags()
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
-		var err error
-		switch as := cmd.CalledAs(); {
-		case as != "set" && as != "limit" && (fs.Changed("paused") || fs.Changed("delay")):
-			return misusef("cannot run %s with --paused or --delay; want set with these", as)
-		}
+		flag, value := "paused", "true"
 		switch cmd.CalledAs() {
 		case "pause":
-			err = fs.Set("paused", "true")
 		case "resume":
-			err = fs.Set("paused", "false")
+			value = "false"
 		case "delay":
-			err = fs.Set("delay", args[0])
+			flag, value = "delay", args[0]
+		default:
+			return nil
 		}
-		if err != nil {
-			err = flagError(cmd, err)
+		if fs.Changed(flag) {
+			return misusef("cannot run %s with --%s; want set with it", cmd.CalledAs(), flag)
 		}
-		return err
+		if err := fs.Set(flag, value); err != nil {
+			return flagError(cmd, err)
+		}
+		return nil
 	}
 	s.place.onCrawl(a, cmd, false, func(ctx context.Context, c *client, _ []string) error {
 		if err := s.scope(fs.Changed("crawl")); err != nil {

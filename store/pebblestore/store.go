@@ -63,7 +63,7 @@ type Store struct {
 	// The committer's alone.
 	late      []*request      // that the last group had no time for
 	parts     []*request      // that have done a part
-	starved   bool            // the last group had no time for parts[0]
+	starved   bool            // the next group begins with parts[0], for which the last had no time
 	unsynced  bool            // rows of this group are in the database without a sync
 	unflushed int             // written since Pebble last began to flush its buffer, see boundReplay
 	flushed   <-chan struct{} // closed when that flush has ended; nil before the first
