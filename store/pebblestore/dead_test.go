@@ -32,7 +32,8 @@ func within(t *testing.T, what string, f func()) {
 	select {
 	case <-done:
 	case <-time.After(hangs):
-		t.Fatalf("%s hangs", what)
+		stacks := make([]byte, 1<<20)
+		t.Fatalf("%s hangs:\n%s", what, stacks[:runtime.Stack(stacks, true)])
 	}
 }
 
@@ -71,7 +72,7 @@ func openStuck(t *testing.T) (*Store, *fullDisk) {
 	disk.on.Store(true)
 	go func() {
 		_ = s.do(context.Background(), stepOp(func(tx *txn) error { // it fails
-			for i := 1; i < 100_000; i += 1000 {
+			for i := 1; i < 100_000 && !s.isDead(); i += 1000 { // a step of the store has one such part
 				o := &forgetOp{sel: store.Selection{Keys: testKeys(i, i+1000)}}
 				tx.left = budget{1000, partBytes}
 				if err := o.apply(tx); err != nil {

@@ -173,7 +173,7 @@ type health struct {
 	parked                      chan struct{} // closed if a compaction met damage, and never ends
 	misses                      atomic.Int64  // background failures in a row
 
-	// compactions is how many Pebble may run: none while Open loads.
+	// compactions is how many Pebble may run: none while Open loads, nor after a failure: they would fail, again and again.
 	compactions atomic.Int32
 
 	stalls stalls
@@ -208,6 +208,7 @@ func (h *health) die(err error) {
 			text = "the store failed: %w"
 		}
 		h.err = fault.As(store.ErrFailed, text, err)
+		h.compactions.Store(0)
 		close(h.dead)
 	})
 }
