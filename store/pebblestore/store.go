@@ -17,9 +17,9 @@ import (
 	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/internal/crawlnames"
 	"github.com/firstseen/firstseen/store/internal/flock"
 	"github.com/firstseen/firstseen/store/internal/identityform"
+	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
 // Store is a store.Store in one Pebble database.
@@ -46,7 +46,7 @@ type Store struct {
 	busy     busyTimes
 	cold     cold
 	keeper   keeper
-	names    crawlnames.Table
+	names    sched.Names
 	identity atomic.Pointer[store.Identity] // written by the committer
 
 	// The way of a step: see commit.go. Close closes queue and closing, holding gate for writing; whoever uses db, queue or also
