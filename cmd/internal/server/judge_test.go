@@ -7,13 +7,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/cmd/internal/tools/browser"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 	"github.com/firstseen/firstseen/store/captures"
 )
 
@@ -118,13 +118,7 @@ func TestRulesAreJudgedOnline(t *testing.T) {
 // waitForCaptures waits until the sample has the offered captures.
 func (r *running) waitForCaptures(t *testing.T, want int) {
 	t.Helper()
-	deadline := time.Now().Add(time.Minute)
-	for r.cfg.Captures.Stats().Rows < want {
-		if time.Now().After(deadline) {
-			t.Fatalf("got %+v; want %d rows", r.cfg.Captures.Stats(), want)
-		}
-		<-time.After(time.Millisecond)
-	}
+	hang.Until(t, fmt.Sprintf("the sample has %d rows", want), func() bool { return r.cfg.Captures.Stats().Rows >= want })
 }
 
 // checkCDXJ reads the captures back as audit and learn do.
