@@ -1,5 +1,7 @@
 package audit
 
+import "net/http"
+
 // Outcome is what content says of two URLs that a rule merges.
 type Outcome uint8
 
@@ -58,6 +60,35 @@ func (x *index) failed(url uint32) bool {
 		}
 	}
 	return len(x.of(url)) > 0
+}
+
+// lost returns two captures which show that a page was not found under one of two URLs, and was there under the other soon after: a
+// crawler that takes the two for one, and fetches the wrong one, loses the page. The other way round the page may have been deleted in between.
+func (x *index) lost(a, b uint32) (near [2]capture, ok bool) {
+	if near, ok = x.foundAfter(a, b); ok {
+		return near, true
+	}
+	near, ok = x.foundAfter(b, a)
+	return [2]capture{near[1], near[0]}, ok
+}
+
+// soon is how many seconds after a URL was not found another one must have been fetched to show that its page was there. A frontier
+// fetches the canonical form of such a URL next.
+const soon = 24 * 60 * 60
+
+// foundAfter returns a capture of a URL that was never found, and the first of a page soon after it.
+func (x *index) foundAfter(gone, page uint32) (near [2]capture, ok bool) {
+	for _, g := range x.of(gone) {
+		if g.status != http.StatusNotFound && g.status != http.StatusGone {
+			return near, false
+		}
+		for _, p := range x.of(page) {
+			if !ok && p.usable() && p.time >= g.time && p.time-g.time <= soon {
+				near, ok = [2]capture{g, p}, true
+			}
+		}
+	}
+	return near, ok
 }
 
 // nearest returns the usable captures of two URLs that are closest in time and have

@@ -41,7 +41,7 @@ func (r *running) ask(t *testing.T, method, path, body string) (code, answer str
 	return code, answer
 }
 
-// reportFetches leases due URLs and reports the result of each fetch.
+// reportFetches leases due URLs and reports the result of each fetch. One with no digest was not found.
 func (r *running) reportFetches(t *testing.T, digest func(url string) string) {
 	t.Helper()
 	var leased struct {
@@ -54,6 +54,10 @@ func (r *running) reportFetches(t *testing.T, digest func(url string) string) {
 	type done map[string]any
 	var all []done
 	for _, l := range leased.Leases {
+		if digest(l.URL) == "" {
+			all = append(all, done{"key": l.Key, "token": l.Token, "outcome": "drop", "fetched": done{"url": l.URL, "status": 404}})
+			continue
+		}
 		all = append(all, done{"key": l.Key, "token": l.Token, "fetched": done{"url": l.URL, "status": 200, "digest": digest(l.URL),
 			"canonical": l.URL + "#c", "no_vary_search": "key-order", "clean_param": "ref /x"}})
 	}
@@ -113,6 +117,34 @@ func TestRulesAreJudgedOnline(t *testing.T) {
 	}
 	checkCDXJ(t, r)
 	checkJudgedInBrowser(t, r)
+}
+
+// TestAPageLostToItsFirstVariantIsEvidence crawls 30 pages that are linked with two slashes first, and are not found so. Each is fetched in its canonical
+// form next, and the rule that merges the two is wrong by then.
+func TestAPageLostToItsFirstVariantIsEvidence(t *testing.T) {
+	r := startJudging(t)
+	content := func(url string) string {
+		if strings.Contains(url, "//dir") {
+			return ""
+		}
+		return "sha1:" + url
+	}
+	for i := range 30 {
+		r.offer(t, fmt.Sprintf("http://shop.example//dir/%d", i))
+	}
+	r.reportFetches(t, content)
+	r.reportFetches(t, content)
+	r.waitForCaptures(t, 60)
+	_, body := r.ask(t, "GET", "/v1/audit", "")
+	_, metrics := r.ask(t, "GET", "/metrics", "")
+	for _, want := range []string{`firstseen_rule_stable_pairs{on="yes",outcome="different",rule="collapse-slashes"} 30`, "firstseen_urls_respelled_total 30"} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("/metrics does not have %s", want)
+		}
+	}
+	if !strings.Contains(body, "Not Found") {
+		t.Errorf("got %s; want an example", body)
+	}
 }
 
 // waitForCaptures waits until the sample has the offered captures.

@@ -179,6 +179,8 @@ func (s *metrics) daemonNumbers() prometheus.Collector {
 				put(float64(n), string(reason))
 			}
 		})
+	n.one(counterValue, "urls_respelled_total", "Pages that were not found, and were queued in another spelling: in their canonical form, or as they were offered next.",
+		func(*struct{}) float64 { return float64(s.f.own.Respelled()) })
 	declared := func(of func(*trust.Stats) int64) func(*struct{}, func(float64, ...string)) {
 		return func(_ *struct{}, put func(float64, ...string)) {
 			if st := s.declared(); st != nil {
@@ -235,6 +237,7 @@ func newStoreGauges(s StoreMetrics) prometheus.Collector {
 	add(counterValue, "written_bytes_total", "Bytes that the log, flushes and compactions wrote.", func(m *pebblestore.Metrics) float64 { return float64(m.WrittenBytes) })
 	add(counterValue, "cache_hits_total", "Blocks found in Pebble's block cache.", func(m *pebblestore.Metrics) float64 { return float64(m.CacheHits) })
 	add(counterValue, "cache_misses_total", "Blocks not found in Pebble's block cache, and read from the disk or the page cache.", func(m *pebblestore.Metrics) float64 { return float64(m.CacheMisses) })
+	add(counterValue, "marks_evicted_total", "Marks of pages that were not found (firstseen_marked_keys) that went for later ones.", func(m *pebblestore.Metrics) float64 { return float64(m.MarksEvicted) })
 	busy := prometheus.NewDesc("firstseen_store_commit_busy_seconds", "For how long a commit kept the next one waiting, without the sync and what paced_seconds_total counts.", nil, nil)
 	n.rows = append(n.rows, number[pebblestore.Metrics]{busy, func(m *pebblestore.Metrics, d *prometheus.Desc, ch chan<- prometheus.Metric) {
 		all, upTo := uint64(0), map[float64]uint64{}
