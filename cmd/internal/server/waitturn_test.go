@@ -133,7 +133,16 @@ func quiet(t *testing.T, st store.Store) *Server {
 func TestAuditWaitsWithoutTurn(t *testing.T) {
 	r := startJudging(t)
 	for _, method := range []string{"GET", "POST"} {
-		r.judge.one <- struct{}{}
+		working, end, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(ended)
+			_, _ = r.cfg.Evidence.Judge(context.Background(), func(context.Context, func(context.Context) error) error {
+				close(working)
+				<-end
+				return nil // it found nothing
+			})
+		}()
+		<-working
 		answered := make(chan string)
 		go func() {
 			code, _ := r.ask(t, method, "/v1/audit", "")
@@ -144,12 +153,12 @@ func TestAuditWaitsWithoutTurn(t *testing.T) {
 		if n := r.admission.work.InProgress(); n != 0 {
 			t.Errorf("%s: got %d units of work in progress; want none", method, n)
 		}
-		<-r.judge.one
+		close(end)
+		<-ended
 		if code := <-answered; code != "200" {
 			t.Errorf("%s: got %s; want 200", method, code)
 		}
 		hang.Until(t, "the call has ended", func() bool { return r.admission.inHand.Held() == 0 })
-		r.judge.last.Store(nil)
 	}
 }
 
