@@ -203,6 +203,23 @@ func (f *Frontier) Exclude(ctx context.Context, crawl string, rules ...string) (
 	return f.changeExclusions(ctx, crawl, rules, true)
 }
 
+// WaitExcluded waits until the queued URLs that were excluded by rules so far are forgotten, or the context ends. Close does not wait for them: they
+// are forgotten later, each before it would be handed out.
+func (f *Frontier) WaitExcluded(ctx context.Context) error {
+	f.purges.mu.Lock()
+	ended := f.purges.ended
+	f.purges.mu.Unlock()
+	if ended == nil {
+		return nil
+	}
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // Include takes rules back, and returns how many. The error is store.ErrNotFound if there is no such rule: then none was
 // taken back. URLs that were forgotten are new when they are offered again.
 func (f *Frontier) Include(ctx context.Context, crawl string, rules ...string) (removed int, err error) {

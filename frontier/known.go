@@ -17,6 +17,9 @@ type Known struct {
 	// Next is when to fetch it next. The default, zero, is never again: it is
 	// completed.
 	Next time.Time
+	// At is when it was fetched, if that was before: ages count from then, where the store keeps texts. Of several times of a completed URL the
+	// latest counts. The default is now.
+	At time.Time
 	// Redirect is where the fetch was redirected to, an absolute URL. If it is another variant
 	// of this page, with the same key, it becomes the URL to fetch, now, and Next does not
 	// count: see [Frontier.Redirect]. The default is that it was not redirected.
@@ -103,9 +106,13 @@ func (f *Frontier) putPart(ctx context.Context, p *part, known []Known, results 
 		}
 		item := id.item(u, r)
 		if o := this.known.Outcome; o == Done && !this.known.Next.IsZero() {
-			item.Meta = record{depth: u.Depth, disc: u.Discriminator, exempt: u.SkipTraps, fetched: f.clock().UnixMilli(), meta: u.Meta}.encode()
+			fetched := f.clock()
+			if at := this.known.At; !at.IsZero() && at.Before(fetched) {
+				fetched = at
+			}
+			item.Meta = record{depth: u.Depth, disc: u.Discriminator, exempt: u.SkipTraps, fetched: fetched.UnixMilli(), meta: u.Meta}.encode()
 		}
-		this.Settlement = settlementOf(item, this.known.Next, this.known.Outcome)
+		this.Settlement = settlementOf(item, this.known)
 		if err := f.countKnown(ctx, p.crawl, &this); err != nil {
 			return err
 		}
@@ -123,17 +130,17 @@ func (f *Frontier) putPart(ctx context.Context, p *part, known []Known, results 
 	return err
 }
 
-// settlementOf is the settlement that creates or overwrites a URL, due at next or completed.
-func settlementOf(item store.Item, next time.Time, outcome Outcome) store.Settlement {
-	s := store.Settlement{Key: item.Key, Outcome: store.Requeue, Due: next, NewRound: true, Create: true,
+// settlementOf is the settlement that creates or overwrites a URL, due at the next time or completed.
+func settlementOf(item store.Item, k *Known) store.Settlement {
+	s := store.Settlement{Key: item.Key, Outcome: store.Requeue, Due: k.Next, NewRound: true, Create: true,
 		URL: item.URL, Meta: item.Meta, Queue: item.Queue, UnicodeHost: item.UnicodeHost}
 	if s.Meta == nil {
 		s.Meta = record{}.replacing()
 	}
-	if next.IsZero() {
-		s.Outcome = store.Complete
+	if k.Next.IsZero() {
+		s.Outcome, s.Ended = store.Complete, k.At
 	}
-	s.Fetched = outcome == Done
+	s.Fetched = k.Outcome == Done
 	if item.Priority > 0 {
 		s.Priority = &item.Priority
 	}
@@ -236,7 +243,7 @@ func (f *Frontier) followKnown(ctx context.Context, c *crawl, moved []put) (ende
 			continue
 		}
 		u := &m.known.Link
-		m.Fetched = false
+		m.Fetched, m.Ended = false, time.Time{}
 		m.Outcome, m.Due, m.Create, m.URL = store.Requeue, u.Due, false, m.known.Redirect
 		m.Meta = record{depth: max(was.depth, u.Depth), hops: was.hops + 1, disc: u.Discriminator, meta: u.Meta}.replacing()
 		follow = append(follow, m)

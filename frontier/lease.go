@@ -363,7 +363,7 @@ func (f *Frontier) noteGone(k refusalKey, urls []string) {
 type purges struct {
 	mu      sync.Mutex
 	pending map[queueName]bool // guarded by mu
-	running bool               // guarded by mu
+	ended   chan struct{}      // guarded by mu; closed when the goroutine ends, nil if none runs
 }
 
 // queueName names a queue of a crawl.
@@ -387,8 +387,8 @@ func (p *purges) add(f *Frontier, crawl, queue string) {
 		p.pending = make(map[queueName]bool)
 	}
 	p.pending[queueName{crawl, queue}] = true
-	if !p.running {
-		p.running = true
+	if p.ended == nil {
+		p.ended = make(chan struct{})
 		f.working.Go(func() {
 			for q, ok := p.next(f); ok; q, ok = p.next(f) {
 				f.purge(q)
@@ -408,7 +408,8 @@ func (p *purges) next(f *Frontier) (q queueName, ok bool) {
 		delete(p.pending, q)
 		return q, true
 	}
-	p.running = false
+	close(p.ended)
+	p.ended = nil
 	return q, false
 }
 

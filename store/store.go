@@ -92,7 +92,7 @@ const DefaultCrawl = "DEFAULT"
 // (*) in a store that keeps texts; any other store leaves the key, the counts and the settings of
 // its queue as they are.
 //
-// (+) A URL that is Done already stays as it is, with all its fields. Only the
+// (+) A URL that is Done already stays as it is, with all its fields but [Settlement.Ended]. Only the
 // [Settlement.QueueChange] is applied.
 //
 // # Rounds and tokens

@@ -43,8 +43,8 @@ func newCopyCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "copy (--from-db DIR | --from-redis ADDR | --daemon ADDR | --from-file FILE) (--to-db DIR | --to-redis ADDR | --to-file FILE)",
 		Short: "Copy a crawl to another store, disk to Redis or back, or to a file",
-		Long: `Copy a whole crawl: the queued URLs with their data, due times and priorities, the settings of
-the queues, and every key seen. The copy continues where the crawl was; leased URLs are queued
+		Long: `Copy a whole crawl: the queued URLs with their data, due times and priorities, when the others
+were completed or dropped, the settings of the queues, and every key seen. The copy continues where the crawl was; leased URLs are queued
 again. The source does not change. Stop its daemon first, or ask it with --daemon after
 "firstseen set --all --paused": otherwise both fetch the same URLs.
 

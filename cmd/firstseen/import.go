@@ -116,6 +116,12 @@ func (f *importFlags) options() (opt archive.Options, err error) {
 	if opt.Statuses, err = archive.ParseStatuses(f.statuses); err != nil {
 		return opt, misuse{err}
 	}
+	if f.keep { // what was fetched is due no more: the field has the time of the fetch, for record
+		opt.Fill = func(u *frontier.Link, r *logs.Record, _ logs.Format) string {
+			u.Due = r.Time
+			return ""
+		}
+	}
 	if f.since != "" {
 		if opt.Since, err = parseMoment(f.since); err != nil {
 			return opt, misuse{err}
@@ -320,7 +326,8 @@ func (r *importRun) record() archive.Recorder {
 	return func(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
 		known := make([]frontier.Known, len(urls))
 		for n := range urls {
-			known[n].Link, known[n].Outcome = urls[n], frontier.Release // not fetched by this crawl
+			known[n] = frontier.Known{Link: urls[n], Outcome: frontier.Release, At: urls[n].Due} // not fetched by this crawl
+			known[n].Due = time.Time{}
 		}
 		return r.front.Put(ctx, known)
 	}

@@ -8,7 +8,7 @@
 // the queued URLs would count as known, and would never be fetched. So each step can be repeated,
 // and a crawl that continues during the import is not affected.
 //
-// Of a URL the file has text, queue, data, due time and priority. Leased URLs are queued again,
+// Of a URL the file has text, queue, data, due time and priority, and when it was completed or dropped. Leased URLs are queued again,
 // because their leases cannot be settled in another store. Of a queue it has the settings, and the
 // time before which the delay since its last take allows no other, if that is to come. The file lacks the times
 // at which URLs were added, the counts of attempts, the counts of completed and dropped URLs whose text is not kept, and the
@@ -85,6 +85,7 @@ type urlRow struct {
 	Priority uint8     `json:"priority,omitempty"`
 	Done     bool      `json:"done,omitempty"`
 	Dropped  bool      `json:"dropped,omitempty"`
+	Ended    time.Time `json:"ended,omitzero"` // when it was completed or dropped; files of earlier builds don't say
 }
 
 func queueRowOf(q store.QueueInfo) *queueRow {
@@ -116,12 +117,12 @@ func set[T comparable](field **T, v T) {
 
 func urlRowOf(e store.Entry) *urlRow {
 	dropped := e.State == store.Dropped
-	return &urlRow{e.Key[:], []byte(e.Queue), []byte(e.URL), e.Meta, e.Due, e.Priority, e.State == store.Done || dropped, dropped}
+	return &urlRow{e.Key[:], []byte(e.Queue), []byte(e.URL), e.Meta, e.Due, e.Priority, e.State == store.Done || dropped, dropped, e.Ended}
 }
 
 // entry is the inverse of urlRowOf.
 func (u *urlRow) entry() store.Entry {
-	e := store.Entry{Key: store.Key(u.Key), Queue: string(u.Queue), URL: string(u.URL), Meta: u.Meta, Due: u.Due, Priority: u.Priority, State: store.Queued}
+	e := store.Entry{Key: store.Key(u.Key), Queue: string(u.Queue), URL: string(u.URL), Meta: u.Meta, Due: u.Due, Priority: u.Priority, State: store.Queued, Ended: u.Ended}
 	switch {
 	case u.Dropped:
 		e.State = store.Dropped

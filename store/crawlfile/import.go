@@ -135,7 +135,7 @@ func (im *importer) row(ctx context.Context, next row) error {
 		return fault.As(store.ErrIdentity, "cannot import %q; its key is of another Unicode version", url)
 	}
 	if u.Done {
-		st := store.Settlement{Key: key, Create: true, Queue: queue, URL: url, Meta: u.Meta, Priority: &u.Priority, UnicodeHost: unicode}
+		st := store.Settlement{Key: key, Create: true, Queue: queue, URL: url, Meta: u.Meta, Priority: &u.Priority, Ended: u.Ended, UnicodeHost: unicode}
 		if st.Outcome, st.Fetched = store.Complete, true; u.Dropped { // the file does not say which were sources of redirects
 			st.Outcome, st.Fetched = store.Drop, false
 		}

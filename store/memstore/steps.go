@@ -249,7 +249,10 @@ func (s *Store) settle(name string, st *store.Settlement, now int64) store.Settl
 	case sched.Apply:
 		q = s.apply(c, c.known[st.Key], st, now)
 	case sched.Same:
-		q = c.known[st.Key].queue
+		k := c.known[st.Key]
+		if q = k.queue; !st.Ended.IsZero() {
+			k.Ended = max(k.Ended, sched.Ended(st, now))
+		}
 	}
 	if st.QueueChange != nil {
 		q.Configure(st.QueueChange, now)
@@ -334,9 +337,9 @@ func (s *Store) outcome(c *crawl, k *known, st *store.Settlement, now int64) *qu
 	}
 	switch st.Outcome {
 	case store.Complete:
-		s.end(k, store.Done, now)
+		s.end(k, store.Done, sched.Ended(st, now))
 	case store.Drop:
-		s.end(k, store.Dropped, now)
+		s.end(k, store.Dropped, sched.Ended(st, now))
 	case store.Requeue:
 		k.Due = sched.Due(st, now)
 		s.push(k)
@@ -345,10 +348,10 @@ func (s *Store) outcome(c *crawl, k *known, st *store.Settlement, now int64) *qu
 	return q
 }
 
-// end ends a URL as done or dropped.
-func (s *Store) end(k *known, state store.State, now int64) {
+// end ends a URL as done or dropped, at a time.
+func (s *Store) end(k *known, state store.State, at int64) {
 	k.queue.End(state, 1)
-	k.state, k.Due, k.Ended = state, 0, now
+	k.state, k.Due, k.Ended = state, 0, at
 	if !s.opt.KeepURLs {
 		k.state, k.queue, k.Record = store.SeenOnly, nil, sched.Record{Key: k.Key}
 	}

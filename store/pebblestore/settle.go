@@ -115,6 +115,10 @@ func (o *settleOp) settleOne(tx *txn, st *store.Settlement) store.SettleStatus {
 			o.aged = append(o.aged, st.Key)
 		}
 	}
+	if at := sched.Ended(st, sched.Now(tx.now)); step == sched.Same && !st.Ended.IsZero() && at > f.rec.Ended {
+		f.rec.Ended = at
+		tx.set(appendDoneRow(nil, c.num, f.queue.id, &st.Key), appendDone(nil, &f.rec, store.Done))
+	}
 	if st.QueueChange != nil {
 		f.queue.Configure(st.QueueChange, sched.Now(tx.now))
 	}
@@ -213,7 +217,7 @@ func (tx *txn) outcome(c *crawl, st *store.Settlement, f *found, made bool) {
 		state = store.Dropped
 	}
 	f.queue.End(state, 1)
-	f.rec.Due, f.rec.Ended = 0, sched.Now(tx.now)
+	f.rec.Due, f.rec.Ended = 0, sched.Ended(st, sched.Now(tx.now))
 	if !tx.s.opt.KeepURLs {
 		if !tx.s.sched.retiring(c) { // or it says that the URL was queued elsewhere since (ownedBy)
 			tx.s.sched.places.remove(&placeKey{c.num, *k})

@@ -225,9 +225,12 @@ func (s *Store) entryOf(st *store.Settlement) []byte {
 	return dst
 }
 
-// dueOf returns when a settled URL is due, and 1 if that counts from the step on.
+// dueOf returns when a settled URL is due, and 1 if that counts from the step on; of one that is completed or dropped, when it ended.
 func dueOf(st *store.Settlement) (ms int64, after byte) {
-	if st.After > 0 {
+	switch {
+	case st.Outcome == store.Complete || st.Outcome == store.Drop:
+		return sched.MsOr(st.Ended, 0), 0
+	case st.After > 0:
 		return sched.DurMs(st.After), 1
 	}
 	return sched.MsOr(st.Due, 0), 0

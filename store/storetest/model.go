@@ -209,6 +209,9 @@ func (m *model) settle(crawl string, s store.Settlement) store.SettleStatus {
 	}
 	c := m.crawl(crawl)
 	if u != nil && u.State == store.Done && s.Outcome == store.Complete {
+		if at := m.ended(s); !s.Ended.IsZero() && at.After(u.Ended) {
+			u.Ended = at
+		}
 		m.configure(c.queue(u.Queue), s.QueueChange)
 		return answer
 	}
@@ -305,6 +308,14 @@ func (m *model) due(s store.Settlement) time.Time {
 	return s.Due
 }
 
+// ended is when a URL ended that a settlement completes or drops.
+func (m *model) ended(s store.Settlement) time.Time {
+	if !s.Ended.IsZero() && s.Ended.Before(m.now) {
+		return s.Ended
+	}
+	return m.now
+}
+
 func (m *model) outcome(c *modelCrawl, u *modelURL, s store.Settlement) {
 	if s.Outcome == store.Extend {
 		u.Expires, u.Leased = m.due(s), m.now
@@ -331,7 +342,7 @@ func (m *model) outcome(c *modelCrawl, u *modelURL, s store.Settlement) {
 		u.State = store.Dropped
 		q.dropped++
 	}
-	u.Due, u.Ended = time.Time{}, m.now
+	u.Due, u.Ended = time.Time{}, m.ended(s)
 	if !m.keep {
 		u.State = store.SeenOnly
 	}

@@ -143,6 +143,7 @@ var queueCases = []testCase{
 		equal(f, "settings of the store", settings("*"), store.CrawlSettings{QueueSettings: store.QueueSettings{MaxInFlight: 3}, QueueLimit: 7})
 	}},
 	{"queues of a group share delay and bound, and take turns", groups},
+	{"a queue of a group that allows fewer leases waits for the others', and they for its turn", narrowGroup},
 	{"what can't be set is refused", func(f *fixture) {
 		group, long := "g", strings.Repeat("g", store.MaxQueueKey+1)
 		f.wantInvalid("Configure of the group of a crawl", f.s.Configure(f.ctx, "", "", store.QueueChange{Group: &group}))
@@ -222,6 +223,41 @@ func groups(f *fixture) {
 	more := f.take(store.TakeRequest{MaxURLs: 9})
 	if len(more) != 1 || more[0].Queue != fmt.Sprint("h", leaves) {
 		f.Fatalf("got %v; want a URL of the queue that left the group", more)
+	}
+}
+
+// narrowGroup has two queues that allow three leases, and one that allows one: that is of the leases of all. When its turn comes, the
+// others wait with it until no lease runs, and no longer, so each of them gets on.
+func narrowGroup(f *fixture) {
+	if !f.b.Groups {
+		f.Skip("the store has no groups")
+	}
+	group, none, bound := "192.0.2.1", time.Duration(-1), map[string]int{"narrow": 1, "wide": 3, "wider": 3}
+	for n, name := range []string{"narrow", "wide", "wider"} {
+		f.fill(name, 100*n, 9)
+		f.set(name, store.QueueChange{Group: &group, Delay: &none, MaxInFlight: new(bound[name])})
+	}
+	var running []store.Entry
+	first := map[string]int{}
+	for n := 0; n < 27; {
+		for _, l := range f.take(store.TakeRequest{MaxURLs: 9}) {
+			if running = append(running, l); len(running) > bound[l.Queue] {
+				f.Fatalf("got a lease of queue %q beside %d others", l.Queue, len(running)-1)
+			}
+			if n++; n <= 12 {
+				first[l.Queue]++
+			}
+		}
+		if len(running) == 0 {
+			f.Fatalf("got no lease after %d, and none runs", n)
+		}
+		f.end(running[0], store.Complete)
+		running = running[1:]
+	}
+	for name := range bound {
+		if first[name] < 3 {
+			f.Fatalf("got %d of the first 12 leases for queue %q; want its turns", first[name], name)
+		}
 	}
 }
 

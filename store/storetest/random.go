@@ -278,6 +278,9 @@ func (h *History) settlement(crawl *string) store.Settlement {
 			st.URL, st.Meta = h.text(), h.meta()
 		}
 	}
+	if h.coin(5) && (st.Outcome == store.Complete || st.Outcome == store.Drop) {
+		st.Ended = h.m.now.Add(time.Duration(h.rand.IntN(5000)-4000) * time.Millisecond)
+	}
 	if h.coin(4) {
 		st.URL, st.Meta = h.text(), h.meta()
 	}

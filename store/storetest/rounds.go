@@ -379,6 +379,13 @@ func marks(f *fixture) {
 		try("completed and dropped", c.completed, store.Settlement{}, create)
 		try("requeued and dropped", c.queued, store.Settlement{Outcome: store.Requeue}, create)
 	}
+	drop.Key, drop.Token = key(0), 1
+	answers, err := f.s.Settle(f.ctx, "forgotten", []store.Settlement{drop})
+	f.check(err)
+	equal(f, "answer in a crawl that was forgotten", answers[0], store.Stale)
+	crawls, err := f.s.Crawls(f.ctx)
+	f.check(err)
+	equal(f, "crawls", fmt.Sprint(crawls), fmt.Sprint([]string{store.DefaultCrawl}))
 }
 
 // again opens the store again, if it outlives its process.

@@ -185,6 +185,27 @@ var settleCases = []testCase{
 		copy(f.lookup(0).Meta, "other")
 		equal(f, "data", string(f.lookup(0).Meta), "replaced")
 	}},
+	{"a URL ended when its settlement says", func(f *fixture) {
+		f.step(time.Hour)
+		f.fill("a", 0, 2)
+		ended := func(n int, want time.Time) {
+			f.Helper()
+			if e := f.lookup(n); f.env.KeepURLs {
+				f.check(sameTimes(times{"ended", e.Ended, want}))
+			}
+		}
+		l, early, late := f.one(), f.ahead(-time.Minute), f.ahead(-time.Second)
+		f.settle(store.Settlement{Key: l.Key, Token: l.Token, Ended: early})
+		ended(0, early)
+		for _, st := range []struct{ says, want time.Time }{{late, late}, {early, late}, {time.Time{}, late}, {f.ahead(time.Hour), f.Now()}} {
+			f.settle(store.Settlement{Key: key(0), Ended: st.says})
+			ended(0, st.want)
+		}
+		f.settle(store.Settlement{Key: key(1), Outcome: store.Drop, Ended: early})
+		ended(1, early)
+		f.settle(store.Settlement{Key: key(2), Create: true, Queue: "a", URL: url(2), Ended: early})
+		ended(2, early)
+	}},
 	{"long URLs and metadata stay as they are", longTexts},
 	{"what can't be settled is refused whole", func(f *fixture) {
 		f.fill("a", 0, 1)
@@ -203,6 +224,7 @@ var settleCases = []testCase{
 			{Key: key(1), Fetched: true, Outcome: store.Drop},
 			{Key: key(1), Failed: true},
 			{Key: key(1), Mark: 1},
+			{Key: key(1), Ended: start, Outcome: store.Requeue},
 			{Key: key(1), Token: 1, OnlyQueued: true},
 		} {
 			_, err := f.s.Settle(f.ctx, "", []store.Settlement{{Key: key(0)}, bad})

@@ -78,14 +78,16 @@ const soon = 24 * 60 * 60
 
 // foundAfter returns a capture of a URL that was never found, and the first of a page soon after it.
 func (x *index) foundAfter(gone, page uint32) (near [2]capture, ok bool) {
+	pages := x.of(page) // by time, like the others
 	for _, g := range x.of(gone) {
 		if g.status != http.StatusNotFound && g.status != http.StatusGone {
 			return near, false
 		}
-		for _, p := range x.of(page) {
-			if !ok && p.usable() && p.time >= g.time && p.time-g.time <= soon {
-				near, ok = [2]capture{g, p}, true
-			}
+		for len(pages) > 0 && (pages[0].time < g.time || !pages[0].usable()) {
+			pages = pages[1:]
+		}
+		if !ok && len(pages) > 0 && pages[0].time-g.time <= soon {
+			near, ok = [2]capture{g, pages[0]}, true
 		}
 	}
 	return near, ok

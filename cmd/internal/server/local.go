@@ -39,7 +39,7 @@ func OpenLocal(ctx context.Context, st store.Store, readOnly bool, log *slog.Log
 		if err != nil {
 			return nil, fmt.Errorf("cannot make the keys of the store: %w", err)
 		}
-		if l.front, err = frontier.New(st, frontier.Options{Profile: p}); err != nil {
+		if l.front, err = frontier.New(st, frontier.Options{Profile: p, Logger: log}); err != nil {
 			return nil, err
 		}
 		s.f = guard{own: l.front, reader: l.front}
@@ -62,7 +62,8 @@ func (l *Local) Close() error {
 	if l.front == nil {
 		return nil
 	}
-	return l.front.Close()
+	// A command that excludes URLs ends when those that are queued are forgotten.
+	return errors.Join(l.front.WaitExcluded(context.Background()), l.front.Close())
 }
 
 // storeReader is a reader of a store.

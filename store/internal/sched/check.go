@@ -89,6 +89,8 @@ func checkSettlement(s *store.Settlement) error {
 		return fault.As(store.ErrInvalid, "cannot create by settlement; want token 0, a queue, outcome complete, requeue or drop")
 	case s.Late && s.Outcome != store.Complete && (s.Outcome != store.Requeue || !s.NewRound):
 		return fault.As(store.ErrInvalid, "cannot settle late with outcome %d; want complete, or requeue in a new round", s.Outcome)
+	case !s.Ended.IsZero() && s.Outcome != store.Complete && s.Outcome != store.Drop:
+		return fault.As(store.ErrInvalid, "cannot settle with Ended and outcome %d; want complete or drop", s.Outcome)
 	case s.Fetched && !ends || (s.Failed || s.Mark != 0) && s.Outcome != store.Drop:
 		return fault.As(store.ErrInvalid, "cannot settle; got fetched %v, failed %v, mark %d with outcome %d; want fetched with complete or requeue, the others with drop",
 			s.Fetched, s.Failed, s.Mark, s.Outcome)
@@ -110,8 +112,10 @@ func checkChange(c *store.QueueChange, queue bool) error {
 		return fault.As(store.ErrInvalid, "cannot change the limit to a number below 0; 0 is no limit")
 	case c.Retention != nil && *c.Retention < 0:
 		return fault.As(store.ErrInvalid, "cannot change the retention to %v; 0 is none", *c.Retention)
-	case queue && (c.QueueLimit != nil || c.Retention != nil):
-		return fault.As(store.ErrInvalid, "cannot set QueueLimit or Retention of a queue; want a crawl")
+	case queue && c.QueueLimit != nil:
+		return fault.As(store.ErrInvalid, "cannot set the QueueLimit of a queue; want its Limit, or a crawl")
+	case queue && c.Retention != nil:
+		return fault.As(store.ErrInvalid, "cannot set the retention of a queue: of a URL that ended a store may have the key alone, and no queue; want a crawl")
 	}
 	return nil
 }

@@ -86,6 +86,9 @@ func Due(s *store.Settlement, now int64) int64 {
 	return MsOr(s.Due, now)
 }
 
+// Ended returns when a URL ended that a settlement completes or drops.
+func Ended(s *store.Settlement, now int64) int64 { return min(MsOr(s.Ended, now), now) }
+
 // Change applies to a record what a settlement replaces in it.
 func (r *Record) Change(s *store.Settlement) {
 	if s.URL != "" && !s.Create {

@@ -14,7 +14,7 @@ local function make_plan(s)
   if due == 0 or floor(how / 4) % 2 == 1 then due = now + due end
   plans[s] = {
     priority = priority, due = due, due_text = text(due), done = done, kept = done == 0 or floor(how / 8) % 2 == 1, changes = floor(how / 16) % 2 == 1,
-    counts = floor(how / 64) % 2, ended = how >= 128, head = pack('>BI6I6', priority + 8 * (floor(how / 32) % 2), done > 0 and now or due, created == 0 and now or created), level = levels_of(c, priority), new = {},
+    counts = floor(how / 64) % 2, ended = how >= 128, head = pack('>BI6I6', priority + 8 * (floor(how / 32) % 2), done > 0 and min(now, due) or due, created == 0 and now or created), level = levels_of(c, priority), new = {},
   }
   return plans[s]
 end

@@ -1,7 +1,7 @@
 -- Ends leases, and reschedules or completes URLs, in order.
 --
 -- blob: keep 1 ("k": the text of URLs completed or dropped is kept) | for each: length 4 | settlement: key 16 | token 6 | flags 2 |
---       outcome 1 | due 6 (from now on, with the flag after) | priority 1 | change 39 if flagged | length of meta 4 | meta | URL
+--       outcome 1 | due 6 (from now on, with the flag after; completed or dropped: when it ended, 0: now) | priority 1 | change 39 if flagged | length of meta 4 | meta | URL
 -- reply: a byte for each, as judge answers
 local ENTRY = '>c16I6I2BI6B'
 local COMPLETE, REQUEUE, DROP, EXTEND = 0, 1, 2, 3
@@ -109,7 +109,7 @@ local function apply(e, r, l)
     write_record(c, e.key, r)
     return q
   end
-  r.due, r.done = now, e.outcome == COMPLETE and 1 or 2
+  r.due, r.done = e.due == 0 and now or min(now, e.due), e.outcome == COMPLETE and 1 or 2
   count(c, q, 0, 0, 0, 2 - r.done, r.done - 1)
   if keep then
     call('SADD', queue_key(c, 'd', q), e.key)
@@ -126,6 +126,10 @@ local function step(e)
   if todo == 'close' then
     close_over(c, e.key)
   elseif todo then
+    if todo == 'same' and min(now, e.due) > ended_at(r) then
+      r.due = min(now, e.due)
+      write_record(c, e.key, r)
+    end
     local q = todo == 'apply' and apply(e, r, l) or find_queue(c, r.queue)
     if e.change then change_queue(c, q, e.change) end
     q.dirty = true
