@@ -12,6 +12,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/firstseen/firstseen/cmd/internal/audit"
+	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store/captures"
 )
@@ -45,15 +46,8 @@ func (h *history) list() []wire.Sample {
 
 // record takes samples until ctx ends.
 func (s *metrics) record(ctx context.Context) {
-	tick := time.NewTicker(sampleEvery)
-	defer tick.Stop()
-	for {
+	for more := true; more; more = async.Sleep(ctx, sampleEvery) == nil {
 		s.history.add(s.sample(ctx))
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
 	}
 }
 
@@ -93,14 +87,7 @@ func (s *metrics) judgeNowAndThen(ctx context.Context) {
 	if s.judge.sample == nil || s.cfg.AuditEvery < 0 {
 		return
 	}
-	tick := time.NewTicker(s.cfg.AuditEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for async.Sleep(ctx, s.cfg.AuditEvery) == nil {
 		last := s.judge.last.Load()
 		if taken := s.judge.sample.Stats().Taken; taken == 0 || last != nil && taken == last.Taken {
 			continue
