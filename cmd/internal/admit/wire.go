@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -397,18 +398,22 @@ func (w *Wire) count() int64 {
 // count takes the frames that the handler has read off, and returns what the others cost. A frame counts less as it is read: if
 // it counted whole until its end, calls whose messages end in frames that are still to come would wait for their own bytes.
 func (s *Stream) count() int64 {
-	read := s.delivered.Load() - s.counted
-	for read > 0 && len(s.waiting) > 0 {
-		f := &s.waiting[0]
-		if read < f.bytes {
-			return s.cost - f.cost*read/f.bytes
-		}
+	read, n := s.delivered.Load()-s.counted, 0
+	for ; n < len(s.waiting) && read > 0 && read >= s.waiting[n].bytes; n++ {
+		f := &s.waiting[n]
 		read -= f.bytes
 		s.counted += f.bytes
 		s.cost -= f.cost
-		s.waiting = s.waiting[1:]
 	}
-	return s.cost
+	if 2*n < len(s.waiting) {
+		s.waiting = s.waiting[n:]
+	} else { // the room of those read is used again, and to move so few costs no more than to read so many
+		s.waiting = slices.Delete(s.waiting, 0, n)
+	}
+	if read <= 0 || len(s.waiting) == 0 {
+		return s.cost
+	}
+	return s.cost - s.waiting[0].cost*read/s.waiting[0].bytes
 }
 
 // enough reports whether the connection has a share for its pending bytes, and tries to take a
