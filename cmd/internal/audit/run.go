@@ -127,7 +127,7 @@ func (s *sums) add(v *Verdict, a, b uint32, o Outcome, near [2]capture) {
 		if near, lost := s.x.lost(a, b); lost {
 			h.loss.Different++
 			s.example(v, a, b, near, true)
-			if h.add(s.x, a, b, o, near) {
+			if h.add(s.x, a, b, o, near, true) {
 				s.lost++
 			}
 		}
