@@ -250,5 +250,19 @@ type Stats struct {
 	Marked    int64 // keys with a mark: see [Settlement.Mark]
 }
 
+// Add adds the counts of something else.
+func (s *Stats) Add(o Stats) {
+	s.Seen += o.Seen
+	s.Held += o.Held
+	s.InFlight += o.InFlight
+	s.Completed += o.Completed
+	s.Dropped += o.Dropped
+	s.Fetched += o.Fetched
+	s.Failed += o.Failed
+	s.Queues += o.Queues
+	s.Active += o.Active
+	s.Marked += o.Marked
+}
+
 // Clock returns the time. A store has one so that tests can step it.
 type Clock func() time.Time

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/firstseen/firstseen/cmd/internal/backup"
+	"github.com/firstseen/firstseen/cmd/internal/durable"
 	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
@@ -82,7 +82,7 @@ func (f *backupFlags) run(ctx context.Context, a *app, args []string) error {
 	if len(args) > 0 {
 		name = args[0]
 	}
-	var all []backup.Info
+	var all []wire.Backup
 	var err error
 	if f.daemon.given() {
 		all, err = f.askDaemon(ctx, name)
@@ -92,7 +92,7 @@ func (f *backupFlags) run(ctx context.Context, a *app, args []string) error {
 	return errors.Join(f.write(a, all), err)
 }
 
-func (f *backupFlags) askDaemon(ctx context.Context, name string) ([]backup.Info, error) {
+func (f *backupFlags) askDaemon(ctx context.Context, name string) ([]wire.Backup, error) {
 	d, err := f.daemon.open()
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (f *backupFlags) askDaemon(ctx context.Context, name string) ([]backup.Info
 		err := d.get(ctx, "/v1/backup", nil, &answer)
 		return answer.Backups, err
 	}
-	made := make([]backup.Info, 1)
+	made := make([]wire.Backup, 1)
 	err = d.post(ctx, "/v1/backup", wire.BackupRequest{Name: name, Keep: f.keep}, &made[0])
 	if err != nil {
 		return nil, err
@@ -110,9 +110,9 @@ func (f *backupFlags) askDaemon(ctx context.Context, name string) ([]backup.Info
 	return made, nil
 }
 
-func (f *backupFlags) onDisk(ctx context.Context, name string) (all []backup.Info, err error) {
+func (f *backupFlags) onDisk(ctx context.Context, name string) (all []wire.Backup, err error) {
 	if f.list {
-		dir, err := backup.Open(f.to, nil, f.db)
+		dir, err := durable.OpenBackups(f.to, nil, f.db)
 		if err != nil {
 			return nil, err
 		}
@@ -123,7 +123,7 @@ func (f *backupFlags) onDisk(ctx context.Context, name string) (all []backup.Inf
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	dir, err := backup.Open(f.to, s, f.db)
+	dir, err := durable.OpenBackups(f.to, s, f.db)
 	if err != nil {
 		return nil, err
 	}
@@ -131,10 +131,10 @@ func (f *backupFlags) onDisk(ctx context.Context, name string) (all []backup.Inf
 	if err != nil {
 		return nil, err
 	}
-	return []backup.Info{made}, nil
+	return []wire.Backup{made}, nil
 }
 
-func (f *backupFlags) write(a *app, all []backup.Info) error {
+func (f *backupFlags) write(a *app, all []wire.Backup) error {
 	out := newOutput(a.out)
 	for _, b := range all {
 		if f.asJSON {
@@ -173,7 +173,7 @@ a backup, use "firstseen verify --db BACKUP".`,
 			if db == "" {
 				return misusef("cannot restore; got no --db; want the directory of the new store")
 			}
-			info, err := backup.Restore(cmd.Context(), filepath.Clean(args[0]), db)
+			info, err := durable.Restore(cmd.Context(), filepath.Clean(args[0]), db)
 			if err != nil {
 				return err
 			}

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/firstseen/firstseen/cmd/internal/backup"
+	"github.com/firstseen/firstseen/internal/wire"
 )
 
 // runWhole runs a command of the program.
@@ -58,7 +58,7 @@ func TestBackupUnderLoad(t *testing.T) {
 		t.Fatalf("got %s; want both new", got)
 	}
 	for i := range 3 {
-		var info backup.Info
+		var info wire.Backup
 		if err := json.Unmarshal([]byte(mustRun(t, "backup", "--daemon", d.http, "--json", "--keep", "2", fmt.Sprint("b", i))), &info); err != nil || info.Keys < 502 {
 			t.Fatalf("got %+v, %v; want the 502 keys that were acknowledged", info, err)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firstseen/firstseen/cmd/internal/durable"
+	"github.com/firstseen/firstseen/cmd/internal/rekey"
 	"github.com/firstseen/firstseen/cmd/internal/server"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/internal/fault"
@@ -130,30 +131,11 @@ func (f *copyFlags) copy(ctx context.Context, a *app) (n crawlfile.Counts, err e
 	if err != nil {
 		return n, err
 	}
-	return pipe(ctx, src, dst, to)
+	return rekey.Pipe(ctx, src.write, dst, to)
 }
 
 // toName is the name of the crawl in the copy.
 func (f *copyFlags) toName() string { return cmp.Or(f.toCrawl, f.crawl) }
-
-// pipe copies from store to store. It waits for both sides, also when one fails: the reading
-// one has a temporary file to remove.
-func pipe(ctx context.Context, src *crawlSource, dst store.Store, to frontier.StoredCrawl) (crawlfile.Counts, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	r, w := io.Pipe()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_, err := src.write(ctx, w)
-		w.CloseWithError(err)
-	}()
-	n, err := crawlfile.Import(ctx, r, dst, to.Stored, crawlfile.ImportOptions{Identity: to.Identity})
-	cancel() // or it would list all keys before it notices
-	r.CloseWithError(errors.New("the copy ended"))
-	<-done
-	return n, err
-}
 
 // sameFile reports whether two names are of one file or directory that exists.
 func sameFile(a, b string) bool {

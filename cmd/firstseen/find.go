@@ -190,9 +190,7 @@ func (s *selection) change(ctx context.Context, a *app, c *client, do, done stri
 		}
 		n += answer.URLs
 	}
-	out := newOutput(a.out)
-	out.line(grouped(n) + " " + done)
-	return endOutput(out, 0)
+	return a.say(grouped(n) + " " + done)
 }
 
 func newChangeCmd(a *app, do, done, short, long string) *cobra.Command {
@@ -397,13 +395,7 @@ was seen. --json prints what GET /v1/explain answers. It changes nothing.`,
 		if err := c.get(ctx, "/v1/explain", query, &e); err != nil {
 			return err
 		}
-		out := newOutput(a.out)
-		if asJSON {
-			out.json(e)
-		} else {
-			writeWhy(out, &e)
-		}
-		return endOutput(out, 0)
+		return a.answer(asJSON, e, func(out *output) { writeWhy(out, &e) })
 	})
 	cmd.Flags().StringVar(&q.Queue, "queue", "", "queue of the URL, in a crawl without canonical forms")
 	cmd.Flags().StringVar(&q.Discriminator, "discriminator", "", "what it was offered with, if it was")
@@ -545,9 +537,7 @@ func (a *app) printForgotten(n int64, err error) error {
 	if err != nil && n == 0 {
 		return nil
 	}
-	out := newOutput(a.out)
-	out.line(grouped(n) + " forgotten")
-	return endOutput(out, 0)
+	return a.say(grouped(n) + " forgotten")
 }
 
 // requests returns what to ask for in each crawl. That a request names one thing is checked where it is answered.

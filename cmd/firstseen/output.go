@@ -71,6 +71,22 @@ func endOutput(out *output, refused int64) error {
 	return nil
 }
 
+// answer writes v as a JSON object, or its text.
+func (a *app) answer(asJSON bool, v any, text func(*output)) error {
+	out := newOutput(a.out)
+	if asJSON {
+		out.json(v)
+	} else {
+		text(out)
+	}
+	return endOutput(out, 0)
+}
+
+// say writes a line.
+func (a *app) say(line string) error {
+	return a.answer(false, nil, func(out *output) { out.line(line) })
+}
+
 // isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)

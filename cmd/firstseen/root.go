@@ -567,13 +567,7 @@ func newVersionCmd(a *app) *cobra.Command {
 		Args:  noArgs,
 		RunE: running(func(*cobra.Command, []string) error {
 			v := readVersion()
-			out := newOutput(a.out)
-			if asJSON {
-				out.json(v)
-			} else {
-				out.line(v.text())
-			}
-			return out.Flush()
+			return a.answer(asJSON, v, func(out *output) { out.line(v.text()) })
 		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write a JSON object")

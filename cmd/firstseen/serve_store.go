@@ -13,7 +13,7 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/audit"
-	"github.com/firstseen/firstseen/cmd/internal/backup"
+	"github.com/firstseen/firstseen/cmd/internal/durable"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/captures"
@@ -73,7 +73,7 @@ func (f *serveFlags) openStore(ctx context.Context, a *app) (store.Store, error)
 	}
 	f.server.Store = s
 	if f.backupDir != "" {
-		if f.server.Backups, err = backup.Open(f.backupDir, s, f.db); err != nil {
+		if f.server.Backups, err = durable.OpenBackups(f.backupDir, s, f.db); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
 	}

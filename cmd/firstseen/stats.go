@@ -35,13 +35,7 @@ func newStatsCmd(a *app) *cobra.Command {
 		if err := c.get(ctx, "/v1/stats", url.Values{"crawl": {p.crawl}}, &st); err != nil {
 			return err
 		}
-		out := newOutput(a.out)
-		if asJSON {
-			out.json(st)
-		} else {
-			writeStats(out, &st)
-		}
-		return endOutput(out, 0)
+		return a.answer(asJSON, st, func(out *output) { writeStats(out, &st) })
 	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd

@@ -158,9 +158,7 @@ results. A queue or crawl that is not there is an error, unless --create sets it
 		if err := c.post(ctx, "/v1/queue", s.set, &is); err != nil {
 			return err
 		}
-		out := newOutput(a.out)
-		out.line(configuredText(&is))
-		return endOutput(out, 0)
+		return a.say(configuredText(&is))
 	})
 	fs.StringVar(&s.set.Queue, "queue", "", "settings of this queue, in the crawl of --crawl")
 	fs.BoolVar(&s.set.All, "all", false, "settings of all queues of all crawls")

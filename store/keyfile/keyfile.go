@@ -115,9 +115,6 @@ func (w *Writer) endBlock() error {
 	return nil
 }
 
-// Len returns the number of keys so far.
-func (w *Writer) Len() int64 { return w.n }
-
 // Close writes the end of the file, without which it is not whole. It doesn't close
 // the underlying writer.
 func (w *Writer) Close() error {

@@ -104,16 +104,8 @@ func (s *Store) NameCrawls(ctx context.Context, names, stored []string) error {
 
 // Queues lists queues as they are when the listing begins.
 func (s *Store) Queues(ctx context.Context, name, after string) iter.Seq2[store.QueueInfo, error] {
-	return listed(func() ([]store.QueueInfo, error) {
-		name, err := sched.CrawlOfQueue(name, after)
-		if err != nil {
-			return nil, err
-		}
-		if err := s.enter(ctx); err != nil {
-			return nil, err
-		}
-		defer s.mu.Unlock()
-		var list []store.QueueInfo
+	name, err := sched.CrawlOfQueue(name, after)
+	return listed(ctx, s, err, func() (list []store.QueueInfo) {
 		for _, c := range s.selected(name) {
 			c.Advance(s.now())
 			for _, q := range c.sorted() {
@@ -122,7 +114,7 @@ func (s *Store) Queues(ctx context.Context, name, after string) iter.Seq2[store.
 				}
 			}
 		}
-		return list, nil
+		return list
 	})
 }
 
@@ -147,20 +139,12 @@ func (c *crawl) sorted() []*queue {
 
 // Entries lists URLs as they are when the listing begins.
 func (s *Store) Entries(ctx context.Context, name, queue string) iter.Seq2[store.Entry, error] {
-	return listed(func() ([]store.Entry, error) {
-		name, err := sched.CrawlName(name)
-		if err != nil {
-			return nil, err
+	name, err := sched.CrawlName(name)
+	return listed(ctx, s, err, func() []store.Entry {
+		if c := s.crawls[name]; c != nil {
+			return c.entries(queue)
 		}
-		if err := s.enter(ctx); err != nil {
-			return nil, err
-		}
-		defer s.mu.Unlock()
-		c := s.crawls[name]
-		if c == nil {
-			return nil, nil
-		}
-		return c.entries(queue), nil
+		return nil
 	})
 }
 
@@ -203,26 +187,27 @@ func (c *crawl) compare(a, b *known) int {
 
 // Keys lists keys as they are when the listing begins.
 func (s *Store) Keys(ctx context.Context, name string) iter.Seq2[store.Key, error] {
-	return listed(func() ([]store.Key, error) {
-		name, err := sched.CrawlName(name)
-		if err != nil {
-			return nil, err
-		}
-		if err := s.enter(ctx); err != nil {
-			return nil, err
-		}
-		defer s.mu.Unlock()
+	name, err := sched.CrawlName(name)
+	return listed(ctx, s, err, func() []store.Key {
 		if c := s.crawls[name]; c != nil {
-			return slices.SortedFunc(maps.Keys(c.known), store.Key.Compare), nil
+			return slices.SortedFunc(maps.Keys(c.known), store.Key.Compare)
 		}
-		return nil, nil
+		return nil
 	})
 }
 
-// listed yields what get returns, or its error.
-func listed[T any](get func() ([]T, error)) iter.Seq2[T, error] {
+// listed yields what get returns, which is called with the store locked, or an error: that of the arguments, if there is one.
+func listed[T any](ctx context.Context, s *Store, bad error, get func() []T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		list, err := get()
+		var list []T
+		err := bad
+		if err == nil {
+			err = s.enter(ctx)
+		}
+		if err == nil {
+			list = get()
+			s.mu.Unlock()
+		}
 		for _, x := range list {
 			if !yield(x, nil) {
 				return

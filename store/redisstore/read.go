@@ -363,16 +363,9 @@ func (s *Store) stats(ctx context.Context, crawl string) (sum store.Stats, err e
 	by, err := s.statsBy(ctx, crawl)
 	for _, st := range by {
 		st.Held = min(st.Held, st.Seen)
-		sum = plus(sum, st)
+		sum.Add(st)
 	}
 	return sum, err
-}
-
-func plus(a, b store.Stats) store.Stats {
-	return store.Stats{
-		Seen: a.Seen + b.Seen, Held: a.Held + b.Held, InFlight: a.InFlight + b.InFlight, Completed: a.Completed + b.Completed,
-		Dropped: a.Dropped + b.Dropped, Fetched: a.Fetched + b.Fetched, Failed: a.Failed + b.Failed, Marked: a.Marked + b.Marked, Queues: a.Queues + b.Queues, Active: a.Active + b.Active,
-	}
 }
 
 // statsBy returns the counts of each crawl as they were read: what is held lacks no URL.
@@ -388,7 +381,9 @@ func (s *Store) statsBy(ctx context.Context, crawl string) (by map[string]store.
 				st.Held = int64(r.uint(6)) + coming
 				r.uint(6) // leased
 				st.Completed, st.Queues, st.Active = int64(r.uint(6)), int64(r.uint(6)), int64(r.uint(6))
-				by[name], held = plus(by[name], st), held+st.Held
+				held += st.Held
+				st.Add(by[name])
+				by[name] = st
 			}
 		})
 		if err != nil || held > 0 {

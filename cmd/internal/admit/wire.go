@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,7 +62,6 @@ type Wire struct {
 	reading frames
 	client  Client // by token as soon as a call had one
 	streams map[uint32]*Stream
-	last    *Stream // of the DATA frame that is being read
 	opened  *Stream // whose headers were read last
 	pending int64   // at least the bytes received and not delivered
 	pool    *Pool   // that held is of
@@ -85,9 +85,13 @@ type Stream struct {
 	// With the wire locked:
 	onEnd   func()
 	ended   bool
-	counted int64 // received bytes that cost is of
-	cost    int64 // what they took in memory, not delivered when they were last counted
+	waiting []dataFrame // in order; of the first, a part may be delivered
+	cost    int64       // of waiting
+	counted int64       // bytes delivered before waiting
 }
+
+// dataFrame is a DATA frame that was not whole delivered when its stream was last counted.
+type dataFrame struct{ bytes, cost int64 }
 
 // NewWire makes a Wire of a listener's connection; inner is the connection itself, or TLS
 // on it.
@@ -336,22 +340,23 @@ func (w *Wire) scan(p []byte) (n int, ended []*Stream) {
 	return len(p), ended
 }
 
-// data counts a piece of a DATA frame. Its buffer is there from its head on.
+// data counts a DATA frame. Its buffer is there from its head on; its padding, which nobody gets, is known at its end.
 func (w *Wire) data(f *piece) {
-	if f.first {
-		w.last = w.streams[f.stream]
-	}
-	s := w.last
-	if s == nil || s.ended { // the server drops it
+	s := w.streams[f.stream]
+	if s == nil { // the server drops it
 		return
 	}
 	if f.first {
-		cost := int64(frameCost + bufferOf(f.length))
-		s.cost += cost
-		w.pending += cost
+		d := dataFrame{bytes: int64(f.length), cost: int64(frameCost + bufferOf(f.length))}
+		s.waiting = append(s.waiting, d)
+		s.cost += d.cost
+		w.pending += d.cost
+		s.received.Add(d.bytes)
 	}
-	s.counted += int64(len(f.data))
-	s.received.Add(int64(len(f.data)))
+	if f.last && f.padding > 0 && len(s.waiting) > 0 {
+		s.waiting[len(s.waiting)-1].bytes -= int64(f.padding)
+		s.received.Add(int64(-f.padding))
+	}
 }
 
 // bufferOf returns the size of the buffer in which gRPC keeps a DATA frame with a payload of n
@@ -381,17 +386,34 @@ func (w *Wire) drop(id uint32) *Stream {
 	return s
 }
 
-// count counts the pending bytes. If a handler has read some bytes of its call, the others count as what all cost in the mean.
+// count counts the pending bytes.
 func (w *Wire) count() int64 {
 	w.pending = 0
 	for _, s := range w.streams {
-		if left := s.received.Load() - s.delivered.Load(); left < s.counted {
-			s.cost = s.cost * left / s.counted
-			s.counted = left
-		}
-		w.pending += s.cost
+		w.pending += s.count()
 	}
 	return w.pending
+}
+
+// count takes the frames that the handler has read off, and returns what the others cost. A frame counts less as it is read: if
+// it counted whole until its end, calls whose messages end in frames that are still to come would wait for their own bytes.
+func (s *Stream) count() int64 {
+	read, n := s.delivered.Load()-s.counted, 0
+	for ; n < len(s.waiting) && read > 0 && read >= s.waiting[n].bytes; n++ {
+		f := &s.waiting[n]
+		read -= f.bytes
+		s.counted += f.bytes
+		s.cost -= f.cost
+	}
+	if 2*n < len(s.waiting) {
+		s.waiting = s.waiting[n:]
+	} else { // the room of those read is used again, and to move so few costs no more than to read so many
+		s.waiting = slices.Delete(s.waiting, 0, n)
+	}
+	if read <= 0 || len(s.waiting) == 0 {
+		return s.cost
+	}
+	return s.cost - s.waiting[0].cost*read/s.waiting[0].bytes
 }
 
 // enough reports whether the connection has a share for its pending bytes, and tries to take a
@@ -446,7 +468,6 @@ type frames struct {
 	head [headLength]byte
 	have int // of head
 	left int // bytes of the payload to come, padding included
-	pad  int // of these, padding
 	now  frame
 }
 
@@ -454,13 +475,13 @@ type frame struct {
 	kind, flags byte
 	stream      uint32
 	length      int // of the payload, padding included
+	padding     int // of a DATA frame, and its length before it; known from the first byte of the payload on
 }
 
 // piece is a part of a frame. Without a frame it is a part of a frame's head.
 type piece struct {
 	*frame
 	first, last bool
-	data        []byte // of a DATA frame, without padding
 }
 
 // next cuts the next piece off p, which isn't empty.
@@ -484,23 +505,15 @@ func (f *frames) next(p []byte) (piece, []byte) {
 		}
 	}
 	n := min(f.left, len(p))
-	data := p[:n]
+	if n > 0 && f.left == f.now.length && f.now.kind == frameData && f.now.flags&flagPadded != 0 {
+		f.now.padding = min(int(p[0])+1, f.left)
+	}
 	f.left -= n
-	if f.pad < 0 && n > 0 { // the first byte of a padded frame
-		f.pad = min(int(data[0]), f.left+n-1)
-		data = data[1:]
-	}
-	if beyond := f.pad - f.left; beyond > 0 {
-		data = data[:max(0, len(data)-beyond)]
-	}
 	last := f.left == 0
 	if last {
 		f.have = 0
 	}
-	if f.now.kind != frameData {
-		data = nil
-	}
-	return piece{&f.now, first, last, data}, p[n:]
+	return piece{&f.now, first, last}, p[n:]
 }
 
 // between reports whether the next byte begins a frame.
@@ -510,9 +523,6 @@ func (f *frames) begin() {
 	h := &f.head
 	f.left = payload(h[:])
 	f.now = frame{kind: h[3], flags: h[4], stream: uint32(h[5]&0x7f)<<24 | uint32(h[6])<<16 | uint32(h[7])<<8 | uint32(h[8]), length: f.left}
-	if f.pad = 0; f.now.kind == frameData && f.now.flags&flagPadded != 0 {
-		f.pad = -1 // not known yet
-	}
 }
 
 // A gRPC server writes each message as a DATA frame of its own, and a client answers each frame with up to

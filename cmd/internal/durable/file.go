@@ -1,5 +1,5 @@
 // Package durable writes files that are there whole or not at all, also after a power cut, and JSON in which a change
-// of a few bytes is noticed.
+// of a few bytes is noticed; and backups of a store, each a directory of such files.
 package durable
 
 import (

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/seen"
+	"github.com/firstseen/firstseen/cmd/internal/uniq"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -32,15 +32,15 @@ type tally struct {
 	isNew  int64
 	unique int64 // keys of this run that it had not before
 
-	earlier *seen.Set  // the keys of this run, where the store had some before
-	space   seen.Space // of earlier
+	earlier *uniq.Set  // the keys of this run, where the store had some before
+	space   uniq.Space // of earlier
 	// Spellings that the exact table has no room for. It has their memory, so they go to a store.
-	beyond      *seen.Set
-	beyondSpace seen.Space
-	spilled     []seen.Sum // of the pending ones
+	beyond      *uniq.Set
+	beyondSpace uniq.Space
+	spilled     []uniq.Sum // of the pending ones
 	spills      int64
 	exact       int64      // different ones
-	sums        []seen.Sum // of the pending keys
+	sums        []uniq.Sum // of the pending keys
 
 	refused map[string]int64
 	files   fileErrors
@@ -91,8 +91,8 @@ type fileErrors struct {
 
 func newTally(ctx context.Context, opt Options, stop context.CancelCauseFunc) (*tally, error) {
 	t := &tally{opt: opt, ctx: context.WithoutCancel(ctx), stop: stop, hosts: newHosts(), refused: map[string]int64{}}
-	t.space = seen.Space{Dir: opt.TempDir, Budget: opt.ExactBudget}
-	t.beyondSpace = seen.Space{Dir: opt.TempDir, Budget: 1}
+	t.space = uniq.Space{Dir: opt.TempDir, Budget: opt.ExactBudget}
+	t.beyondSpace = uniq.Space{Dir: opt.TempDir, Budget: 1}
 	t.beyond = t.beyondSpace.New("spellings")
 	t.series, t.clock = newSeries(eventStretch), newSeries(timeStretch)
 	if opt.ByRule {
@@ -242,7 +242,7 @@ func (t *tally) firstOfRun() ([]bool, error) {
 	}
 	t.sums = t.sums[:0]
 	for _, key := range t.keys {
-		t.sums = append(t.sums, seen.Sum{Hi: binary.BigEndian.Uint64(key[:]), Lo: binary.BigEndian.Uint64(key[8:])})
+		t.sums = append(t.sums, uniq.Sum{Hi: binary.BigEndian.Uint64(key[:]), Lo: binary.BigEndian.Uint64(key[8:])})
 	}
 	firsts := make([]bool, len(t.sums))
 	return firsts, t.earlier.Add(t.ctx, t.sums, firsts)
@@ -272,7 +272,7 @@ func (t *tally) answered(p pending, fresh, unique bool) {
 		return
 	}
 	h.URLs++
-	t.spilled = append(t.spilled, seen.Sum{Hi: p.sum.hi, Lo: uint64(p.sum.lo) << 32})
+	t.spilled = append(t.spilled, uniq.Sum{Hi: p.sum.hi, Lo: uint64(p.sum.lo) << 32})
 }
 
 // Values of owner: whose a spelling is. Zero means that the store hasn't answered.

@@ -280,14 +280,7 @@ const sweepEvery = 500 * time.Millisecond
 
 // endStalled ends calls whose clients don't take their answers, until ctx ends.
 func (s *gate) endStalled(ctx context.Context) {
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for async.Sleep(ctx, sweepEvery) == nil {
 		patience := s.patience
 		if s.admission.inHand.Waits() {
 			patience = min(patience, s.hurry)

@@ -69,17 +69,8 @@ func (s *grpcAPI) queueStats(ctx context.Context, crawl, key string, local bool)
 // addQueue adds the counts of a queue. What was seen and is in no queue is not
 // counted.
 func addQueue(st *store.Stats, q *store.QueueInfo) {
-	st.Seen += q.Held + q.Completed + q.Dropped
-	st.Held += q.Held
-	st.InFlight += q.InFlight
-	st.Completed += q.Completed
-	st.Dropped += q.Dropped
-	st.Fetched += q.Fetched
-	st.Failed += q.Failed
-	st.Queues++
-	if q.Held > 0 {
-		st.Active++
-	}
+	st.Add(store.Stats{Seen: q.Held + q.Completed + q.Dropped, Held: q.Held, InFlight: q.InFlight, Completed: q.Completed,
+		Dropped: q.Dropped, Fetched: q.Fetched, Failed: q.Failed, Queues: 1, Active: min(q.Held, 1)})
 }
 
 // isUsed reports whether a queue holds anything or ever did; others have settings alone.

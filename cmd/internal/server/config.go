@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/backup"
+	"github.com/firstseen/firstseen/cmd/internal/durable"
 	"github.com/firstseen/firstseen/cmd/internal/evidence"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
@@ -89,7 +89,7 @@ type Config struct {
 	// their state. The default is none.
 	Queues QueueDefaults
 	// Backups is where backups of the store go. The default is that there are none.
-	Backups *backup.Dir
+	Backups *durable.Backups
 	// Exports is the store of the frontier, for exports. The default is that there are none.
 	Exports store.Store
 	// Logger takes the log. The default is slog.Default().

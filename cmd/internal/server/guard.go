@@ -260,16 +260,7 @@ func (g *guard) Stats(ctx context.Context, crawl string) (sum store.Stats, err e
 		if err != nil {
 			return sum, err
 		}
-		sum.Seen += st.Seen
-		sum.Held += st.Held
-		sum.InFlight += st.InFlight
-		sum.Completed += st.Completed
-		sum.Dropped += st.Dropped
-		sum.Fetched += st.Fetched
-		sum.Failed += st.Failed
-		sum.Marked += st.Marked
-		sum.Queues += st.Queues
-		sum.Active += st.Active
+		sum.Add(st)
 	}
 	return sum, nil
 }

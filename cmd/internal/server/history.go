@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/internal/wire"
 )
 
@@ -40,15 +41,8 @@ func (h *history) list() []wire.Sample {
 
 // record takes samples until ctx ends.
 func (s *metrics) record(ctx context.Context) {
-	tick := time.NewTicker(sampleEvery)
-	defer tick.Stop()
-	for {
+	for more := true; more; more = async.Sleep(ctx, sampleEvery) == nil {
 		s.history.add(s.sample(ctx))
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
 	}
 }
 

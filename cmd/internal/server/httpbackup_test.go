@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/backup"
+	"github.com/firstseen/firstseen/cmd/internal/durable"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
@@ -23,7 +23,7 @@ func (s *fakeStore) Backup(_ context.Context, dir string, _ ...string) (pebblest
 // TestBackup makes backups by HTTP, and reads them in the list and in the metrics.
 func TestBackup(t *testing.T) {
 	path, st := filepath.Join(t.TempDir(), "b"), &fakeStore{}
-	d, err := backup.Open(path, st, t.TempDir())
+	d, err := durable.OpenBackups(path, st, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

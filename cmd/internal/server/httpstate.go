@@ -11,7 +11,7 @@ import (
 	"net/url"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/backup"
+	"github.com/firstseen/firstseen/cmd/internal/durable"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/internal/wire"
@@ -125,11 +125,11 @@ func (s *httpAPI) postBackup(ctx context.Context, body *wire.BackupRequest) (inf
 	case err == nil:
 		s.backups.made(&info)
 		s.log.Info("backup is complete", "name", info.Name, "seconds", info.Seconds, "keys", info.Keys, "bytes", info.Bytes, "copied", info.Copied, "removed", info.Removed)
-	case errors.Is(err, backup.ErrName):
+	case errors.Is(err, durable.ErrName):
 		err = refusedAs(http.StatusBadRequest, "invalid", err.Error())
-	case errors.Is(err, backup.ErrExists):
+	case errors.Is(err, durable.ErrExists):
 		err = refusedAs(http.StatusConflict, "exists", err.Error()+"; choose another name")
-	case errors.Is(err, backup.ErrBusy):
+	case errors.Is(err, durable.ErrBusy):
 		err = refusedAs(http.StatusConflict, "busy", err.Error()+"; try again when it is complete")
 	default:
 		s.backups.failed.Inc()

@@ -15,9 +15,9 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/firstseen/firstseen/cmd/internal/audit"
-	"github.com/firstseen/firstseen/cmd/internal/backup"
 	"github.com/firstseen/firstseen/cmd/internal/evidence"
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/captures"
 	"github.com/firstseen/firstseen/store/pebblestore"
@@ -354,7 +354,7 @@ func (s *metrics) registerBackups(ctx context.Context) {
 	}
 }
 
-func (m *backupMetrics) made(b *backup.Info) {
+func (m *backupMetrics) made(b *wire.Backup) {
 	m.last.Set(float64(b.Created.UnixNano()) / float64(time.Second))
 	m.seconds.Set(b.Seconds)
 	m.bytes.Set(float64(b.Bytes))

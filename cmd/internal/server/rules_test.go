@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/backup"
+	"github.com/firstseen/firstseen/cmd/internal/durable"
 )
 
 var (
@@ -44,7 +44,7 @@ func TestDeployNamesMetricsThatExist(t *testing.T) {
 // describedMetrics returns the names of all metrics of a daemon with a store on disk.
 func describedMetrics(t *testing.T) []string {
 	t.Helper()
-	d, err := backup.Open(filepath.Join(t.TempDir(), "b"), &fakeStore{}, t.TempDir())
+	d, err := durable.OpenBackups(filepath.Join(t.TempDir(), "b"), &fakeStore{}, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

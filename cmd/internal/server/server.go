@@ -41,6 +41,7 @@ import (
 
 	"github.com/firstseen/firstseen/cmd/internal/admit"
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/async"
 )
 
 // Server serves one frontier. Make it with New, then Listen, then Serve once. It owns the life of what it
@@ -225,8 +226,6 @@ func (s *Server) beat(ctx context.Context) {
 	if s.cfg.Members == nil {
 		return
 	}
-	tick := time.NewTicker(beatEvery)
-	defer tick.Stop()
 	for ctx.Err() == nil {
 		if _, err := s.nodes(ctx); err != nil && ctx.Err() == nil {
 			s.log.Warn("cannot register this node, or list the others", "error", err)
@@ -234,10 +233,7 @@ func (s *Server) beat(ctx context.Context) {
 		if err := s.readPause(ctx); err != nil && ctx.Err() == nil {
 			s.log.Warn("cannot read whether the store is paused", "error", err)
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-		}
+		_ = async.Sleep(ctx, beatEvery)
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), beatEvery)
 	defer cancel()

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/firstseen/firstseen/cmd/internal/logs"
-	"github.com/firstseen/firstseen/cmd/internal/seen"
 	"github.com/firstseen/firstseen/hashkey"
 	"github.com/firstseen/firstseen/store"
 )
@@ -43,8 +42,8 @@ type line struct {
 	refused    bool      // to be passed through as it is, once
 	unicode    bool      // an internationalised host, where Options.Memory asks for it
 	passes     bool      // set by the last stage
-	sum        seen.Sum  // of what makes it a duplicate
-	group      seen.Sum  // of what Options.Group makes of it
+	sum        Sum       // of what makes it a duplicate
+	group      Sum       // of what Options.Group makes of it
 	key        store.Key // where Options.keyed asks for it
 	shown      string    // the group itself, where Options.ShowGroup asks for it
 	order      string    // what Options.Choose compares
@@ -64,7 +63,7 @@ type counts struct {
 // A worker canonicalizes and hashes batches.
 type worker struct {
 	opt    *Options
-	hash   seen.Hasher // of what lines are compared by
+	hash   Hasher // of what lines are compared by
 	recent *recent
 	texts  [ahead]text
 	form   []byte

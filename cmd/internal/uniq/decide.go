@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"github.com/firstseen/firstseen/cmd/internal/seen"
 )
 
 // take decides about the lines of a batch and prints them, in order. The sets are asked about
@@ -210,14 +208,14 @@ func (r *runner) print(it *item) error {
 				return err
 			}
 		}
-		_, err := r.unrecorded.put(seen.Sum{}, 0, 0, nil, nil, (&item{key: it.key, unicode: it.unicode}).append(nil))
+		_, err := r.unrecorded.put(Sum{}, 0, 0, nil, nil, (&item{key: it.key, unicode: it.unicode}).append(nil))
 		return err
 	}
 	return nil
 }
 
 // room reports whether another line of a group may be printed, and counts it.
-func (r *runner) room(group seen.Sum) bool {
+func (r *runner) room(group Sum) bool {
 	n := r.groups[group]
 	if n >= r.opt.Keep {
 		return false

@@ -14,13 +14,13 @@
 // an earlier line. A text is compared by 46 further bits of a hash, its length and its last
 // 8 bytes: of 50 million lines at most 7e-7 are expected to be taken for another one.
 //
-// Lines are compared by hashes whose seeds are made when the process starts ([seen.Sum]), so
-// two URLs that collide can't be prepared. A [seen.Set] keeps 76 bits of a hash in about
+// Lines are compared by hashes whose seeds are made when the process starts ([Sum]), so
+// two URLs that collide can't be prepared. A [Set] keeps 76 bits of a hash in about
 // 10 bytes: of 50 million different URLs 2e-8 are expected to be taken for another one,
 // of a billion 7e-6.
 //
 // When the sets fill their memory, they stay as they are, and further sums go to a temporary
-// store, which is asked about all lines of a batch at once ([seen.Space]). Where the first
+// store, which is asked about all lines of a batch at once ([Space]). Where the first
 // URL is asked for ([ledger]), lines beyond the memory go to temporary files, which are counted
 // one after another when the input has ended ([rest]).
 //

@@ -2,16 +2,14 @@ package uniq
 
 import (
 	"errors"
-
-	"github.com/firstseen/firstseen/cmd/internal/seen"
 )
 
 // A ledger knows the first URL of each sum, and how many came. It keeps a sum in about 64
 // bytes of memory, and the text in a temporary file. Lines whose first URL has no room go to
 // the rest.
 type ledger struct {
-	space   *seen.Space
-	entries map[seen.Sum]entry
+	space   *Space
+	entries map[Sum]entry
 	firsts  *spool
 	rest    rest
 	buf     []byte
@@ -25,13 +23,13 @@ type entry struct {
 // ledgerEntry is how many bytes of memory an entry takes, about.
 const ledgerEntry = 64
 
-func newLedger(s *seen.Space) *ledger {
-	return &ledger{space: s, entries: map[seen.Sum]entry{}, rest: rest{dir: s.Dir}}
+func newLedger(s *Space) *ledger {
+	return &ledger{space: s, entries: map[Sum]entry{}, rest: rest{dir: s.Dir}}
 }
 
 // add counts a URL, and returns its entry and whether the memory had it before. If the memory
 // has no room for it, it goes to the rest with its group.
-func (l *ledger) add(s seen.Sum, text []byte, group string) (e entry, repeated bool, err error) {
+func (l *ledger) add(s Sum, text []byte, group string) (e entry, repeated bool, err error) {
 	if e, repeated = l.entries[s]; repeated {
 		e.n++
 		l.entries[s] = e

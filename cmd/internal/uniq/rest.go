@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"github.com/firstseen/firstseen/cmd/internal/logs"
-	"github.com/firstseen/firstseen/cmd/internal/seen"
 )
 
 // restParts is how many files the lines beyond the memory go to, chosen by their sums. Each is
@@ -32,7 +31,7 @@ type counted struct {
 }
 
 // add keeps a line; group is printed with it if it is a duplicate, and first is what it is chosen by.
-func (r *rest) add(s seen.Sum, text, first, group []byte) (err error) {
+func (r *rest) add(s Sum, text, first, group []byte) (err error) {
 	i := s.Hi >> 32 % restParts
 	if r.parts[i] == nil {
 		if r.parts[i], err = newSpool(r.dir); err != nil {
@@ -94,8 +93,8 @@ func (r *rest) close() (err error) {
 }
 
 // count returns where the first line of each sum is, and how many there are.
-func (s *spool) count(budget int64, repeated func(first int64) error) (map[seen.Sum]entry, error) {
-	entries := map[seen.Sum]entry{}
+func (s *spool) count(budget int64, repeated func(first int64) error) (map[Sum]entry, error) {
+	entries := map[Sum]entry{}
 	err := s.lines(func(at int64) error {
 		e, ok := entries[s.sum]
 		if !ok {
@@ -148,7 +147,7 @@ func (s *spool) choose(out *spool, last bool, budget int64) error {
 		entry
 		by order
 	}
-	entries := map[seen.Sum]best{}
+	entries := map[Sum]best{}
 	err := s.lines(func(at int64) error {
 		by := orderOf(s.at.first)
 		e, ok := entries[s.sum]

@@ -9,7 +9,6 @@ import (
 	"runtime"
 
 	"github.com/firstseen/firstseen/cmd/internal/logs"
-	"github.com/firstseen/firstseen/cmd/internal/seen"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -127,18 +126,18 @@ func Run(ctx context.Context, inputs []logs.Input, w io.Writer, opt Options) (Re
 
 type runner struct {
 	opt   *Options
-	hash  seen.Hasher
+	hash  Hasher
 	texts maphash.Seed // of recent texts
 	printer
-	space   seen.Space
-	seen    *seen.Set
-	against *seen.Set
-	groups  map[seen.Sum]int // printed, where more than one is
-	ledger  *ledger          // where first URLs are asked for
-	chosen  *rest            // where Options.Choose waits for the end
-	ordered bool             // some of these lines have the field by which they are chosen
-	sorter  *sorter          // where Options.Sort does
-	pending []printed        // what Memory doesn't have yet
+	space   Space
+	seen    *Set
+	against *Set
+	groups  map[Sum]int // printed, where more than one is
+	ledger  *ledger     // where first URLs are asked for
+	chosen  *rest       // where Options.Choose waits for the end
+	ordered bool        // some of these lines have the field by which they are chosen
+	sorter  *sorter     // where Options.Sort does
+	pending []printed   // what Memory doesn't have yet
 	result  Result
 
 	// unrecorded has the keys of a table that is not whole yet: if it is never whole, its URLs were not printed.
@@ -146,18 +145,18 @@ type runner struct {
 
 	// Of one batch: its lines, and their sums, keys and answers.
 	lines []*line
-	sums  []seen.Sum
+	sums  []Sum
 	keys  []store.Key
 	yes   []bool
 }
 
 func newRunner(opt *Options, w io.Writer) *runner {
-	r := &runner{opt: opt, hash: seen.NewHasher(), texts: maphash.MakeSeed(), printer: newPrinter(&opt.Output, w)}
-	r.space = seen.Space{Dir: opt.TempDir, Budget: opt.MemoryBytes}
+	r := &runner{opt: opt, hash: NewHasher(), texts: maphash.MakeSeed(), printer: newPrinter(&opt.Output, w)}
+	r.space = Space{Dir: opt.TempDir, Budget: opt.MemoryBytes}
 	r.seen = r.space.New("seen")
 	r.against = r.space.New("against")
 	if opt.Keep > 1 {
-		r.groups = map[seen.Sum]int{}
+		r.groups = map[Sum]int{}
 	}
 	if opt.Count || opt.Duplicates {
 		r.ledger = newLedger(&r.space)

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/firstseen/firstseen/cmd/internal/seen"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -88,7 +87,7 @@ func (s *sorter) spill() error {
 	s.files = append(s.files, file)
 	for i := range s.held {
 		c := &s.held[i]
-		if _, err := file.put(seen.Sum{}, c.number, 0, c.text, c.first, c.group); err != nil {
+		if _, err := file.put(Sum{}, c.number, 0, c.text, c.first, c.group); err != nil {
 			return err
 		}
 	}

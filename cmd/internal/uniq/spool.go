@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-
-	"github.com/firstseen/firstseen/cmd/internal/seen"
 )
 
 // A spool is a temporary file of lines.
@@ -20,8 +18,8 @@ type spool struct {
 	head    []byte
 
 	r     *bufio.Reader
-	sum   seen.Sum // of the line that next read
-	at    counted  // that line
+	sum   Sum     // of the line that next read
+	at    counted // that line
 	ended bool
 }
 
@@ -38,7 +36,7 @@ func spoolError(err error) error {
 }
 
 // put writes a line and returns its place.
-func (s *spool) put(sum seen.Sum, number uint64, n int64, text, first, group []byte) (at int64, err error) {
+func (s *spool) put(sum Sum, number uint64, n int64, text, first, group []byte) (at int64, err error) {
 	at = s.end
 	s.head = binary.BigEndian.AppendUint64(s.head[:0], sum.Hi)
 	s.head = binary.BigEndian.AppendUint64(s.head, sum.Lo)
@@ -86,7 +84,7 @@ func (s *spool) next() error {
 		}
 		return spoolError(err)
 	}
-	s.sum = seen.Sum{Hi: binary.BigEndian.Uint64(head[:]), Lo: binary.BigEndian.Uint64(head[8:])}
+	s.sum = Sum{Hi: binary.BigEndian.Uint64(head[:]), Lo: binary.BigEndian.Uint64(head[8:])}
 	s.at.number, s.at.n = binary.BigEndian.Uint64(head[16:]), int64(binary.BigEndian.Uint64(head[24:]))
 	for i, p := range []*[]byte{&s.at.text, &s.at.first, &s.at.group} {
 		*p = append((*p)[:0], make([]byte, binary.BigEndian.Uint32(head[32+4*i:]))...)

@@ -175,13 +175,8 @@ func open(s *store.CrawlSettings, now int64) bool {
 // AddTo adds the counts to those of a store. Leases in flight, which have not run out, are as of the last
 // Advance.
 func (c *Crawl) AddTo(s *store.Stats) {
-	s.Held += c.Held
-	s.InFlight += int64(c.leases.Len())
-	s.Completed += c.Completed
-	s.Dropped += c.Dropped
-	s.Fetched += c.Fetched
-	s.Failed += c.Failed
-	s.Queues += c.Queues
-	s.Active += c.Active
-	s.Marked += c.Marked()
+	s.Add(store.Stats{
+		Held: c.Held, InFlight: int64(c.leases.Len()), Completed: c.Completed, Dropped: c.Dropped, Fetched: c.Fetched, Failed: c.Failed,
+		Queues: c.Queues, Active: c.Active, Marked: c.Marked(),
+	})
 }

@@ -1,7 +1,4 @@
-// Package seen is a set of hashes for one run of a command: in about 10 bytes a hash while its memory lasts, and beyond it in a temporary
-// store, which is asked about all hashes of a call at once. It answers exactly, up to collisions: of 50 million different
-// texts 2e-8 are expected to be taken for another one, of a billion 7e-6. One goroutine uses the sets of a [Space].
-package seen
+package uniq
 
 import (
 	"context"
@@ -14,8 +11,10 @@ import (
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
-// A Space bounds the memory of some sets. Beyond it further sums go to a temporary
-// store, which is opened then and has a crawl for each set.
+// A Space bounds the memory of some sets of hashes, for one run of a command: they take about 10 bytes a hash while the memory
+// lasts. Beyond it further sums go to a temporary store, which is opened then, has a crawl for each set, and is asked about all
+// hashes of a call at once. A set answers exactly, up to collisions: of 50 million different texts 2e-8 are expected to be taken
+// for another one, of a billion 7e-6. One goroutine uses the sets of a Space.
 type Space struct {
 	// Dir is where the store is made. The default is the system's directory for temporary files.
 	Dir string

@@ -1,4 +1,4 @@
-package seen
+package uniq
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestBeyondTheMemory: sums that go to the store are answered as those in memory are, each set by itself.
-func TestBeyondTheMemory(t *testing.T) {
+// TestSetBeyondTheMemory: sums that go to the store are answered as those in memory are, each set by itself.
+func TestSetBeyondTheMemory(t *testing.T) {
 	space := Space{Dir: t.TempDir(), Budget: 1 << 17}
 	one, other := space.New("one"), space.New("other")
 	h, rng, known := NewHasher(), rand.New(rand.NewPCG(5, 6)), map[uint32]bool{}

@@ -1,4 +1,4 @@
-package backup
+package durable
 
 import (
 	"context"
@@ -37,7 +37,7 @@ func see(t *testing.T, s *pebblestore.Store, n byte) bool {
 	return fresh[0]
 }
 
-func namesOf(t *testing.T, d *Dir) (names []string) {
+func namesOf(t *testing.T, d *Backups) (names []string) {
 	t.Helper()
 	all, err := d.List()
 	if err != nil {
@@ -62,7 +62,7 @@ func TestRestore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d, err := Open(filepath.Join(dir, "backups"), s, db)
+	d, err := OpenBackups(filepath.Join(dir, "backups"), s, db)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestKeep(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(path, "holiday"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	d, err := Open(path, s, filepath.Join(dir, "db"))
+	d, err := OpenBackups(path, s, filepath.Join(dir, "db"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestKeep(t *testing.T) {
 func TestRefused(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, filepath.Join(dir, "db"))
-	d, err := Open(filepath.Join(dir, "backups"), s, filepath.Join(dir, "db"))
+	d, err := OpenBackups(filepath.Join(dir, "backups"), s, filepath.Join(dir, "db"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestIncomplete(t *testing.T) {
 	path := filepath.Join(dir, "backups")
 	crashed := errors.New("crash")
 	h := &halfStore{crash: func() { panic(crashed) }}
-	d, err := Open(path, h, dir)
+	d, err := OpenBackups(path, h, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestIncomplete(t *testing.T) {
 	if _, err := Restore(t.Context(), filepath.Join(path, "half"+partial), filepath.Join(dir, "new")); err == nil || !strings.Contains(err.Error(), "no complete backup") {
 		t.Errorf("got %v; want it refused", err)
 	}
-	if _, err := Open(path, h, dir); err != nil {
+	if _, err := OpenBackups(path, h, dir); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := os.ReadDir(path); err != nil || len(left) != 0 {
@@ -201,7 +201,7 @@ func TestRestoreDamaged(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, filepath.Join(dir, "db"))
 	see(t, s, 1)
-	d, err := Open(filepath.Join(dir, "backups"), s, filepath.Join(dir, "db"))
+	d, err := OpenBackups(filepath.Join(dir, "backups"), s, filepath.Join(dir, "db"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestForeign(t *testing.T) {
 	db, path := filepath.Join(dir, "db"), filepath.Join(dir, "backups")
 	s := openStore(t, db)
 	see(t, s, 1)
-	d, err := Open(path, s, db)
+	d, err := OpenBackups(path, s, db)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +255,7 @@ func TestForeign(t *testing.T) {
 	if err = errors.Join(err, os.WriteFile(note, text, 0o600), os.Symlink("nowhere", filepath.Join(path, "link"))); err != nil {
 		t.Fatal(err)
 	}
-	if d, err = Open(path, s, db); err != nil {
+	if d, err = OpenBackups(path, s, db); err != nil {
 		t.Fatal(err)
 	}
 	info, err := d.Make(t.Context(), "e", 1)

@@ -1,4 +1,4 @@
-package seen
+package uniq
 
 import (
 	"hash/maphash"

@@ -1,9 +1,4 @@
-// Package backup keeps backups of a store on disk in a directory, each in a directory of its
-// own, which is a store with a note beside it.
-//
-// A backup gets its name when it is complete and durable. A directory without a note is
-// none: a crash leaves a directory of another name, and the next Open removes it.
-package backup
+package durable
 
 import (
 	"context"
@@ -18,14 +13,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/firstseen/firstseen/cmd/internal/durable"
 	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
-
-// Info describes a backup.
-type Info = wire.Backup
 
 // The errors of Make that the caller causes.
 var (
@@ -47,17 +38,19 @@ type Store interface {
 	Backup(ctx context.Context, dir string, earlier ...string) (pebblestore.BackupSize, error)
 }
 
-// Dir is a directory of backups of one store.
-type Dir struct {
+// Backups are the backups of a store on disk in a directory, each in a directory of its own, which is a store with a note beside
+// it. A backup gets its name when it is complete and durable. A directory without a note is none: a crash leaves a directory of
+// another name, and the next OpenBackups removes it.
+type Backups struct {
 	path  string
 	store Store
 	from  string // the directory of the store
 	mu    sync.Mutex
 }
 
-// Open opens a directory of backups of a store, which is in the directory from. It makes the
+// OpenBackups opens a directory of backups of a store, which is in the directory from. It makes the
 // directory, and removes the parts of backups that were not completed.
-func Open(path string, s Store, from string) (*Dir, error) {
+func OpenBackups(path string, s Store, from string) (*Backups, error) {
 	if err := os.MkdirAll(path, 0o750); err != nil {
 		return nil, fmt.Errorf("cannot make the directory of backups: %w", err)
 	}
@@ -73,29 +66,29 @@ func Open(path string, s Store, from string) (*Dir, error) {
 			return nil, fmt.Errorf("cannot remove an incomplete backup: %w", err)
 		}
 	}
-	return &Dir{path: path, store: s, from: from}, nil
+	return &Backups{path: path, store: s, from: from}, nil
 }
 
 // Make makes a backup. An empty name is replaced by the time. If keep is above 0, the oldest
 // backups beyond that number are removed afterwards.
-func (d *Dir) Make(ctx context.Context, name string, keep int) (Info, error) {
+func (d *Backups) Make(ctx context.Context, name string, keep int) (wire.Backup, error) {
 	began := time.Now()
 	if name == "" {
 		name = began.UTC().Format("2006-01-02T150405Z")
 	}
 	if !names.MatchString(name) || strings.HasSuffix(name, partial) {
-		return Info{}, fmt.Errorf("cannot back up; got name %q: %w", name, ErrName)
+		return wire.Backup{}, fmt.Errorf("cannot back up; got name %q: %w", name, ErrName)
 	}
 	if !d.mu.TryLock() {
-		return Info{}, fmt.Errorf("cannot back up: %w", ErrBusy)
+		return wire.Backup{}, fmt.Errorf("cannot back up: %w", ErrBusy)
 	}
 	defer d.mu.Unlock()
 	if _, err := os.Lstat(filepath.Join(d.path, name)); err == nil {
-		return Info{}, fmt.Errorf("cannot back up; got name %q: %w", name, ErrExists)
+		return wire.Backup{}, fmt.Errorf("cannot back up; got name %q: %w", name, ErrExists)
 	}
-	info := Info{Name: name, Created: began.UTC()}
+	info := wire.Backup{Name: name, Created: began.UTC()}
 	if err := d.make(ctx, &info); err != nil {
-		return Info{}, err
+		return wire.Backup{}, err
 	}
 	if keep > 0 {
 		removed, err := d.prune(keep)
@@ -105,7 +98,7 @@ func (d *Dir) Make(ctx context.Context, name string, keep int) (Info, error) {
 	return info, nil
 }
 
-func (d *Dir) make(ctx context.Context, info *Info) (err error) {
+func (d *Backups) make(ctx context.Context, info *wire.Backup) (err error) {
 	earlier, err := d.whole()
 	if err != nil {
 		return err
@@ -129,18 +122,18 @@ func (d *Dir) make(ctx context.Context, info *Info) (err error) {
 	}
 	info.Keys, info.Bytes, info.Copied = size.Keys, size.Bytes+besides, size.Copied+besides
 	info.Seconds = time.Since(info.Created).Seconds()
-	note, err := durable.Marshal(info)
+	note, err := Marshal(info)
 	if err != nil {
 		return err
 	}
-	if err := durable.WriteFile(filepath.Join(tmp, noteName), append(note, '\n')); err != nil {
+	if err := WriteFile(filepath.Join(tmp, noteName), append(note, '\n')); err != nil {
 		return err
 	}
-	return durable.Rename(tmp, filepath.Join(d.path, info.Name))
+	return Rename(tmp, filepath.Join(d.path, info.Name))
 }
 
 // paths returns the directories of backups, the latest first.
-func (d *Dir) paths(all []Info) (dirs []string) {
+func (d *Backups) paths(all []wire.Backup) (dirs []string) {
 	for _, b := range slices.Backward(all) {
 		dirs = append(dirs, filepath.Join(d.path, b.Name))
 	}
@@ -148,12 +141,12 @@ func (d *Dir) paths(all []Info) (dirs []string) {
 }
 
 // List lists the backups, the oldest first.
-func (d *Dir) List() ([]Info, error) {
+func (d *Backups) List() ([]wire.Backup, error) {
 	entries, err := os.ReadDir(d.path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot list backups: %w", err)
 	}
-	all := []Info{}
+	all := []wire.Backup{}
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), partial) || !e.IsDir() {
 			continue
@@ -163,18 +156,18 @@ func (d *Dir) List() ([]Info, error) {
 			continue // not a backup, or removed since
 		}
 		if err != nil { // it is listed, and nothing more: others can be made and removed
-			info = Info{Name: e.Name(), Damaged: err.Error()}
+			info = wire.Backup{Name: e.Name(), Damaged: err.Error()}
 		}
 		all = append(all, info)
 	}
-	slices.SortFunc(all, func(a, b Info) int { return a.Created.Compare(b.Created) })
+	slices.SortFunc(all, func(a, b wire.Backup) int { return a.Created.Compare(b.Created) })
 	return all, nil
 }
 
 // whole lists the backups whose notes can be read.
-func (d *Dir) whole() ([]Info, error) {
+func (d *Backups) whole() ([]wire.Backup, error) {
 	all, err := d.List()
-	return slices.DeleteFunc(all, func(b Info) bool { return b.Damaged != "" }), err
+	return slices.DeleteFunc(all, func(b wire.Backup) bool { return b.Damaged != "" }), err
 }
 
 // remove removes a backup, or a part of one. If it has what no backup has, it stays.
@@ -183,7 +176,7 @@ func remove(dir string) error {
 }
 
 // prune removes the oldest backups beyond a number.
-func (d *Dir) prune(keep int) (removed []string, err error) {
+func (d *Backups) prune(keep int) (removed []string, err error) {
 	all, err := d.whole()
 	if err != nil {
 		return nil, err
@@ -203,14 +196,14 @@ func (d *Dir) prune(keep int) (removed []string, err error) {
 }
 
 // readNote reads the note of a backup. Its name is that of the directory.
-func readNote(dir string) (Info, error) {
+func readNote(dir string) (wire.Backup, error) {
 	text, err := os.ReadFile(filepath.Join(dir, noteName))
 	if err != nil {
-		return Info{}, err
+		return wire.Backup{}, err
 	}
-	var info Info
-	if err := durable.Unmarshal(text, &info); err != nil {
-		return Info{}, fmt.Errorf("cannot read %s: %w", filepath.Join(dir, noteName), err)
+	var info wire.Backup
+	if err := Unmarshal(text, &info); err != nil {
+		return wire.Backup{}, fmt.Errorf("cannot read %s: %w", filepath.Join(dir, noteName), err)
 	}
 	info.Name = filepath.Base(dir)
 	return info, nil
@@ -231,8 +224,8 @@ func copyBesides(from, to string) (n int64, err error) {
 		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 			return n, err
 		}
-		some, err := durable.CopyFile(source, target)
-		if err = errors.Join(err, durable.SyncDir(filepath.Dir(target))); err != nil {
+		some, err := CopyFile(source, target)
+		if err = errors.Join(err, SyncDir(filepath.Dir(target))); err != nil {
 			return n, err
 		}
 		n += some
@@ -243,7 +236,7 @@ func copyBesides(from, to string) (n int64, err error) {
 // Restore makes a store of a backup, in a directory that does not exist or is empty. Files
 // that never change are shared with the backup where the file system can. It opens the store
 // once, so that a damaged backup is noticed now; reading all of it is for verify.
-func Restore(ctx context.Context, from, to string) (info Info, err error) {
+func Restore(ctx context.Context, from, to string) (info wire.Backup, err error) {
 	info, err = readNote(from)
 	if errors.Is(err, fs.ErrNotExist) {
 		return info, fmt.Errorf("cannot restore %s: it is no complete backup; it has no %s", from, noteName)
@@ -273,7 +266,7 @@ func Restore(ctx context.Context, from, to string) (info Info, err error) {
 	if err := s.Close(); err != nil {
 		return info, err
 	}
-	return info, durable.Publish(tmp, to)
+	return info, Publish(tmp, to)
 }
 
 func wantEmpty(dir string) error {
@@ -313,12 +306,12 @@ func copyTree(ctx context.Context, from, to string) error {
 		case neverChanges(rel) && os.Link(path, target) == nil:
 			return nil
 		}
-		_, err = durable.CopyFile(path, target)
+		_, err = CopyFile(path, target)
 		return err
 	})
 	for _, dir := range dirs {
 		if err == nil {
-			err = durable.SyncDir(dir)
+			err = SyncDir(dir)
 		}
 	}
 	return err
