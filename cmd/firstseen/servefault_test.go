@@ -12,12 +12,13 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/internal/freeport"
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 )
 
 // TestServeSaysWhatFailed: for each fault of a disk at which the store cannot go on, serve ends with status 3 and says what failed on which
@@ -155,19 +156,17 @@ func serveOn(t *testing.T, disk vfs.FS, db string) *ownDaemon {
 		cmd, err := root.ExecuteContextC(ctx)
 		d.status <- a.status(cmd, err)
 	}()
-	for {
-		select {
-		case <-ended:
-			return d
-		case <-time.After(5 * time.Millisecond):
+	hang.Until(t, "that serve serves or has ended", func() bool {
+		if async.Closed(ended) {
+			return true
 		}
-		if answer, err := http.Get(d.http + "/readyz"); err == nil {
+		answer, err := http.Get(d.http + "/readyz")
+		if err == nil {
 			_ = answer.Body.Close() // its status is all
-			if answer.StatusCode == http.StatusOK {
-				return d
-			}
 		}
-	}
+		return err == nil && answer.StatusCode == http.StatusOK
+	})
+	return d
 }
 
 // lease returns how many URLs the daemon leases.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +16,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -190,36 +190,34 @@ func (d *death) try(t *testing.T) {
 			}
 		})
 	}
-	within(t, "the beginning of calls", func() {
-		for begun.Load() < int64(len(publicCalls)) || s.accepted.Load() < 100 {
-			runtime.Gosched()
-		}
+	hang.Until(t, "that all calls have begun", func() bool {
+		return begun.Load() == int64(len(publicCalls)) && s.accepted.Load() >= 100
 	})
 	dying.Store(true)
 	if d.kill != nil {
 		d.kill(s)
 	}
-	within(t, "the death", func() { <-s.dead })
-	within(t, "a call during the death", calls.Wait)
+	hang.Within(t, "the death", func() { <-s.dead })
+	hang.Within(t, "a call during the death", calls.Wait)
 	for name, call := range publicCalls {
-		within(t, name, func() {
+		hang.Within(t, name, func() {
 			if err := call(ctx, s, 0); !errors.Is(err, store.ErrFailed) {
 				t.Errorf("%s of a dead store: got %v; want ErrFailed", name, err)
 			}
 		})
 	}
 	rests := func(when string) {
-		within(t, "what works with the disk "+when, func() {
-			for quiet, last := 0, int64(-1); quiet < 5; quiet++ {
-				if n := ops.Load(); n != last {
-					quiet, last = 0, n
-				}
-				time.Sleep(2 * retryPause)
+		quiet, last := 0, int64(-1)
+		hang.Until(t, "that the disk is left alone "+when, func() bool {
+			if n := ops.Load(); n != last {
+				quiet, last = 0, n
 			}
+			quiet++
+			return quiet > 10 // over a tenth of a second
 		})
 	}
 	rests("of a dead store")
-	within(t, "Close", func() {
+	hang.Within(t, "Close", func() {
 		if err := s.Close(); !errors.Is(err, store.ErrFailed) {
 			t.Errorf("Close: got %v; want ErrFailed", err)
 		}

@@ -1,7 +1,0 @@
-//go:build !linux
-
-package mmap
-
-const Cold, Huge = -1, -1 // there are none
-
-func DiskReads() int64 { return 0 }
