@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -28,6 +29,7 @@ type app struct {
 	out, err io.Writer
 	log      *slog.Logger
 	level    slog.LevelVar // of log; serve lets its clients change it
+	disk     vfs.FS        // where serve has its store; nil for the machine's
 }
 
 // run runs the command line and returns the exit status.

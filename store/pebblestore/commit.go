@@ -165,10 +165,6 @@ func (s *Store) do(ctx context.Context, o op) error {
 	if err := s.enqueue(ctx, r); err != nil {
 		return err
 	}
-	if ctx.Done() == nil { // waiting for one channel costs half as much as for two
-		<-r.done
-		return s.answer(ctx, r)
-	}
 	select {
 	case <-r.done:
 		return s.answer(ctx, r)
@@ -219,6 +215,8 @@ func (s *Store) enqueue(ctx context.Context, r *request) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
+	case <-s.dead: // the committer may never come, and Close waits for the gate
+		return s.failure()
 	}
 }
 

@@ -72,7 +72,7 @@ func list(fs vfs.FS, dir string) (c *contents, err error) {
 		}
 	}
 	runs := fs.PathJoin(dir, "runs")
-	if info, err := fs.Stat(runs); err == nil && info.IsDir() {
+	if _, err := fs.Stat(runs); err == nil {
 		if all, err = fs.List(runs); err != nil {
 			return nil, err
 		}

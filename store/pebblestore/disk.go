@@ -54,7 +54,11 @@ func pebbleOptions(dir string, opt Options, h *health, n *noteKeeper) *pebble.Op
 		CacheSize: opt.CacheBytes + 2*2*int64(opt.memTableBytes),
 		// Open asks for none: it needs the processors, and Pebble's own Open waits for those that it began.
 		CompactionConcurrencyRange: func() (lower, upper int) {
-			return int(h.compactions.Load()), max(3, runtime.GOMAXPROCS(0))
+			lower, upper = int(h.compactions.Load()), max(3, runtime.GOMAXPROCS(0))
+			if h.isDead() { // they would fail, again and again
+				lower = 0
+			}
+			return lower, upper
 		},
 	}
 	if opt.noCache {
@@ -173,7 +177,7 @@ type health struct {
 	parked                      chan struct{} // closed if a compaction met damage, and never ends
 	misses                      atomic.Int64  // background failures in a row
 
-	// compactions is how many Pebble may run: none while Open loads, nor after a failure: they would fail, again and again.
+	// compactions is how many Pebble may run: none while Open loads.
 	compactions atomic.Int32
 
 	stalls stalls
@@ -185,8 +189,8 @@ const maxMisses = 20
 
 // retryPause is the time after which Pebble tries again what failed in the background. Left
 // alone, it tries without a pause. A failed flush holds Pebble's lock in the meantime, so the
-// pause is short.
-const retryPause = 5 * time.Millisecond
+// pause is short. Statistics of a table that is damaged are asked for without end, and nothing waits for them.
+const retryPause, statsPause = 5 * time.Millisecond, time.Second
 
 func newHealth() *health {
 	return &health{dead: make(chan struct{}), stuck: make(chan struct{}), parked: make(chan struct{})}
@@ -208,7 +212,6 @@ func (h *health) die(err error) {
 			text = "the store failed: %w"
 		}
 		h.err = fault.As(store.ErrFailed, text, err)
-		h.compactions.Store(0)
 		close(h.dead)
 	})
 }
@@ -234,24 +237,45 @@ func (l pebbleLog) Fatalf(format string, args ...any) {
 
 func (h *health) stick() { h.onceStuck.Do(func() { close(h.stuck) }) }
 
+// unlessStuck returns what f returns, or why the store failed if f may never return since a goroutine of Pebble will not. f may
+// then go on.
+func (h *health) unlessStuck(f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		return err
+	case <-h.stuck:
+		return h.failure()
+	}
+}
+
+// wait takes a lock, unless a goroutine that will never go on may hold it.
+func (h *health) wait(try func() bool, mu sync.Locker) error {
+	if try() {
+		return nil
+	}
+	return h.unlessStuck(func() error { mu.Lock(); return nil })
+}
+
 // met is called by the goroutine of Pebble that met damage, before it gets the error. A compaction would panic with it
 // if the damaged block has rows below a single delete. So it is held here for good: its tables are not compacted again,
 // and the others are. It holds no lock; Close does not wait for it, and does not close Pebble.
 func (h *health) met(i pebble.DataCorruptionInfo) {
 	h.damage.note(i.Path, corruptionOf(&i))
-	if inCompaction() {
+	if calledBy("/internal/compact.(*") {
 		h.onceParked.Do(func() { close(h.parked) })
 		select {}
 	}
 }
 
-// inCompaction reports whether a compaction of Pebble calls.
-func inCompaction() bool {
+// calledBy reports whether a function with such a name is among the callers.
+func calledBy(name string) bool {
 	var callers [64]uintptr
 	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])
 	for {
 		f, more := frames.Next()
-		if strings.Contains(f.Function, "/internal/compact.(*") {
+		if strings.Contains(f.Function, name) {
 			return true
 		}
 		if !more {
@@ -272,7 +296,12 @@ func (h *health) listener() *pebble.EventListener {
 		}
 	}
 	return &pebble.EventListener{
-		BackgroundError: func(error) { time.Sleep(retryPause) },
+		BackgroundError: func(error) {
+			if calledBy(".collectTableStats") {
+				time.Sleep(statsPause)
+			}
+			time.Sleep(retryPause)
+		},
 		WriteStallBegin: func(pebble.WriteStallBeginInfo) { h.stalls.begin() },
 		WriteStallEnd:   h.stalls.end,
 		DataCorruption:  h.met,

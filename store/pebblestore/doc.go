@@ -55,7 +55,7 @@
 //
 // Pebble never ends the process for such faults. A compaction that meets a damaged block is held for good. If Pebble
 // calls for the end of the process, the store fails. After either, Close returns, but leaves Pebble's memory and
-// locks behind: the process cannot open the store again. A call without the end of a context may then wait for ever.
+// locks behind: the process cannot open the store again. A Verify, Backup or Metrics that is in Pebble then may wait for ever.
 //
 // # Limits
 //

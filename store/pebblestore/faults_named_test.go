@@ -31,8 +31,8 @@ func TestFaultsNameTheirFile(t *testing.T) {
 		{"write of a manifest", errorfs.OpFileWrite, "MANIFEST-"},
 		{"sync of a manifest", errorfs.OpFileSync, "MANIFEST-"},
 		{"creation of a manifest", errorfs.OpCreate, "MANIFEST-"},
-		{"creation of options", errorfs.OpCreate, "OPTIONS"},
-		{"options that cannot be renamed", errorfs.OpRename, "OPTIONS"},
+		{"creation of options", errorfs.OpCreate, ".dbtmp"},
+		{"options that cannot be renamed", errorfs.OpRename, ".dbtmp"},
 		{"creation of a marker", errorfs.OpCreate, "marker."},
 		{"write of a table", errorfs.OpFileWrite, ".sst"},
 		{"creation of a table", errorfs.OpCreate, ".sst"},
@@ -76,6 +76,9 @@ func TestFaultsNameTheirFile(t *testing.T) {
 					continue
 				}
 				file := strings.TrimSuffix(c.file, ".tmp")
+				if c.kind == errorfs.OpRename && c.file == ".dbtmp" {
+					file = "OPTIONS"
+				}
 				if !errors.Is(failed, syscall.EIO) || !strings.Contains(failed.Error(), file) {
 					t.Errorf("from Open on: %v: got %v; want EIO, and the name of the file", fromOpen, failed)
 				}

@@ -19,11 +19,11 @@ import (
 // tellFirst sets the first-seen URLs of the duplicates of o whose texts are kept: those that the cache
 // has, and then the others. It sets none if the store is not usable any more: the items were added.
 func (s *Store) tellFirst(o *addOp) error {
-	s.gate.RLock()
-	defer s.gate.RUnlock()
-	if s.usable() != nil {
+	done, err := s.linger()
+	if err != nil {
 		return nil
 	}
+	defer done()
 	list := s.fromCache(o)
 	if len(list) == 0 {
 		return nil
@@ -55,7 +55,9 @@ func (s *Store) tellFirst(o *addOp) error {
 // moment locates URLs, and returns the rows of the same moment between two groups; nil if the
 // store is not usable.
 func (s *Store) moment(c *crawl, list []sought) *pebble.Snapshot {
-	s.between.RLock()
+	if s.wait(s.between.TryRLock, s.between.RLocker()) != nil {
+		return nil
+	}
 	defer s.between.RUnlock()
 	if s.rlock() != nil {
 		return nil

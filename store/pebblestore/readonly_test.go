@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -135,6 +136,27 @@ func TestReadingOnlyReads(t *testing.T) {
 				t.Errorf("got %d files and directories; want the %d that there were", len(after), len(before))
 			}
 		})
+	}
+}
+
+// TestRefusedByReading: a directory that has a file where a store has its runs is refused in every mode, and stays as it is.
+func TestRefusedByReading(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "db")
+	if err := mustOpen(t, dir, Options{}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	runs := filepath.Join(dir, "runs")
+	if err := errors.Join(os.Remove(runs), os.WriteFile(runs, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	before := snapshotOf(t, dir)
+	for _, mode := range []Mode{OpenOrCreate, OpenExisting, OpenReadOnly, OpenRepair} {
+		wantOpenError(t, dir, Options{Mode: mode}, syscall.ENOTDIR)
+	}
+	for path, was := range snapshotOf(t, dir) {
+		if before[path] != was {
+			t.Errorf("%s has changed", path)
+		}
 	}
 }
 

@@ -628,9 +628,10 @@ func (h *heldRuns) release() {
 	for _, f := range h.files {
 		f.Release()
 	}
-	h.s.mu.Lock()
-	h.s.views--
-	h.s.mu.Unlock()
+	if h.s.wait(h.s.mu.TryLock, &h.s.mu) == nil {
+		h.s.views--
+		h.s.mu.Unlock()
+	}
 	h.s.pokeKeeper() // a purge of tombstones may wait
 }
 

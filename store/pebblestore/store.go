@@ -264,19 +264,17 @@ func (s *Store) Close() error {
 	close(s.closing)
 	close(s.queue)
 	s.gate.Unlock()
-	select {
-	case <-s.stopped:
-	case <-s.stuck:
-		return s.failure()
-	}
-	s.behind.Wait()
-	s.keeper.releasing.Wait()
-	err := s.closePebble()
-	s.closeKeys()
-	if s.dirLock != nil {
-		err = errors.Join(err, s.dirLock.Close())
-	}
-	return err
+	return s.unlessStuck(func() error {
+		<-s.stopped
+		s.behind.Wait()
+		s.keeper.releasing.Wait()
+		err := s.closePebble()
+		s.closeKeys()
+		if s.dirLock != nil {
+			err = errors.Join(err, s.dirLock.Close())
+		}
+		return err
+	})
 }
 
 // closeKeys frees the memory of the keys, and closes the files.
@@ -362,17 +360,20 @@ func (s *Store) linger() (func(), error) {
 
 // rlock takes s.mu for reading, unless the store is not usable: after a failure, the state may be
 // ahead of the disk.
-func (s *Store) rlock() error { return s.lockUsable(s.mu.RLocker()) }
+func (s *Store) rlock() error { return s.lockUsable(s.mu.TryRLock, s.mu.RLocker()) }
 
 // lock is rlock for writing, by others than the committer.
-func (s *Store) lock() error { return s.lockUsable(&s.mu) }
+func (s *Store) lock() error { return s.lockUsable(s.mu.TryLock, &s.mu) }
 
-func (s *Store) lockUsable(mu sync.Locker) error {
-	if err := s.usable(); err != nil { // the lock may never be free
+func (s *Store) lockUsable(try func() bool, mu sync.Locker) error {
+	err := s.usable()
+	if err == nil { // or the lock may never be free
+		err = s.wait(try, mu)
+	}
+	if err != nil {
 		return err
 	}
-	mu.Lock()
-	err := s.usable()
+	err = s.usable()
 	if err != nil {
 		mu.Unlock()
 	}
