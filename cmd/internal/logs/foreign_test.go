@@ -52,7 +52,7 @@ var foreignFiles = map[string]struct {
 	"quoted-column.csv":              {format: List, records: []string{"listed " + e + "/a", "listed " + e + "/b"}},
 	"ansi.txt":                       {format: List, records: []string{"listed " + e + "/a", "listed " + e + "/b"}},
 	"sitemap-ampersand.xml":          {format: Sitemap, records: []string{"link " + e + "/1", "link " + e + "/?a=1&b=2", "link " + e + "/x-1Âº-y.html", "link " + e + "/4"}},
-	"rss-after-comment.xml":          {},
+	"rss-after-comment.xml":          {format: Sitemap, records: []string{"link " + e + "/1"}},
 	"array.json":                     {format: JSON, records: []string{"fetch " + e + "/a", "fetch " + e + "/b"}},
 	"pretty.har":                     {format: JSON, records: []string{"fetch 200 " + e + "/a"}},
 	"ahrefs-utf16.csv":               {format: Table, records: []string{"listed " + e + "/a"}},
