@@ -5,7 +5,6 @@ import (
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/internal/hashedform"
 	"github.com/firstseen/firstseen/internal/whatwg"
-	"github.com/firstseen/firstseen/internal/zerocopy"
 )
 
 // The profiles that write what other programs and documents do. Their rules can't be switched: each is one
@@ -74,7 +73,7 @@ func HashedP() *Profile {
 
 func hashed(v hashedform.Variant) func(raw string) (string, error) {
 	return func(raw string) (string, error) {
-		form, _, err := hashedform.Append(nil, zerocopy.Bytes(raw), hashedform.Options{Variant: v})
+		form, _, err := hashedform.Append(nil, []byte(raw), hashedform.Options{Variant: v})
 		return string(form), err
 	}
 }

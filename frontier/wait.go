@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/firstseen/firstseen/frontier/internal/waitline"
+	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -30,10 +30,10 @@ func (f *Frontier) Next(ctx context.Context) (*Lease, error) { return f.next(ctx
 // Several goroutines may each range over their own Leases. An unsettled lease
 // keeps all of them waiting, since it may still add URLs.
 func (f *Frontier) Leases(ctx context.Context) iter.Seq2[*Lease, error] {
-	return waitline.All(func() (*Lease, error) { return f.next(ctx, true) })
+	return async.All(func() (*Lease, error) { return f.next(ctx, true) })
 }
 
-// next returns waitline.ErrFinished when nothing is held and ends is set.
+// next returns async.ErrFinished when nothing is held and ends is set.
 func (f *Frontier) next(ctx context.Context, ends bool) (*Lease, error) {
 	leases, idle, err := f.wait(ctx, LeaseRequest{Max: 1}, ends)
 	switch {
@@ -44,7 +44,7 @@ func (f *Frontier) next(ctx context.Context, ends bool) (*Lease, error) {
 	case idle.State == store.Limited:
 		return nil, fmt.Errorf("%w: %v", ErrLimited, idle)
 	case len(leases) == 0:
-		return nil, waitline.ErrFinished
+		return nil, async.ErrFinished
 	}
 	return leases[0], nil
 }
@@ -66,7 +66,7 @@ func (f *Frontier) wait(ctx context.Context, req LeaseRequest, ends bool) (lease
 	defer f.leave()
 	room := f.rooms.join(f, req)
 	defer f.rooms.leave(room)
-	leases, err = room.line.Wait(ctx, f.closing, room, max(req.Max, 1), ends)
+	leases, err = room.line.Wait(ctx, f.closing, store.ErrClosed, room, max(req.Max, 1), ends)
 	var end *ended
 	switch {
 	case err == nil:
@@ -88,7 +88,7 @@ func (e *ended) Error() string { return e.String() }
 type room struct {
 	f    *Frontier
 	req  LeaseRequest // its Max is 0
-	line waitline.Line[*Lease]
+	line async.Line[*Lease]
 
 	callers int           // guarded by rooms.mu
 	idle    Idle          // guarded by the lock of line; what the latest answer without leases said

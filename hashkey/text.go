@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/firstseen/firstseen/internal/fault"
-	"github.com/firstseen/firstseen/internal/zerocopy"
 )
 
 // ErrFormat means that a text or a value is no hash of the wanted type. All errors of
@@ -87,7 +86,7 @@ func appendDisplay(dst, hash []byte) []byte {
 // parseHex fills hash; on error it leaves zeros.
 func parseHex(hash []byte, s string) error {
 	if len(s) == 2*len(hash) {
-		if _, err := hex.Decode(hash, zerocopy.Bytes(s)); err == nil {
+		if _, err := hex.Decode(hash, []byte(s)); err == nil {
 			return nil
 		}
 		clear(hash)

@@ -7,9 +7,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"unsafe"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/internal/zerocopy"
 )
 
 // UrlHash is the SHA-256 of a canonical form, its 32 bytes in digest order.
@@ -28,7 +28,9 @@ type UrlVeryShortHash [8]byte
 func Sum(canonical []byte) UrlHash { return sha256.Sum256(canonical) }
 
 // SumString is [Sum] of a string, without a copy of it.
-func SumString(canonical string) UrlHash { return Sum(zerocopy.Bytes(canonical)) }
+func SumString(canonical string) UrlHash {
+	return Sum(unsafe.Slice(unsafe.StringData(canonical), len(canonical)))
+}
 
 // SumShort returns the short hash of a canonical form.
 func SumShort(canonical []byte) UrlShortHash { return Sum(canonical).Short() }
@@ -102,7 +104,7 @@ func SumURLCrate(url string) (UrlHash, error) {
 	if err != nil {
 		return UrlHash{}, fmt.Errorf("cannot hash URL: %w", err)
 	}
-	return UrlHashCrate(zerocopy.Bytes(canonical)), nil
+	return UrlHashCrate([]byte(canonical)), nil
 }
 
 // CollisionOdds returns the probability, 0 to 1, that among n different inputs at least two share a

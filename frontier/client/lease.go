@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/frontier"
-	"github.com/firstseen/firstseen/frontier/internal/waitline"
+	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
@@ -90,7 +90,7 @@ func (c *Client) take(ctx context.Context, b wire.LeaseRequest) ([]*frontier.Lea
 // line is the line of callers waiting in Next. While there are any, one request
 // waits in the daemon for all of them together.
 type line struct {
-	waitline.Line[*frontier.Lease]
+	async.Line[*frontier.Lease]
 	c       *Client
 	staying bool               // guarded by the lock of the line; its request waits on when the daemon holds nothing
 	stop    context.CancelFunc // guarded by the lock of the line; ends its request, nil before the first
@@ -123,7 +123,7 @@ func (c *Client) Next(ctx context.Context) (*frontier.Lease, error) { return c.n
 // [Options.OnWait] is told.
 // Several goroutines may each range over their own Leases.
 func (c *Client) Leases(ctx context.Context) iter.Seq2[*frontier.Lease, error] {
-	return waitline.All(func() (*frontier.Lease, error) { return c.next(ctx, true) })
+	return async.All(func() (*frontier.Lease, error) { return c.next(ctx, true) })
 }
 
 func (c *Client) next(ctx context.Context, ends bool) (*frontier.Lease, error) {
@@ -131,7 +131,7 @@ func (c *Client) next(ctx context.Context, ends bool) (*frontier.Lease, error) {
 		return nil, err
 	}
 	defer c.leave()
-	leases, err := c.line.Wait(ctx, c.closing, &c.line, 1, ends)
+	leases, err := c.line.Wait(ctx, c.closing, store.ErrClosed, &c.line, 1, ends)
 	if err == nil {
 		return leases[0], nil
 	}
@@ -178,7 +178,7 @@ func (c *Client) serveLine() {
 		switch {
 		case err == nil && idle.State == store.Finished:
 			stay = true // for those who stay; begin sees whether there are others
-			c.line.Finish(waitline.ErrFinished)
+			c.line.Finish(async.ErrFinished)
 		case err == nil && idle.State == store.Limited:
 			stay = true
 			c.line.Finish(fmt.Errorf("%w: %v", frontier.ErrLimited, idle))

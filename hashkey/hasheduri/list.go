@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"github.com/firstseen/firstseen/internal/whatwg"
-	"github.com/firstseen/firstseen/internal/zerocopy"
 )
 
 // List is a set of hashed URIs: an exclusion list that does not reveal its URLs. Its Excluded
@@ -89,7 +88,7 @@ func (b *listBuilder) add(line string) error {
 		return refuse(line, fmt.Sprintf("a hash of %d digits", 2*size), ErrHashLength)
 	}
 	g := group0{u.Algorithm, u.Query, u.Fragment, size}
-	b.groups[g], err = hex.AppendDecode(b.groups[g], zerocopy.Bytes(u.Hash))
+	b.groups[g], err = hex.AppendDecode(b.groups[g], []byte(u.Hash))
 	return err
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/internal/flock"
+	"github.com/firstseen/firstseen/store/internal/osfile"
 )
 
 // Options configure a Sample. The zero value works.
@@ -145,7 +145,7 @@ func (s *Sample) open(dir string) (err error) {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
-		if s.lock, err = flock.Dir(dir); err != nil {
+		if s.lock, err = osfile.LockDir(dir); err != nil {
 			return err
 		}
 		flag = os.O_CREATE | os.O_RDWR | os.O_APPEND

@@ -31,7 +31,6 @@ import (
 	"github.com/firstseen/firstseen/internal/fields"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/frame"
-	"github.com/firstseen/firstseen/store/internal/identityform"
 )
 
 // Magic is what a key file begins with.
@@ -135,7 +134,7 @@ func (w *Writer) Close() error {
 }
 
 func appendHeader(dst []byte, h Header) []byte {
-	b := identityform.Append(nil, h.Identity)
+	b := frame.AppendIdentity(nil, h.Identity)
 	var flags byte
 	if h.UnicodeHosts {
 		flags = 1
@@ -177,7 +176,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 		return nil, err
 	}
 	f := fields.Reader{B: row[len(head):]}
-	if kr.h = (Header{Identity: identityform.Read(&f), UnicodeHosts: f.Byte()&1 != 0}); f.Bad || len(f.B) > 0 {
+	if kr.h = (Header{Identity: frame.ReadIdentity(&f), UnicodeHosts: f.Byte()&1 != 0}); f.Bad || len(f.B) > 0 {
 		return nil, kr.r.Damaged(" header; got %x", row[len(head):])
 	}
 	return kr, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/frame"
-	"github.com/firstseen/firstseen/store/internal/mmap"
+	"github.com/firstseen/firstseen/store/internal/osfile"
 )
 
 // Set reports which keys are in a file. The file is mapped, so that any number of processes
@@ -64,12 +64,12 @@ func mapFile(f *os.File) ([]byte, func(), error) {
 	if err != nil || info.Size() == 0 {
 		return nil, func() {}, err
 	}
-	data, err := mmap.File(f.Fd(), info.Size())
+	data, err := osfile.Map(f.Fd(), info.Size())
 	if errors.Is(err, errors.ErrUnsupported) {
 		data, err = io.ReadAll(f)
 		return data, func() {}, err
 	}
-	return data, func() { mmap.Unmap(data) }, err
+	return data, func() { osfile.Unmap(data) }, err
 }
 
 // Close unmaps the file. The set must not be used afterwards.

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/internal/crawlnames"
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
@@ -92,7 +91,7 @@ func (s *Store) Crawls(ctx context.Context) ([]string, error) {
 
 // NameCrawls implements store.Store.
 func (s *Store) NameCrawls(ctx context.Context, names, stored []string) error {
-	if err := crawlnames.Check(names, stored); err != nil {
+	if err := sched.CheckNames(names, stored); err != nil {
 		return err
 	}
 	if err := s.enter(ctx); err != nil {

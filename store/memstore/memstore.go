@@ -16,10 +16,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/internal/crawlnames"
-	"github.com/firstseen/firstseen/store/internal/heap"
 	"github.com/firstseen/firstseen/store/internal/sched"
-	"github.com/firstseen/firstseen/store/internal/wallclock"
 )
 
 // Options modify New. The zero value is fine.
@@ -39,11 +36,11 @@ type Store struct {
 	closed bool
 	ages   bool           // a user wants keys of all crawls to be forgotten by age
 	id     store.Identity // how the keys are made
-	wall   wallclock.Clock
+	wall   sched.Clock
 	began  time.Time // what the monotonic clock is read against
 	sched  sched.Sched
 	crawls map[string]*crawl
-	names  crawlnames.Table
+	names  sched.Names
 	seq    uint64 // of the URL queued last
 	token  uint64 // of the lease given last
 }
@@ -60,7 +57,7 @@ type crawl struct {
 // queue is a queue with its URLs in order of service.
 type queue struct {
 	sched.Queue
-	levels [store.MaxPriority + 1]*heap.Heap[*known]
+	levels [store.MaxPriority + 1]*sched.Heap[*known]
 }
 
 // known is the state of a key.
@@ -189,7 +186,7 @@ func (s *Store) push(k *known) {
 	k.Seq, k.state = s.seq, store.Queued
 	l := &k.queue.levels[k.Priority]
 	if *l == nil {
-		*l = heap.New((*known).before, (*known).slotOf)
+		*l = sched.NewHeap((*known).before, (*known).slotOf)
 	}
 	(*l).Push(k)
 	k.queue.head(k.Priority)

@@ -10,11 +10,10 @@ import (
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/runfile"
 	"github.com/firstseen/firstseen/store/internal/sched"
-	"github.com/firstseen/firstseen/store/internal/wallclock"
 )
 
 // Forgetting by age goes through the generations whose last key is old enough, a part of their keys at a time in order of key,
-// and drops each at its end. The clock may be wrong: package wallclock judges it, from the time that it was right at last, which a
+// and drops each at its end. The clock may be wrong: sched.Clock judges it, from the time that it was right at last, which a
 // row keeps.
 
 // keysOfRow is how many keys of a crawl that never had a queue take as long to forget as one that may have a URL, which costs
@@ -241,7 +240,7 @@ func (tx *txn) renew(c *crawl, keys []store.Key) {
 
 // wallTime is the store's judgement of its clock, and the time that is on disk.
 type wallTime struct {
-	wallclock.Clock
+	sched.Clock
 	written time.Time
 }
 

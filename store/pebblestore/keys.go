@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/internal/mmap"
+	"github.com/firstseen/firstseen/store/internal/osfile"
 	"github.com/firstseen/firstseen/store/internal/runfile"
 	"github.com/firstseen/firstseen/store/internal/seenindex"
 )
@@ -688,9 +688,9 @@ type cold struct{ left atomic.Int64 }
 
 // watch calls find, which looks for n keys, and notes whether the process read the disk in the meantime.
 func (c *cold) watch(n int, find func()) {
-	before := mmap.DiskReads()
+	before := osfile.DiskReads()
 	find()
-	if mmap.DiskReads() > before {
+	if osfile.DiskReads() > before {
 		c.left.Store(warmAfter)
 	} else if c.left.Load() > 0 {
 		c.left.Add(-int64(n))

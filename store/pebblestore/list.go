@@ -12,7 +12,6 @@ import (
 	"slices"
 
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/internal/crawlnames"
 	"github.com/firstseen/firstseen/store/internal/runfile"
 	"github.com/firstseen/firstseen/store/internal/sched"
 	"github.com/firstseen/firstseen/store/keyfile"
@@ -40,7 +39,7 @@ func (s *Store) Crawls(ctx context.Context) ([]string, error) {
 
 // NameCrawls implements store.Store.
 func (s *Store) NameCrawls(ctx context.Context, names, stored []string) error {
-	if err := cmp.Or(crawlnames.Check(names, stored), s.usable(), ctx.Err()); err != nil {
+	if err := cmp.Or(sched.CheckNames(names, stored), s.usable(), ctx.Err()); err != nil {
 		return err
 	}
 	s.names.Settle(names, stored)

@@ -17,7 +17,7 @@ import (
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/internal/fields"
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/internal/identityform"
+	"github.com/firstseen/firstseen/store/internal/frame"
 	"github.com/firstseen/firstseen/store/internal/runfile"
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
@@ -133,7 +133,7 @@ func (s *Store) loadMeta() error {
 	s.nextCrawl, s.nextGen = binary.BigEndian.Uint32(next), binary.BigEndian.Uint32(next[4:])
 	s.secret = [secretLen]byte(secret)
 	r := fields.Reader{B: identity}
-	id := identityform.Read(&r)
+	id := frame.ReadIdentity(&r)
 	if r.Bad {
 		return fmt.Errorf("cannot read identity; got %x: %w", identity, store.ErrCorrupt)
 	}
@@ -162,7 +162,7 @@ func (s *Store) stampNew() error {
 		value []byte
 	}{
 		{metaFormat, binary.BigEndian.AppendUint32(nil, s.opt.format)},
-		{metaIdentity, identityform.Append(nil, store.Identity{})},
+		{metaIdentity, frame.AppendIdentity(nil, store.Identity{})},
 		{metaFlags, []byte{0}},
 		{metaSecret, s.secret[:]},
 		{metaNext, appendNext(nil, 1, 1)},

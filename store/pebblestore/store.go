@@ -17,9 +17,9 @@ import (
 	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/internal/crawlnames"
-	"github.com/firstseen/firstseen/store/internal/flock"
-	"github.com/firstseen/firstseen/store/internal/identityform"
+	"github.com/firstseen/firstseen/store/internal/frame"
+	"github.com/firstseen/firstseen/store/internal/osfile"
+	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
 // Store is a store.Store in one Pebble database.
@@ -46,7 +46,7 @@ type Store struct {
 	busy     busyTimes
 	cold     cold
 	keeper   keeper
-	names    crawlnames.Table
+	names    sched.Names
 	identity atomic.Pointer[store.Identity] // written by the committer
 
 	// The way of a step: see commit.go. Close closes queue and closing, holding gate for writing; whoever uses db, queue or also
@@ -333,7 +333,7 @@ func lockDir(fs vfs.FS, dir string) (io.Closer, error) {
 	if f.Fd() == vfs.InvalidFd {
 		return nil, f.Close()
 	}
-	lock, err := flock.Hold(f)
+	lock, err := osfile.Lock(f)
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = nil
 	}
@@ -412,7 +412,7 @@ func (o *prepareOp) apply(tx *txn) error {
 	}
 	if id != have {
 		s.identity.Store(&id)
-		tx.set(metaKey(metaIdentity), identityform.Append(nil, id))
+		tx.set(metaKey(metaIdentity), frame.AppendIdentity(nil, id))
 	}
 	if g := o.terms.Retention / 8; g > 0 && (s.retained == 0 || g < s.retained) {
 		s.retained = g

@@ -11,7 +11,6 @@ import (
 
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/internal/crawlnames"
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
@@ -311,7 +310,7 @@ const namesAtOnce = 200
 
 // NameCrawls implements store.Store. The names that hold are fields of {meta}M (FORMAT.md).
 func (s *Store) NameCrawls(ctx context.Context, names, stored []string) error {
-	if err := crawlnames.Check(names, stored); err != nil {
+	if err := sched.CheckNames(names, stored); err != nil {
 		return err
 	}
 	if err := s.enter(ctx); err != nil {

@@ -1,5 +1,6 @@
-// Package frame reads and writes the rows of key files and crawl files: bytes, and behind them the CRC-32C of all
-// bytes of the row, big-endian.
+// Package frame has what key files, crawl files and stores on disk write alike. Rows of files are bytes, and behind them the CRC-32C
+// of all bytes of the row, big-endian. A [store.Identity] is its version as a uvarint, then profile, key kind and Unicode version,
+// each after its length as a uvarint.
 package frame
 
 import (
@@ -11,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/firstseen/firstseen/internal/fault"
+	"github.com/firstseen/firstseen/internal/fields"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -72,4 +74,18 @@ func (r *Reader) Row(start []byte, n int) ([]byte, error) {
 		return nil, r.Damaged("; got checksum %08x; want %08x", got, want)
 	}
 	return body, nil
+}
+
+// AppendIdentity appends id.
+func AppendIdentity(dst []byte, id store.Identity) []byte {
+	dst = binary.AppendUvarint(dst, uint64(id.Version))
+	for _, s := range []string{id.Profile, id.KeyKind, id.Unicode} {
+		dst = fields.AppendText(dst, s)
+	}
+	return dst
+}
+
+// ReadIdentity reads what AppendIdentity appended. If it is cut short, r.Bad is set.
+func ReadIdentity(r *fields.Reader) store.Identity {
+	return store.Identity{Version: r.Int(), Profile: r.Text(), KeyKind: r.Text(), Unicode: r.Text()}
 }

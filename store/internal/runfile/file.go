@@ -17,7 +17,7 @@ import (
 	"github.com/firstseen/firstseen/hashkey"
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/internal/mmap"
+	"github.com/firstseen/firstseen/store/internal/osfile"
 )
 
 // Key is the key of a URL: the first 16 bytes of a SHA-256.
@@ -85,13 +85,13 @@ func Open(fs vfs.FS, dir string, id ID) (*File, error) {
 	r := &File{id: id, path: path, data: data}
 	r.users.Store(1)
 	if err := r.guarded(r.checkFoot); err != nil {
-		mmap.Unmap(data)
+		osfile.Unmap(data)
 		return nil, fmt.Errorf("cannot open run file: %w", err)
 	}
 	return r, nil
 }
 
-// mapFile returns the bytes of f for mmap.Unmap. They stay when f is closed or removed. A file that
+// mapFile returns the bytes of f for osfile.Unmap. They stay when f is closed or removed. A file that
 // cannot be mapped is read into memory.
 func mapFile(f vfs.File) ([]byte, error) {
 	info, err := f.Stat()
@@ -99,9 +99,9 @@ func mapFile(f vfs.File) ([]byte, error) {
 		return nil, err
 	}
 	if f.Fd() != vfs.InvalidFd && info.Size() > 0 {
-		data, err := mmap.File(f.Fd(), info.Size())
+		data, err := osfile.Map(f.Fd(), info.Size())
 		if !errors.Is(err, errors.ErrUnsupported) {
-			mmap.Advise(data, mmap.Random) // reading neighbours of a page costs time and evicts pages that are used
+			osfile.Advise(data, osfile.Random) // reading neighbours of a page costs time and evicts pages that are used
 			return data, err
 		}
 	}
@@ -147,7 +147,7 @@ func (f *File) Release() {
 	if f.users.Add(-1) > 0 {
 		return
 	}
-	mmap.Unmap(f.data)
+	osfile.Unmap(f.data)
 	if f.onEnd != nil {
 		f.onEnd()
 	}

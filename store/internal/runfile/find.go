@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 
-	"github.com/firstseen/firstseen/store/internal/mmap"
+	"github.com/firstseen/firstseen/store/internal/osfile"
 )
 
 // ahead is how many keys' entries, and then buckets, are fetched before the first is
@@ -154,7 +154,7 @@ func (r *Run) fetchBuckets(spans []span) {
 func sink(byte) {}
 
 // ask asks for the pages of the run's bytes lo to hi. They are read while the caller goes on.
-func (r *Run) ask(lo, hi int64) { mmap.WillNeed(r.File.data, r.Place.Offset+lo, r.Place.Offset+hi) }
+func (r *Run) ask(lo, hi int64) { osfile.WillNeed(r.File.data, r.Place.Offset+lo, r.Place.Offset+hi) }
 
 // bucket returns the keys of a span, which must be as they were written.
 func (r *Run) bucket(s span) []byte {

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/firstseen/firstseen/store/internal/mmap"
+	"github.com/firstseen/firstseen/store/internal/osfile"
 )
 
 // Source is where a merge or a copy of keys comes from: ascending keys, in
@@ -68,7 +68,7 @@ func (s *reader) readAhead(at int64) {
 		return
 	}
 	if s.cold < s.here-aheadBytes/2 {
-		mmap.Advise(s.r.data[s.cold:s.here-aheadBytes/2], mmap.Cold)
+		osfile.Advise(s.r.data[s.cold:s.here-aheadBytes/2], osfile.Cold)
 		s.cold = s.here - aheadBytes/2
 	}
 	s.here = at + aheadBytes/2

@@ -5,7 +5,6 @@ import (
 	"cmp"
 
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/internal/heap"
 )
 
 // A lease is in a heap of its crawl while it runs, and in one of its queue when it ran out, from which the next take gives it
@@ -140,7 +139,7 @@ func (l *Lease) expire(now int64) {
 	q.count(delta{live: -1, late: 1})
 	l.late = true
 	if q.expired == nil {
-		q.expired = heap.New((*Lease).endsBefore, (*Lease).slotOf)
+		q.expired = NewHeap((*Lease).endsBefore, (*Lease).slotOf)
 		if q.Crawl.expired == nil {
 			q.Crawl.expired = map[*Queue]struct{}{}
 		}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/internal/heap"
 )
 
 // A backend embeds a queue in its own, keeps what it needs beside it, and finds its own by Owner; so nothing here belongs to one
@@ -26,8 +25,8 @@ type Queue struct {
 	Settings *store.QueueSettings
 	State
 
-	leases  *Lease             // one of all, the others come after it
-	expired *heap.Heap[*Lease] // leases that ran out, earliest first; nil for none
+	leases  *Lease        // one of all, the others come after it
+	expired *Heap[*Lease] // leases that ran out, earliest first; nil for none
 	heads   *[store.MaxPriority + 1]Head
 	head    Head // the earliest of the heads; heads is nil while it is the only one
 	wake    int64

@@ -1,4 +1,7 @@
-// Package sched decides which queue is served next. memstore and pebblestore share it; redisstore has the same rules in Lua. It keeps, in memory, the
+// Package sched decides which queue is served next. memstore and pebblestore share it; redisstore has the same rules in Lua, and
+// shares what is checked before: arguments, and the names of crawls. [Clock] is the wall clock by which they forget keys.
+//
+// A [Sched] keeps, in memory, the
 // rotation, politeness, blocks, bounds, leases and counts of the queues that contain URLs. The backend
 // keeps the contents of each queue, and everything that must survive a restart.
 //
@@ -20,7 +23,6 @@ import (
 	"slices"
 
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/internal/heap"
 )
 
 // Sched is the scheduler of one store.
@@ -46,9 +48,9 @@ type Crawl struct {
 	sched   *Sched
 	clock   int64 // the latest time of a step
 	listed  bool  // it is in sched.crawls
-	waiting *heap.Heap[*Queue]
+	waiting *Heap[*Queue]
 	ready   []*class
-	leases  *heap.Heap[*Lease]
+	leases  *Heap[*Lease]
 	turn    uint64              // the turn of the queue served last in its turn
 	hurried bool                // the queue served last was not
 	filed   uint64              // queues filed as ready, which settles equal turns
@@ -75,18 +77,18 @@ type class struct {
 
 // line is an order of queues, by turn.
 type line struct {
-	queues *heap.Heap[*Queue]
-	urgent *heap.Heap[*more] // those of them with urgent URLs; nil before the first
+	queues *Heap[*Queue]
+	urgent *Heap[*more] // those of them with urgent URLs; nil before the first
 }
 
-func newLine() line { return line{queues: heap.New((*Queue).turnsBefore, (*Queue).slotOf)} }
+func newLine() line { return line{queues: NewHeap((*Queue).turnsBefore, (*Queue).slotOf)} }
 
 // NewCrawl returns a crawl that holds nothing.
 func (s *Sched) NewCrawl(name string) *Crawl {
 	return &Crawl{
 		Name: name, sched: s,
-		waiting: heap.New((*Queue).wakesBefore, (*Queue).slotOf),
-		leases:  heap.New((*Lease).endsBefore, (*Lease).slotOf),
+		waiting: NewHeap((*Queue).wakesBefore, (*Queue).slotOf),
+		leases:  NewHeap((*Lease).endsBefore, (*Lease).slotOf),
 	}
 }
 

@@ -2,7 +2,6 @@ package sched
 
 import (
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/internal/heap"
 )
 
 // A URL of priority store.Urgent is to be leased next, and not when the turn of its queue comes, which with 5,000 ready queues is
@@ -49,7 +48,7 @@ func (q *Queue) hurry() {
 	}
 	if u.since, u.in = since, in; in != nil {
 		if in.urgent == nil {
-			in.urgent = heap.New((*more).before, func(u *more) *int32 { return &u.slot })
+			in.urgent = NewHeap((*more).before, func(u *more) *int32 { return &u.slot })
 		}
 		in.urgent.Push(u)
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/firstseen/firstseen/store/internal/mmap"
+	"github.com/firstseen/firstseen/store/internal/osfile"
 )
 
 // allocator hands out the arrays of segments. Arrays of one class have one
@@ -83,9 +83,9 @@ func (a *allocator) mapSlab(n int) []byte {
 		}
 	}
 	a.bytes += int64(size)
-	mem := mmap.Memory(size)
+	mem := osfile.MapMemory(size)
 	if size >= maxSlab { // look-ups are spread over all of it
-		mmap.Advise(mem, mmap.Huge)
+		osfile.Advise(mem, osfile.Huge)
 	}
 	return mem
 }
@@ -99,7 +99,7 @@ func (a *allocator) unmapSlab(mem []byte) {
 	a.spare = append(a.spare, mem)
 	if len(a.spare) > maxSpare {
 		a.bytes -= int64(len(a.spare[0]))
-		mmap.Unmap(a.spare[0])
+		osfile.Unmap(a.spare[0])
 		a.spare = slices.Delete(a.spare, 0, 1)
 	}
 }
@@ -131,10 +131,10 @@ func (a *allocator) put(c uint8, p unsafe.Pointer, place uint32) (moved uint32, 
 func (a *allocator) close() {
 	for i := range a.classes {
 		for _, s := range a.classes[i].slabs {
-			mmap.Unmap(s.mem)
+			osfile.Unmap(s.mem)
 		}
 	}
 	for _, mem := range a.spare {
-		mmap.Unmap(mem)
+		osfile.Unmap(mem)
 	}
 }

@@ -1,18 +1,4 @@
-// Package wallclock decides whether a wall clock is right enough to forget by it.
-//
-// Keys are stamped with wall time, and a sweep forgets those that are too old. A
-// clock that is wrong for a minute must not make a sweep forget everything. So a
-// store keeps the latest time that its clock was right at, across restarts, and a
-// sweep compares the clock with it:
-//
-//   - If the clock is neither behind that time nor ahead of it by more than a day or
-//     an eighth of the age, it is right.
-//   - Otherwise it is in doubt. If it then runs for an hour of monotonic time without
-//     another jump, it counts as right.
-//   - If it counts as right and was ahead, a sweep still moves on by no more than an
-//     eighth of the age, the span of one generation, each hour. So an operator has
-//     hours in which to notice the message and set the clock.
-package wallclock
+package sched
 
 import (
 	"fmt"
@@ -31,8 +17,22 @@ const (
 	proof = time.Hour
 )
 
-// Clock follows a wall clock. The zero value has never read it. It is not safe for
-// concurrent use.
+// Clock follows a wall clock and decides whether it is right enough to forget by it.
+//
+// Keys are stamped with wall time, and a sweep forgets those that are too old. A
+// clock that is wrong for a minute must not make a sweep forget everything. So a
+// store keeps the latest time that its clock was right at, across restarts, and a
+// sweep compares the clock with it:
+//
+//   - If the clock is neither behind that time nor ahead of it by more than a day or
+//     an eighth of the age, it is right.
+//   - Otherwise it is in doubt. If it then runs for an hour of monotonic time without
+//     another jump, it counts as right.
+//   - If it counts as right and was ahead, a sweep still moves on by no more than an
+//     eighth of the age, the span of one generation, each hour. So an operator has
+//     hours in which to notice the message and set the clock.
+//
+// The zero value has never read it. It is not safe for concurrent use.
 type Clock struct {
 	latest time.Time // when it was right last
 	doubt  *reading  // the first reading after a jump, or after the last hour; nil: none

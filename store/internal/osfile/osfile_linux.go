@@ -1,4 +1,4 @@
-package mmap
+package osfile
 
 import "golang.org/x/sys/unix"
 

@@ -1,4 +1,4 @@
-package waitline
+package async
 
 import (
 	"context"
@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
-
-	"github.com/firstseen/firstseen/store"
 )
+
+var errClosed, errFailed = errors.New("closed"), errors.New("failed")
 
 // owner counts its calls.
 type owner struct {
@@ -38,7 +38,7 @@ type got struct {
 func join(ctx context.Context, l *Line[int], o *owner, closing chan struct{}, ends bool) chan got {
 	c := make(chan got, 1)
 	go func() {
-		things, err := l.Wait(ctx, closing, o, 1, ends)
+		things, err := l.Wait(ctx, closing, errClosed, o, 1, ends)
 		g := got{err: err}
 		if len(things) > 0 {
 			g.n = things[0]
@@ -53,7 +53,7 @@ func join(ctx context.Context, l *Line[int], o *owner, closing chan struct{}, en
 func joinFor(t *testing.T, l *Line[int], o *owner, max int) chan []int {
 	c := make(chan []int, 1)
 	go func() {
-		things, err := l.Wait(t.Context(), nil, o, max, false)
+		things, err := l.Wait(t.Context(), nil, errClosed, o, max, false)
 		if err != nil {
 			t.Error(err)
 		}
@@ -125,8 +125,8 @@ func TestFirstInLineIsServedFirst(t *testing.T) {
 		if o.served != 2 {
 			t.Errorf("got %d goroutines started; want another after the first ended", o.served)
 		}
-		l.Fail(store.ErrFailed)
-		if g := <-c; !errors.Is(g.err, store.ErrFailed) {
+		l.Fail(errFailed)
+		if g := <-c; !errors.Is(g.err, errFailed) {
 			t.Errorf("got %v; want what the line failed by", g.err)
 		}
 	})
@@ -171,7 +171,7 @@ func TestBeginKnowsWhoAsksForTheEnd(t *testing.T) {
 		if g := <-late; !errors.Is(g.err, ErrFinished) || asked() {
 			t.Errorf("got %v; want ErrFinished, and nobody who asks any more", g.err)
 		}
-		l.Fail(store.ErrClosed)
+		l.Fail(errClosed)
 		<-stays
 	})
 }
@@ -188,7 +188,7 @@ func TestWhoGoesAwayLeavesNothingBehind(t *testing.T) {
 			t.Errorf("got %v; want the context's error", g.err)
 		}
 		close(closing)
-		if g := <-b; !errors.Is(g.err, store.ErrClosed) {
+		if g := <-b; !errors.Is(g.err, errClosed) {
 			t.Errorf("got %v; want ErrClosed", g.err)
 		}
 		if len(o.left) != 2 || o.left[0] != 1 || o.left[1] != 0 {
@@ -197,7 +197,7 @@ func TestWhoGoesAwayLeavesNothingBehind(t *testing.T) {
 		if left := l.Hand([]int{1}); len(left) != 1 {
 			t.Errorf("got %v left; want all of it", left)
 		}
-		if _, err := l.Wait(ctx, nil, &o, 1, false); !errors.Is(err, context.Canceled) || o.served != 1 {
+		if _, err := l.Wait(ctx, nil, errClosed, &o, 1, false); !errors.Is(err, context.Canceled) || o.served != 1 {
 			t.Errorf("got %v, %d goroutines; want a context that is over to join no line", err, o.served)
 		}
 	})
@@ -219,8 +219,8 @@ func TestAllEndsQuietlyAtTheEnd(t *testing.T) {
 	if len(seen) != 2 {
 		t.Errorf("got %v; want both", seen)
 	}
-	for _, err := range All(func() (int, error) { return 0, store.ErrFailed }) {
-		if !errors.Is(err, store.ErrFailed) {
+	for _, err := range All(func() (int, error) { return 0, errFailed }) {
+		if !errors.Is(err, errFailed) {
 			t.Errorf("got %v; want the error", err)
 		}
 	}

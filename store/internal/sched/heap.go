@@ -1,20 +1,20 @@
 // Package heap is a binary heap whose members know their index, so that any member can be removed in
 // logarithmic time. Each member has an int32 for this. Unlike container/heap, it boxes no values and
 // needs no look-up of the index.
-package heap
+package sched
 
 import "slices"
 
-// Heap is a binary heap. It is made by [New].
+// Heap is a binary heap. It is made by [NewHeap].
 type Heap[T any] struct {
 	s      []T
 	before func(a, b T) bool
 	slot   func(T) *int32
 }
 
-// New returns an empty heap ordered by before. slot returns where a member keeps
+// NewHeap returns an empty heap ordered by before. slot returns where a member keeps
 // its place; it means something only while the member is in a heap.
-func New[T any](before func(a, b T) bool, slot func(T) *int32) *Heap[T] {
+func NewHeap[T any](before func(a, b T) bool, slot func(T) *int32) *Heap[T] {
 	return &Heap[T]{before: before, slot: slot}
 }
 

@@ -1,4 +1,4 @@
-package heap
+package sched
 
 import (
 	"math/rand/v2"
@@ -15,7 +15,7 @@ type member struct {
 // that of a list.
 func TestPopsAsAListWould(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	h := New(func(a, b *member) bool { return a.n < b.n }, func(m *member) *int32 { return &m.slot })
+	h := NewHeap(func(a, b *member) bool { return a.n < b.n }, func(m *member) *int32 { return &m.slot })
 	var list []*member
 	for range 20_000 {
 		if len(list) == 0 || rng.IntN(5) < 3 && len(list) < 200 {

@@ -1,12 +1,16 @@
 //go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
 
-// Package mmap maps files and memory. On other systems, memory is of the Go heap, and files cannot be mapped.
-package mmap
+// Package osfile has what Unix systems offer for files beyond the standard library: locks of directories, and maps of files and
+// of memory. On other systems, memory is of the Go heap, files cannot be mapped, and directories are not locked.
+package osfile
 
 import (
+	"errors"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/firstseen/firstseen/store"
 )
 
 const (
@@ -14,13 +18,13 @@ const (
 	willNeed = unix.MADV_WILLNEED // to be read soon
 )
 
-// File maps a file of so many bytes, at least one, for reading. They stay when the file is closed or removed.
-func File(fd uintptr, size int64) ([]byte, error) {
+// Map maps a file of so many bytes, at least one, for reading. They stay when the file is closed or removed.
+func Map(fd uintptr, size int64) ([]byte, error) {
 	return unix.Mmap(int(fd), 0, int(size), unix.PROT_READ, unix.MAP_SHARED)
 }
 
-// Memory returns n zeroed bytes outside the Go heap.
-func Memory(n int) []byte {
+// MapMemory returns n zeroed bytes outside the Go heap.
+func MapMemory(n int) []byte {
 	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
 		return make([]byte, n) // which panics if there is no memory at all
@@ -47,3 +51,16 @@ func Advise(b []byte, advice int) {
 func WillNeed(file []byte, lo, hi int64) {
 	Advise(file[lo-lo%int64(unix.Getpagesize()):hi], willNeed)
 }
+
+func lock(fd uintptr) error {
+	err := unix.Flock(int(fd), unix.LOCK_EX|unix.LOCK_NB)
+	switch {
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return store.ErrLocked
+	case errors.Is(err, unix.EBADF), errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENOLCK):
+		return errors.ErrUnsupported // as on NFS, which locks only files that are open for writing
+	}
+	return err
+}
+
+func unlock(fd uintptr) error { return unix.Flock(int(fd), unix.LOCK_UN) }

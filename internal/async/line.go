@@ -1,8 +1,4 @@
-// Package waitline lets many callers wait for leases together, of a frontier in the process or of a
-// daemon. While callers wait, one goroutine fetches leases for all of them, so that they share one
-// durable hand-out. The owner of a line supplies the function that fetches leases, and reports when
-// there may be more.
-package waitline
+package async
 
 import (
 	"context"
@@ -10,8 +6,6 @@ import (
 	"iter"
 	"slices"
 	"sync"
-
-	"github.com/firstseen/firstseen/store"
 )
 
 // ErrFinished is the answer to callers that asked for it when nothing is left to wait for.
@@ -30,7 +24,12 @@ type Owner interface {
 	Left(waiting int)
 }
 
-// Line is a line. The zero value is empty. Its methods may be called by any goroutine.
+// Line lets many callers wait for things together: for leases of a frontier in the process, or of a
+// daemon. While callers wait, one goroutine fetches leases for all of them, so that they share one
+// durable hand-out. The owner of a line supplies the function that fetches leases, and reports when
+// there may be more.
+//
+// The zero value is an empty line. Its methods may be called by any goroutine.
 type Line[T any] struct {
 	// Alone is set if everything got in one call goes to one caller. It is set before the first
 	// call. The default is that several share it.
@@ -53,9 +52,9 @@ type answer[T any] struct {
 	err    error
 }
 
-// Wait waits in line for 1 to max things. It returns the error of ctx, or
-// store.ErrClosed when closing is closed; with ends also ErrFinished.
-func (l *Line[T]) Wait(ctx context.Context, closing <-chan struct{}, owner Owner, max int, ends bool) ([]T, error) {
+// Wait waits in line for 1 to max things. It returns the error of ctx, or closed
+// when closing is closed; with ends also ErrFinished.
+func (l *Line[T]) Wait(ctx context.Context, closing <-chan struct{}, closed error, owner Owner, max int, ends bool) ([]T, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -67,7 +66,7 @@ func (l *Line[T]) Wait(ctx context.Context, closing <-chan struct{}, owner Owner
 	case <-ctx.Done():
 		return l.leave(w, owner, ctx.Err())
 	case <-closing:
-		return l.leave(w, owner, store.ErrClosed)
+		return l.leave(w, owner, closed)
 	}
 }
 

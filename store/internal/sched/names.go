@@ -1,6 +1,4 @@
-// Package crawlnames checks the arguments of store.Store.NameCrawls, and keeps the resulting settings for the
-// stores of one process.
-package crawlnames
+package sched
 
 import (
 	"sync"
@@ -13,8 +11,8 @@ import (
 // store.
 const maxName, maxStored = 249, 255
 
-// Check returns an error for what no store takes.
-func Check(names, stored []string) error {
+// CheckNames returns an error for arguments of store.Store.NameCrawls that no store takes.
+func CheckNames(names, stored []string) error {
 	if len(names) != len(stored) {
 		return fault.As(store.ErrInvalid, "cannot settle the names of crawls; got %d names and %d proposals; want a proposal for each name", len(names), len(stored))
 	}
@@ -29,14 +27,14 @@ func Check(names, stored []string) error {
 	return nil
 }
 
-// Table has the settled names. The zero value is empty. It is safe for concurrent use.
-type Table struct {
+// Names has the settled names of crawls, for the stores of one process. The zero value is empty. It is safe for concurrent use.
+type Names struct {
 	mu     sync.Mutex
 	stored map[string]string
 }
 
 // Settle does what NameCrawls promises.
-func (t *Table) Settle(names, stored []string) {
+func (t *Names) Settle(names, stored []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.stored == nil {

@@ -1,5 +1,4 @@
-// Package flock locks directories.
-package flock
+package osfile
 
 import (
 	"errors"
@@ -8,12 +7,12 @@ import (
 	"os"
 )
 
-// Hold locks an open directory, or file, until the closer that it returns is called, which closes it as well, or the process
+// Lock locks an open directory, or file, until the closer that it returns is called, which closes it as well, or the process
 // ends. It locks the directory itself, not a file in it, so removing a file does not release it.
 //
 // The error is store.ErrLocked if it is locked already, also by this process, and errors.ErrUnsupported where the system
 // cannot lock directories. After an error f is closed.
-func Hold(f interface {
+func Lock(f interface {
 	io.Closer
 	Fd() uintptr
 }) (io.Closer, error) {
@@ -29,13 +28,13 @@ type closer func() error
 
 func (c closer) Close() error { return c() }
 
-// Dir opens and locks a directory until it is closed. Where that is not supported, it is not locked.
-func Dir(name string) (io.Closer, error) {
+// LockDir opens and locks a directory until it is closed. Where that is not supported, it is not locked.
+func LockDir(name string) (io.Closer, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	held, err := Hold(f)
+	held, err := Lock(f)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return io.NopCloser(nil), nil
 	}

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package mmap
+package osfile
 
 const Cold, Huge = -1, -1 // there are none
 
