@@ -142,7 +142,11 @@ func (d *detector) judge() (*reading, error) {
 	case format == List && d.opt.Scheme == "":
 		return &reading{format: List, end: d.end}, nil
 	case format != "":
-		p, err := newParser(format, d.opt, d.lines)
+		inner := cmp.Or(d.unwrapped(), d)
+		p, err := newParser(format, d.opt, inner.lines)
+		if inner != d && err == nil {
+			p = wrapped{p}
+		}
 		return &reading{format: format, parser: p, end: d.end}, err
 	}
 	return d.vote()

@@ -150,3 +150,25 @@ func TestSlowPipe(t *testing.T) {
 		}
 	}
 }
+
+// TestCarriedLines: a format that is named is that of what the lines carry.
+func TestCarriedLines(t *testing.T) {
+	for _, text := range []string{
+		`Nov 20 08:12:01 web nginx[7]: 192.0.2.1 - - [20/Nov/2026:08:12:01 +0000] "GET /a HTTP/1.1" 200 5` + "\n",
+		`{"log":"192.0.2.1 - - [20/Nov/2026:08:12:01 +0000] \"GET /a HTTP/1.1\" 200 5\n","stream":"stdout"}` + "\n",
+	} {
+		for _, format := range []Format{Access, ""} {
+			in, err := Open(t.Context(), "-", strings.NewReader(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for r, err := range records(in, Options{Format: format, Base: e}, &Counts{}) {
+				got = append(got, fmt.Sprint(r.URL, " ", r.Status, " ", err))
+			}
+			if want := e + "/a 200 <nil>"; len(got) != 1 || got[0] != want {
+				t.Errorf("%s as %q: got %q; want %q", text, format, got, want)
+			}
+		}
+	}
+}

@@ -78,10 +78,10 @@ func (p *w3cParser) url() (string, Kind) {
 	case isURL(strings.ReplaceAll(target, " ", "+")):
 		return target, Fetch
 	case isHost(target):
-		if scheme = cmp.Or(scheme, p.opt.Scheme); scheme == "" && p.get("sport") == "443" {
-			scheme = "https"
+		if scheme = cmp.Or(scheme, p.opt.Scheme); encrypted.MatchString(scheme) || scheme == "" && p.get("sport") == "443" {
+			return "https://" + target, Fetch
 		}
-		return cmp.Or(scheme, "http") + "://" + target, Fetch
+		return "http://" + target, Fetch
 	case !strings.HasPrefix(target, "/"):
 		return target, Other
 	}

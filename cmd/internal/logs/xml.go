@@ -109,7 +109,7 @@ func (x *xmlEntries) token(t xml.Token) error {
 		case x.entry == 0 && x.depth > 1 && xmlElements[name] != nil:
 			x.entry, x.of = x.depth, name
 		case x.entry > 0 && x.depth == x.entry+1:
-			if x.child = name; x.isLocation() && x.had {
+			if x.child = name; name == "loc" && x.had { // the links of a feed are of one entry
 				x.found, x.text, x.had = x.text, nil, false
 			}
 			if rel := attribute(t, "rel"); name == "link" && (rel == "" || rel == "alternate") && x.text["link"] == "" {
@@ -123,7 +123,7 @@ func (x *xmlEntries) token(t xml.Token) error {
 		case x.depth == 0:
 			return errors.New("got the end of an element that did not begin")
 		case x.entry > 0 && x.depth == x.entry+1:
-			x.had, x.child = x.had || x.isLocation(), ""
+			x.had, x.child = x.had || x.child == "loc", ""
 		case x.depth == x.entry:
 			x.found, x.text, x.had, x.entry = x.text, nil, false, 0
 			if x.found == nil {
@@ -138,9 +138,6 @@ func (x *xmlEntries) token(t xml.Token) error {
 	}
 	return nil
 }
-
-// isLocation reports whether the child is of a sitemap, whose entries have one location. Those of feeds can have several links.
-func (x *xmlEntries) isLocation() bool { return x.child == "loc" }
 
 // add adds a text to the child that is open.
 func (x *xmlEntries) add(text string) error {
