@@ -192,6 +192,9 @@ func (f *Frontier) addItems(ctx context.Context, w *workspace) error {
 			r.Status = StatusNew
 		case store.Duplicate:
 			r.Status, r.Requeued, r.First, r.SeenIn = StatusDuplicate, v.Requeued, v.First, v.SeenIn
+			if it := &w.offers[i].item; v.Requeued && !it.Force && it.EndedBefore.IsZero() {
+				f.respelled.Add(1)
+			}
 		case store.Damaged:
 			r.refuse(ReasonDamaged)
 		default:

@@ -47,6 +47,8 @@ type Frontier struct {
 	rooms   rooms      // callers that wait for leases
 	failing failing    // queues whose fetches fail in a row
 
+	respelled atomic.Int64 // see Respelled
+
 	groups     groups
 	exclusions exclusions // rules that operators set
 

@@ -19,6 +19,10 @@ import (
 //
 // Nothing is kept for each spelling, and a page that is simply gone costs one fetch more.
 
+// Respelled returns how many pages this frontier has queued in another spelling, since they were not found as they were spelled before: in their
+// canonical form, or as they were offered next.
+func (f *Frontier) Respelled() int64 { return f.respelled.Load() }
+
 // isNotFound reports whether a lease ends because its server does not have the URL.
 func (s *Settlement) isNotFound() bool {
 	return s.Outcome == Drop && s.reason == "" && s.Fetched != nil && (s.Fetched.Status == http.StatusNotFound || s.Fetched.Status == http.StatusGone)

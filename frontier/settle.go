@@ -203,6 +203,8 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 			answers[p.place(k)] = AlreadyDone
 		} else if status != store.Settled {
 			answers[p.place(k)] = Stale
+		} else if s.isNotFound() && out[k].URL != "" {
+			f.respelled.Add(1)
 		} else if s.reason == "" && gaveUp[k] != "" { // others are logged, too: see returnTaken
 			f.refused.count(refusalKey{crawl: p.crawl.name, reason: gaveUp[k], dropped: true}, s.Lease.URL)
 		}

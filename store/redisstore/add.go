@@ -432,6 +432,7 @@ func (w *wave) force(ctx context.Context, left []int) error {
 		for _, st := range list {
 			v := &w.verdicts[st.item]
 			switch {
+			case st.begun == 'U': // another spelling has had the chance
 			case st.changed(): // is it held now?
 				left = append(left, st.item)
 			case st.answer == 'F':
@@ -457,13 +458,14 @@ func (w *wave) toForce(ctx context.Context, of []int) (list []*step, err error) 
 	if err != nil {
 		return nil, err
 	}
+	coming := map[string]int64{} // to each queue, by this list
 	for j, i := range of {
 		v, it, e := &w.verdicts[i], &w.items[i], &entries[j]
 		*v = store.Verdict{Status: store.Duplicate}
 		if w.opt.WantFirst {
 			v.First = e.URL
 		}
-		switch full, err := w.full(ctx, it, found[j]); {
+		switch full, err := w.full(ctx, it, found[j], coming[it.Queue]); {
 		case err != nil:
 			return nil, err
 		case e.State == store.Queued || e.State == store.Leased,
@@ -479,17 +481,18 @@ func (w *wave) toForce(ctx context.Context, of []int) (list []*step, err error) 
 				entry = appendUint(entry, 6, uint64(sched.Now(it.EndedBefore)))
 			}
 			list = append(list, &step{item: i, key: it.Key, old: found[j], mode: 'f', cap: w.cap(), entry: entry})
+			coming[it.Queue]++
 		}
 	}
 	return list, nil
 }
 
-// full reports whether the queue that a URL is to move to holds as much as it may. The queue decides in the end, but the
-// other one has released the URL by then.
-func (w *wave) full(ctx context.Context, it *store.Item, from known) (bool, error) {
+// full reports whether the queue that a URL is to move to holds as much as it may, with others that are coming. The queue decides in the end, but
+// the other one has released the URL by then.
+func (w *wave) full(ctx context.Context, it *store.Item, from known, coming int64) (bool, error) {
 	if _, to := w.s.layout.ofQueue(it.Queue); w.opt.MaxPerQueue <= 0 || from.was != queuedIn || from.queue == to {
 		return false, nil
 	}
 	info, _, err := w.s.queueInfo(ctx, w.crawl, it.Queue)
-	return info.Held >= w.opt.MaxPerQueue, err
+	return info.Held+coming >= w.opt.MaxPerQueue, err
 }

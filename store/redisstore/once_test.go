@@ -105,6 +105,72 @@ func TestAURLIsFetchedWhileItIsAskedForAgain(t *testing.T) {
 	}
 }
 
+// TestTwoSpellingsOfAMarkedURLAtOnce offers two other spellings of a URL that was not found to two daemons at once: both are told that its key is
+// marked. One is queued and fetched before the other looks further.
+func TestTwoSpellingsOfAMarkedURLAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, queue := range []string{"a", "b"} {
+		for _, keep := range []bool{false, true} {
+			o := testOptions(sharedServer(t), 8)
+			o.KeepURLs = keep
+			s := open(t, o)
+			defer s.Close()
+			spelled := func(url, queue string) store.Item {
+				it := testItem(1, queue)
+				it.URL, it.Variant = url, true
+				return it
+			}
+			bad := spelled("http://a.example//1", "a")
+			must(s.Add(t.Context(), "c", []store.Item{bad}, store.AddOptions{}))(t)
+			l := takeAll(t, s)[0]
+			must(s.Settle(t.Context(), "c", []store.Settlement{{Key: l.Key, Token: l.Token, Outcome: store.Drop, Mark: store.Spelling(bad.URL)}}))(t)
+
+			late := unsent(s, "c", store.AddOptions{}, spelled("http://a.example/./1", queue))
+			late.room, late.spelled = waveSize, must(s.spellings(t.Context(), "c", late.items))(t)
+			if late.spelling(0) != other {
+				t.Fatalf("got %v; want another spelling of a marked key", late.spelling(0))
+			}
+			begun := must(late.toForce(t.Context(), []int{0}))(t) // this one has gone further
+			good := spelled("http://a.example/1/.", "a")
+			if v := must(s.Add(t.Context(), "c", []store.Item{good}, store.AddOptions{}))(t); !v[0].Requeued {
+				t.Fatalf("got %+v; want it queued as another spelling", v[0])
+			}
+			complete(t, s, takeAll(t, s))
+
+			must(true, s.carryOut(t.Context(), "c", stepMove, begun))(t)
+			must(true, late.force(t.Context(), []int{0}))(t)
+			if v := late.verdicts[0]; begun[0].begun != 'U' || v.Status != store.Duplicate || v.Requeued {
+				t.Errorf("got step %c, %+v; want a duplicate", begun[0].begun, v)
+			}
+			if n := len(takeAll(t, s)); n > 0 {
+				t.Errorf("got the page again, in queue %q, with texts %v", queue, keep)
+			}
+		}
+	}
+}
+
+// TestForcedTogetherIntoAQueueWithRoomForOne forces two URLs that are done into another queue, which has room for one. The other one stays as it is.
+func TestForcedTogetherIntoAQueueWithRoomForOne(t *testing.T) {
+	t.Parallel()
+	o := testOptions(sharedServer(t), 8)
+	o.KeepURLs = true
+	s := open(t, o)
+	defer s.Close()
+	items := []store.Item{testItem(1, "a"), testItem(2, "a")}
+	must(s.Add(t.Context(), "c", items, store.AddOptions{}))(t)
+	complete(t, s, takeAll(t, s))
+	for i := range items {
+		items[i].Queue, items[i].Force = "b", true
+	}
+	v := must(s.Add(t.Context(), "c", items, store.AddOptions{MaxPerQueue: 1}))(t)
+	if !v[0].Requeued || v[1].Status != store.Full {
+		t.Errorf("got %+v; want the second one full", v)
+	}
+	if e := must(s.Lookup(t.Context(), "c", items[1].Key))(t); e.State != store.Done || e.Queue != "a" {
+		t.Errorf("got it %v in queue %q; want it done in a", e.State, e.Queue)
+	}
+}
+
 // TestAKeyHasOneStep begins steps of a key whose add was not delivered since it was looked up: they have to wait.
 func TestAKeyHasOneStep(t *testing.T) {
 	t.Parallel()

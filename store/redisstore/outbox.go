@@ -49,7 +49,7 @@ type step struct {
 	with   *group // the steps that its home recorded with it, an empty one if that is not known
 	item   int    // the caller's number of it
 
-	begun  byte // Y it has begun, R forgotten already, P another is to be finished first, N its key has changed
+	begun  byte // Y it has begun, R forgotten already, P another is to be finished first, N its key has changed, U it has no mark
 	failed bool // a queue was not reached
 	left   bool // by the old queue, as it was: the step ends without an effect
 	answer byte // of the queue: Q queued or ended, F full, H held

@@ -2,7 +2,10 @@ package audit
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
+	"net/http"
 	"testing"
 	"time"
 
@@ -68,6 +71,43 @@ func TestOutcomes(t *testing.T) {
 			v := runForms(t, captureLog(t, c.log...))["fold-https"]
 			if v.Merges != 1 || v.Outcomes[c.want] != 1 {
 				t.Errorf("got %d merges, %v; want one: %s", v.Merges, v.Outcomes, c.want)
+			}
+		})
+	}
+}
+
+// TestAPageThatIsLostIsEvidence has 30 pages that are not found under the URL of one scheme. Where they are under the other one soon after, the rule that
+// merges the two is wrong; later, or before, they may have come or gone by themselves.
+func TestAPageThatIsLostIsEvidence(t *testing.T) {
+	for name, c := range map[string]struct {
+		status, stable int
+		found          int64
+		digest         func(i int) string
+	}{
+		"found after":           {404, 30, 2, func(i int) string { return fmt.Sprint("D", i) }},
+		"gone":                  {410, 30, 2, func(i int) string { return fmt.Sprint("D", i) }},
+		"found before":          {404, 0, 0, func(i int) string { return fmt.Sprint("D", i) }},
+		"found much later":      {404, 0, 200_000, func(i int) string { return fmt.Sprint("D", i) }},
+		"another failure":       {500, 0, 2, func(i int) string { return fmt.Sprint("D", i) }},
+		"one page for each":     {404, 1, 2, func(int) string { return "SOFT404" }},
+		"no content to tell by": {404, 0, 2, func(int) string { return "" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := captureLog(t)
+			for i := range 30 {
+				gone := at(1, fmt.Sprint("http://a.com/", i), "")
+				gone.Status = c.status
+				page := at(c.found, fmt.Sprint("https://a.com/", i), c.digest(i))
+				if err := errors.Join(l.Add(gone), l.Add(page)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			v := runForms(t, l)["fold-https"]
+			if v.Stable != c.stable || v.Held != 0 || v.Outcomes[Failed] != 30 || (len(v.Examples) > 0) != (c.stable > 0) {
+				t.Fatalf("got %+v; want %d contents against the rule", v, c.stable)
+			}
+			if c.stable == 30 && (v.Verdict.Interval.High > 0.6 || v.Examples[0].DigestA != http.StatusText(c.status)) {
+				t.Errorf("got %+v, as %+v; want a wrong rule", v.Verdict, v.Examples[0])
 			}
 		})
 	}

@@ -8,7 +8,7 @@
 // two digests. So each pair has a control: how often did fetching a URL of the same directory,
 // with the same parameter names, return the same digest again? A verdict is based on pairs
 // with a stable control and on redirects between two URLs, and is corrected for the changes that
-// the control shows. Pairs of a host with the same contents count once, because soft 404s and login pages
+// the control shows. A page that was not found under one URL, and was there under the other within a day, is different for sure. Pairs of a host with the same contents count once, because soft 404s and login pages
 // make one content of many URLs. With fewer than [MinStable] such contents a rule has no verdict.
 //
 // docs/AUDIT.md explains the method and its limits. Memory grows with the log: the text of each

@@ -1,5 +1,7 @@
 package audit
 
+import "net/http"
+
 // Outcome is what content says of two URLs that a rule merges.
 type Outcome uint8
 
@@ -60,6 +62,35 @@ func (x *index) failed(url uint32) bool {
 	return len(x.of(url)) > 0
 }
 
+// lost returns two captures which show that a page was not found under one of two URLs, and was there under the other soon after: a
+// crawler that takes the two for one, and fetches the wrong one, loses the page. The other way round the page may have been deleted in between.
+func (x *index) lost(a, b uint32) (near [2]capture, ok bool) {
+	if near, ok = x.foundAfter(a, b); ok {
+		return near, true
+	}
+	near, ok = x.foundAfter(b, a)
+	return [2]capture{near[1], near[0]}, ok
+}
+
+// soon is how many seconds after a URL was not found another one must have been fetched to show that its page was there. A frontier
+// fetches the canonical form of such a URL next.
+const soon = 24 * 60 * 60
+
+// foundAfter returns a capture of a URL that was never found, and the first of a page soon after it.
+func (x *index) foundAfter(gone, page uint32) (near [2]capture, ok bool) {
+	for _, g := range x.of(gone) {
+		if g.status != http.StatusNotFound && g.status != http.StatusGone {
+			return near, false
+		}
+		for _, p := range x.of(page) {
+			if !ok && p.usable() && p.time >= g.time && p.time-g.time <= soon {
+				near, ok = [2]capture{g, p}, true
+			}
+		}
+	}
+	return near, ok
+}
+
 // nearest returns the usable captures of two URLs that are closest in time and have
 // digests of one algorithm.
 func (x *index) nearest(a, b []capture) (near [2]capture, ok bool) {
@@ -84,6 +115,39 @@ func (x *index) nearest(a, b []capture) (near [2]capture, ok bool) {
 		}
 	}
 	return near, ok
+}
+
+// majority looks at all captures of two URLs of which one was seen to change, where the nearest two differ: it returns the
+// content of more than half of them, if both URLs had it. Then they are one page, which a few fetches showed otherwise.
+func (x *index) majority(a, b uint32) (digest uint32, ok bool) {
+	had, all := map[uint32][2]int{}, 0
+	for i, url := range [2]uint32{a, b} {
+		for _, c := range x.of(url) {
+			if c.usable() {
+				n := had[c.digest]
+				n[i]++
+				had[c.digest] = n
+				all++
+			}
+		}
+	}
+	for digest, n := range had {
+		if n[0] > 0 && n[1] > 0 && 2*(n[0]+n[1]) > all {
+			return digest, true
+		}
+	}
+	return 0, false
+}
+
+// refetched reports whether a URL was captured again, so that a change by itself would have been seen.
+func (x *index) refetched(url uint32) bool {
+	n := 0
+	for _, c := range x.of(url) {
+		if c.usable() {
+			n++
+		}
+	}
+	return n > 1
 }
 
 // pairContent identifies the contents that a pair of URLs was judged by. Two pairs with
@@ -158,14 +222,18 @@ type evidence struct {
 	heard     contents // the contents counted in alike
 }
 
-// add counts a pair, and reports whether it is new evidence: its control is stable, and its contents were not counted.
-func (e *evidence) add(x *index, a, b uint32, o Outcome, near [2]capture) bool {
+// add counts a pair, and reports whether it is new evidence: its control is stable, and its contents were not counted. If what
+// the pair says is sure, no change took anything of it.
+func (e *evidence) add(x *index, a, b uint32, o Outcome, near [2]capture, sure bool) bool {
 	c, stable := control{1, 1}, true
 	if o == Same || o == Different || o == Volatile {
 		c, _, stable = x.stable(a, b)
 	}
 	if !stable {
 		return false
+	}
+	if sure {
+		c = control{1, 1}
 	}
 	if !e.counted.add(x.contentOf(a, b, o, near)) {
 		e.repeats++

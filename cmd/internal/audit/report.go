@@ -61,7 +61,7 @@ type Verdict struct {
 	Outcomes Counts     `json:"outcomes"`
 	Naive    float64    `json:"naive"`               // same of same, different and volatile: not to be trusted
 	Expected float64    `json:"expected"`            // pairs that would be the same by their controls, if all were one page
-	Stable   int        `json:"stable"`              // contents of pairs with a stable control, each once for a host
+	Stable   int        `json:"stable"`              // contents of pairs with a stable control, or of which one was not found, each once for a host
 	Held     int        `json:"held"`                // of them, the same
 	Verdict  *Estimate  `json:"precision,omitempty"` // nil: no verdict
 	Why      string     `json:"no_verdict,omitempty"`
@@ -85,7 +85,7 @@ type Estimate struct {
 type Example struct {
 	A       string    `json:"a"`
 	B       string    `json:"b"`
-	DigestA string    `json:"digest_a"`
+	DigestA string    `json:"digest_a"` // "Not Found" or "Gone" of what was no page
 	DigestB string    `json:"digest_b"`
 	TimeA   time.Time `json:"time_a"`
 	TimeB   time.Time `json:"time_b"`
@@ -97,6 +97,6 @@ type Example struct {
 // HostLoss is a host whose pages a rule would lose.
 type HostLoss struct {
 	Host      string `json:"host"`
-	Different int    `json:"different"` // pairs that were different
+	Different int    `json:"different"` // pairs that were different, or of which one was not found
 	Merges    int    `json:"merges"`
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"time"
 
@@ -104,6 +105,7 @@ type sums struct {
 	hosts    map[uint32]*hostSum
 	controls map[uint32]control // the stable controls used, each once
 	gaps     []uint32
+	lost     uint32 // pages that were found under one URL and not under the other, each content once
 }
 
 type hostSum struct {
@@ -120,9 +122,17 @@ func (s *sums) add(v *Verdict, a, b uint32, o Outcome, near [2]capture) {
 	}
 	h.loss.Merges++
 	switch o {
-	case Failed, NoDigest: // a page that is gone, or has no content, says nothing of the rule
+	case NoDigest:
+	case Failed: // a page that is gone says nothing of the rule
+		if near, lost := s.x.lost(a, b); lost {
+			h.loss.Different++
+			s.example(v, a, b, near, true)
+			if h.add(s.x, a, b, o, near, true) {
+				s.lost++
+			}
+		}
 	case Redirect:
-		h.add(s.x, a, b, o, near)
+		h.add(s.x, a, b, o, near, false)
 	default:
 		s.gaps = append(s.gaps, max(near[0].time, near[1].time)-min(near[0].time, near[1].time))
 		c, of, stable := s.x.stable(a, b)
@@ -131,7 +141,7 @@ func (s *sums) add(v *Verdict, a, b uint32, o Outcome, near [2]capture) {
 			h.loss.Different++
 			s.example(v, a, b, near, stable)
 		}
-		if h.add(s.x, a, b, o, near) {
+		if h.add(s.x, a, b, o, near, false) {
 			for _, key := range of {
 				s.controls[key] = s.x.controls[key]
 			}
@@ -155,10 +165,18 @@ func (s *sums) example(v *Verdict, a, b uint32, near [2]capture, stable bool) {
 	if at == examples {
 		return
 	}
-	e.A, e.DigestA, e.TimeA = string(s.x.urls.at(a)), string(s.x.digests.at(near[0].digest-1)), time.Unix(int64(near[0].time), 0).UTC()
-	e.B, e.DigestB, e.TimeB = string(s.x.urls.at(b)), string(s.x.digests.at(near[1].digest-1)), time.Unix(int64(near[1].time), 0).UTC()
+	e.A, e.DigestA, e.TimeA = string(s.x.urls.at(a)), s.x.shown(near[0]), time.Unix(int64(near[0].time), 0).UTC()
+	e.B, e.DigestB, e.TimeB = string(s.x.urls.at(b)), s.x.shown(near[1]), time.Unix(int64(near[1].time), 0).UTC()
 	v.Examples = slices.Insert(v.Examples, at, e)
 	v.Examples = v.Examples[:min(len(v.Examples), examples)]
+}
+
+// shown is what an example shows of a content: its digest, or the status of what is none.
+func (x *index) shown(c capture) string {
+	if !c.usable() {
+		return http.StatusText(int(c.status))
+	}
+	return string(x.digests.at(c.digest - 1))
 }
 
 func (s *sums) conclude(v *Verdict) {
@@ -206,7 +224,7 @@ func (s *sums) estimate(v *Verdict, trials tally, redirects, shares float64) {
 	if n > 0 {
 		e.Effective = trials.effective()
 		held := Wilson(k/n*e.Effective, e.Effective, s.x.options.Confidence)
-		var all control
+		all := control{s.lost, s.lost} // that they are lost is sure
 		for _, c := range s.controls {
 			all = all.plus(c)
 		}

@@ -7,13 +7,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/evidence"
 	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/cmd/internal/tools/browser"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 	"github.com/firstseen/firstseen/store/captures"
 )
 
@@ -29,8 +30,9 @@ func startJudging(t *testing.T) *running {
 			t.Error(err)
 		}
 	})
-	return startWith(t, canon.Qiita(), Config{Captures: sample, AuditEvery: -1}, func(o *frontier.Options) {
-		o.OnFetched, o.Delay = func(r frontier.Fetched) { sample.Offer(captures.Capture(r)) }, -1
+	learned := evidence.New(evidence.Options{Captures: sample, JudgeEvery: -1})
+	return startWith(t, canon.Qiita(), Config{Evidence: learned}, func(o *frontier.Options) {
+		o.OnFetched, o.Delay = func(r frontier.Fetched) { learned.Offer(&r) }, -1
 	})
 }
 
@@ -41,7 +43,7 @@ func (r *running) ask(t *testing.T, method, path, body string) (code, answer str
 	return code, answer
 }
 
-// reportFetches leases due URLs and reports the result of each fetch.
+// reportFetches leases due URLs and reports the result of each fetch. One with no digest was not found.
 func (r *running) reportFetches(t *testing.T, digest func(url string) string) {
 	t.Helper()
 	var leased struct {
@@ -54,6 +56,10 @@ func (r *running) reportFetches(t *testing.T, digest func(url string) string) {
 	type done map[string]any
 	var all []done
 	for _, l := range leased.Leases {
+		if digest(l.URL) == "" {
+			all = append(all, done{"key": l.Key, "token": l.Token, "outcome": "drop", "fetched": done{"url": l.URL, "status": 404}})
+			continue
+		}
 		all = append(all, done{"key": l.Key, "token": l.Token, "fetched": done{"url": l.URL, "status": 200, "digest": digest(l.URL),
 			"canonical": l.URL + "#c", "no_vary_search": "key-order", "clean_param": "ref /x"}})
 	}
@@ -115,16 +121,39 @@ func TestRulesAreJudgedOnline(t *testing.T) {
 	checkJudgedInBrowser(t, r)
 }
 
+// TestAPageLostToItsFirstVariantIsEvidence crawls 30 pages that are linked with two slashes first, and are not found so. Each is fetched in its canonical
+// form next, and the rule that merges the two is wrong by then.
+func TestAPageLostToItsFirstVariantIsEvidence(t *testing.T) {
+	r := startJudging(t)
+	content := func(url string) string {
+		if strings.Contains(url, "//dir") {
+			return ""
+		}
+		return "sha1:" + url
+	}
+	for i := range 30 {
+		r.offer(t, fmt.Sprintf("http://shop.example//dir/%d", i))
+	}
+	r.reportFetches(t, content)
+	r.reportFetches(t, content)
+	r.waitForCaptures(t, 60)
+	_, body := r.ask(t, "GET", "/v1/audit", "")
+	_, metrics := r.ask(t, "GET", "/metrics", "")
+	for _, want := range []string{`firstseen_rule_stable_pairs{on="yes",outcome="different",rule="collapse-slashes"} 30`, "firstseen_urls_respelled_total 30"} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("/metrics does not have %s", want)
+		}
+	}
+	if !strings.Contains(body, "Not Found") {
+		t.Errorf("got %s; want an example", body)
+	}
+}
+
 // waitForCaptures waits until the sample has the offered captures.
 func (r *running) waitForCaptures(t *testing.T, want int) {
 	t.Helper()
-	deadline := time.Now().Add(time.Minute)
-	for r.cfg.Captures.Stats().Rows < want {
-		if time.Now().After(deadline) {
-			t.Fatalf("got %+v; want %d rows", r.cfg.Captures.Stats(), want)
-		}
-		<-time.After(time.Millisecond)
-	}
+	sample, _ := r.cfg.Evidence.Captures()
+	hang.Until(t, fmt.Sprintf("the sample has %d rows", want), func() bool { return sample.Stats().Rows >= want })
 }
 
 // checkCDXJ reads the captures back as audit and learn do.
@@ -182,7 +211,8 @@ func TestDigestsOfKnownURLs(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.waitForCaptures(t, 1)
-	for c, err := range r.cfg.Captures.All() {
+	sample, _ := r.cfg.Evidence.Captures()
+	for c, err := range sample.All() {
 		if err != nil || c.URL != "http://a.example/" || c.Digest != "D1" || c.Status != 200 ||
 			c.Canonical != "http://a.example/c" || c.NoVarySearch != "key-order" || c.CleanParam != "ref" {
 			t.Errorf("got %+v, %v; want digest D1, status 200 and what it declares", c, err)

@@ -3,7 +3,7 @@
 -- blob: what 1 (M: mark, unless there is a mark; N: mark in any case; U: unmark; Q: ask) | shards 2 | for each: key 16 | spelling 4
 -- reply: a byte for each: Y it was done, or the key is marked with another spelling; N | 1 if the crawl has marks here 1
 local what, shards = unpack_struct('>c1I2', blob)
-local c, out = what == 'Q' and find_crawl(crawl_name) or what ~= 'Q' and need_crawl(crawl_name), {}
+local c, out = find_crawl(crawl_name), {} -- a shard without the crawl has no key to mark
 local any = c and call('EXISTS', marks_of(c)) == 1
 for pos = 4, #blob, 20 do
   local key, spelling = unpack_struct('>c16c4', blob, pos)
@@ -14,7 +14,7 @@ for pos = 4, #blob, 20 do
   elseif what == 'U' then
     if have then unmark(c, key) end
     yes = have
-  else
+  elseif c then
     yes = what == 'N' or not have
     if yes then set_mark(c, key, spelling, shards) end
   end
