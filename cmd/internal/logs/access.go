@@ -26,7 +26,6 @@ type accessParser struct {
 	host   int    // which of the first two cells is the virtual host where both are names; -1: not known
 	behind int    // which of the cells behind the request is the virtual host; -1: none
 	rival  int    // another one that can be; -1: none
-	syslog bool   // lines have what syslog and others put before them
 	own    *regexp.Regexp
 	cells  accessLine // of the line that is read
 }
@@ -45,9 +44,6 @@ var accessTimes = []string{"02/Jan/2006:15:04:05 -0700", "02/Jan/2006:15:04:05",
 
 // accessTime is the layout of %t.
 const accessTime = "02/Jan/2006:15:04:05 -0700"
-
-// carried is what syslog and container engines put before a line.
-var carried = regexp.MustCompile(`^(?:(?:<\d+>)?[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ [\w./-]+(?:\[\d+\])?: |<\d+>1 \S+ \S+ \S+ \S+ \S+ \S+ |\d{4}-\d\d-\d\dT\S+ std(?:out|err) [FP] |[\w.-]+ +\| )`)
 
 // accessLine is a line, taken apart. The next one uses its memory.
 type accessLine struct {
@@ -125,10 +121,8 @@ func (p *accessParser) learn(lines []string) {
 		}
 	}
 	for _, line := range lines {
-		before := carried.FindString(line)
-		p.syslog = p.syslog || before != ""
 		l := &p.cells
-		if l.cut(line[len(before):]) != nil {
+		if l.cut(line) != nil {
 			continue
 		}
 		n++
@@ -165,9 +159,6 @@ func (p *accessParser) line(text string, emit func(Record)) error {
 	if strings.TrimSpace(text) == "" {
 		return isBlankLine
 	}
-	if p.syslog {
-		text = text[len(carried.FindString(text)):]
-	}
 	if p.own != nil {
 		return p.ownLine(text, emit)
 	}
@@ -184,6 +175,9 @@ func (p *accessParser) line(text string, emit func(Record)) error {
 			status, behind = cell, behind[i+1:]
 			break
 		}
+	}
+	if len(l.between) == 1 && slices.Contains(codes, l.between[0]) {
+		status, behind, l.between = l.between[0], l.behind, l.between[:0]
 	}
 	if status == "" {
 		return bad("got no status beside the request")

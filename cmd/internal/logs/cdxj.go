@@ -2,9 +2,9 @@ package logs
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -30,7 +30,8 @@ func parseCDXJ(text string, emit func(Record)) error {
 	if err := decode("{"+object, &o); err != nil {
 		return err
 	}
-	r := o.capture(cmp.Or(o.text("url"), o.text("original_uri")))
+	o.plain()
+	r := o.capture(o.text("url", "originaluri"))
 	r.Time = digitTime(head[i+1:])
 	if r.URL == "" {
 		r.URL = urlOfKey(head[:i])
@@ -59,11 +60,39 @@ func (o fields) raw(name string) json.RawMessage {
 		o[name[:dot+1]] = nil
 		var nested fields
 		_ = json.Unmarshal(object, &nested) // without it, there is nothing in it
+		nested.plain()
 		for inner, raw := range nested {
 			o[name[:dot+1]+inner] = raw
 		}
 	}
 	return o[name]
+}
+
+// plain gives the fields the names of the vocabulary, beside their own.
+func (o fields) plain() {
+	var renamed []string
+	for name := range o {
+		if strings.ContainsFunc(name, func(c rune) bool { return c < 'a' && c != '.' }) && plainName(name) != name || name == "response" {
+			renamed = append(renamed, name)
+		}
+	}
+	slices.Sort(renamed) // two can be one
+	for _, name := range renamed {
+		if plain := plainName(name); o[plain] == nil {
+			o[plain] = o[name]
+		}
+	}
+}
+
+// bare takes a number out of the object that MongoDB writes for it.
+func bare(raw json.RawMessage) json.RawMessage {
+	var number map[string]json.RawMessage
+	if bytes.HasPrefix(raw, []byte(`{"$number`)) && json.Unmarshal(raw, &number) == nil {
+		for _, inner := range number {
+			return inner
+		}
+	}
+	return raw
 }
 
 // match returns the first text of some fields that a test takes.
@@ -132,32 +161,28 @@ func (o fields) capture(url string) Record {
 
 // status sets what an object says about the answer. A word in a status field means something else, unless it names a failure.
 func (o fields) status(r *Record) {
-	for _, name := range jsonStatuses {
+	for _, name := range vocabulary[aStatus] {
 		raw := o.raw(name)
 		if raw == nil {
 			continue
 		}
-		status := strings.Trim(string(raw), `"`)
+		status := strings.Trim(string(bare(raw)), `"`)
 		if status == "-" && o.text("digest", "filename", "urlkey") != "" {
 			continue // an index says so of what has no status
 		}
-		if strings.Trim(status, "0123456789-.") == "" || status == "null" {
+		if strings.Trim(status, "0123456789-.") == "" || status == "null" || statusLine.MatchString(status) {
 			r.answered(status)
 			return
 		}
 	}
-	for _, name := range []string{"error", "exception", "#error", "failed", "is_failed"} {
-		if raw := string(o[name]); raw != "" && raw != "false" && raw != "null" && raw != `""` && raw != "{}" && raw != "[]" && r.Kind == Fetch {
-			r.Kind = Link
-		}
+	happened := func(name string) bool {
+		return !slices.Contains([]string{"", "false", "null", `""`, "{}", "[]"}, string(o[name]))
 	}
-	if r.Kind == Fetch && (string(o["success"]) == "false" || failures.MatchString(o.text("status", "state", "result", "outcome"))) {
+	isFalse := func(name string) bool { return string(o[name]) == "false" }
+	if r.Kind == Fetch && (slices.ContainsFunc(vocabulary[anError], happened) || slices.ContainsFunc(vocabulary[aSuccess], isFalse) || failures.MatchString(o.text("status", "state", "result", "outcome"))) {
 		r.Kind = Link
 	}
 }
-
-// jsonStatuses are the names of statuses, with the capitals that programs write.
-var jsonStatuses = append([]string{"statusCode", "responseCode", "httpStatus", "httpStatusCode", "Status", "StatusCode", "response.statusCode", "status-code", "httpRequest.status", "EdgeResponseStatus"}, vocabulary[aStatus]...)
 
 // urlOfKey makes a URL of a sort key "com,example,www:8080)/path?query", for indexes
 // that hold no URL. Which scheme it was, and the case of letters, is lost.

@@ -7,6 +7,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -35,7 +36,7 @@ const (
 	W3C       Format = "w3c"        // extended log format: IIS, CloudFront
 	S3        Format = "s3"         // server access log of S3
 	ELB       Format = "elb"        // Classic and Application Load Balancers
-	Sitemap   Format = "sitemap"    // sitemaps and indexes of them, in XML
+	Sitemap   Format = "sitemap"    // sitemaps and indexes of them, feeds, OPML, bookmarks
 	Burp      Format = "burp"       // items of Burp Suite, in XML
 	Parquet   Format = "parquet"    // Common Crawl's columnar index, or a column of URLs
 )
@@ -127,7 +128,7 @@ func (d *detector) judge() (*reading, error) {
 	d.sample()
 	switch {
 	case format == JSON:
-		p, objects, document := d.json()
+		p, objects, _, document := d.json()
 		return &reading{format: JSON, parser: p, document: document && objects == 0, end: d.end}, nil
 	case format == Table:
 		t, err := learnTable(d.lines, d.opt)
@@ -141,7 +142,11 @@ func (d *detector) judge() (*reading, error) {
 	case format == List && d.opt.Scheme == "":
 		return &reading{format: List, end: d.end}, nil
 	case format != "":
-		p, err := newParser(format, d.opt, d.lines)
+		inner := cmp.Or(d.unwrapped(), d)
+		p, err := newParser(format, d.opt, inner.lines)
+		if inner != d && err == nil {
+			p = wrapped{p}
+		}
 		return &reading{format: format, parser: p, end: d.end}, err
 	}
 	return d.vote()
@@ -177,12 +182,21 @@ func (d *detector) vote() (*reading, error) {
 			return nil, d.unreadable("got %s; want a sitemap, a list or a log", what)
 		}
 	}
+	if inner := d.unwrapped(); inner != nil {
+		best, err := inner.lineFormat()
+		if best == nil && err == nil {
+			best = inner.objects()
+		}
+		if best != nil && err == nil && !best.document {
+			best.parser = wrapped{best.parser}
+			return best, nil
+		}
+	}
 	if best, err := d.lineFormat(); best != nil || err != nil {
 		return best, err
 	}
-	p, objects, document := d.json()
-	if 2*objects > len(d.lines) || document {
-		return &reading{format: JSON, parser: p, document: 2*objects <= len(d.lines), end: d.end, sure: true}, nil
+	if how := d.objects(); how != nil {
+		return how, nil
 	}
 	t, err := learnTable(d.lines, d.opt)
 	if err != nil {
@@ -236,7 +250,7 @@ func (d *detector) try(format Format) *sink {
 	_ = p.end(s.emit)
 	c, good := &s.b.Counts, 0
 	for _, r := range s.b.Records {
-		if r.Kind == Other || plausible(strings.ReplaceAll(r.URL, " ", "+")) {
+		if r.Kind == Other && format != Access || plausible(strings.ReplaceAll(r.URL, " ", "+")) {
 			good++
 		}
 	}
@@ -247,29 +261,95 @@ func (d *detector) try(format Format) *sink {
 	return s
 }
 
-// json reports how many lines are a JSON value each that a log can have, and whether the file begins as a document
-// of several lines does.
-func (d *detector) json() (p *jsonParser, objects int, document bool) {
-	trial := &jsonParser{opt: *d.opt}
+// carried is what syslog, journald and container engines put before a line.
+var carried = regexp.MustCompile(`^(?:(?:<\d+>)?(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT[\d:.,+Z-]+)(?: \S+)? [\w./-]+(?:\[[\w.]+\])?: |<\d+>1 \S+ \S+ \S+ \S+ \S+ \S+ |\d{4}-\d\d-\d\dT\S+ std(?:out|err) [FP] |[\w.-]+ +\| |\[pod/\S+\] )`)
+
+// carriers are the fields in which Docker, Loki, journald, Filebeat and others have a line.
+var carriers = []string{"log", "line", "MESSAGE", "message", "msg", "textPayload", "_raw"}
+
+// unwrap returns the line in what carries it, and whether there is one.
+func unwrap(text string) (string, bool) {
+	if !strings.HasPrefix(text, "{") {
+		before := carried.FindString(text)
+		return text[len(before):], before != ""
+	}
+	o := fields{}
+	if decode(text, &o) != nil {
+		return text, false
+	}
+	inner := strings.TrimRight(o.text(carriers...), "\r\n")
+	return inner, inner != ""
+}
+
+// wrapped reads lines that are carried by others.
+type wrapped struct{ parser }
+
+func (w wrapped) line(text string, emit func(Record)) error {
+	inner, ok := unwrap(text)
+	if !ok && strings.HasPrefix(text, "-- ") {
+		return isComment // of journald
+	}
+	return w.parser.line(inner, emit)
+}
+
+// unwrapped returns a detector of the lines that others carry, if most do, and have no URL themselves.
+func (d *detector) unwrapped() *detector {
+	inner := *d
+	inner.lines = nil
+	for _, line := range d.lines {
+		if text, ok := unwrap(line); ok && strings.TrimSpace(text) != "" {
+			inner.lines = append(inner.lines, text)
+		}
+	}
+	if _, _, read, _ := d.json(); read > 0 || 2*len(inner.lines) <= len(d.lines) {
+		return nil
+	}
+	inner.head = nil
+	return &inner
+}
+
+// objects returns the reading of JSON, and of lines with names, if most lines are.
+func (d *detector) objects() *reading {
+	p, objects, _, document := d.json()
+	if 2*objects > len(d.lines) || document {
+		return &reading{format: JSON, parser: p, document: 2*objects <= len(d.lines), end: d.end, sure: true}
+	}
+	return nil
+}
+
+// json reports how many lines are a JSON value each that a log can have, how many URLs they have, and whether the file begins as
+// a document of several lines does.
+func (d *detector) json() (p *jsonParser, objects, read int, document bool) {
+	named, trial := 0, &jsonParser{opt: *d.opt}
 	p = &jsonParser{opt: *d.opt}
 	for _, line := range d.lines {
 		line = strings.TrimSuffix(strings.TrimSpace(line), ",")
-		if line == "" || line[0] != '{' && line[0] != '[' {
+		names := keyed(line) != nil
+		if line == "" || line[0] != '{' && line[0] != '[' && !names {
 			continue
 		}
-		err := trial.line(line, func(r Record) { p.statuses = p.statuses || r.Status != 0 })
-		if line[0] == '{' && json.Valid([]byte(line)) || len(line) > 1 && (err == nil || err == isHeader) {
+		err := trial.line(line, func(r Record) {
+			read++
+			p.statuses = p.statuses || r.Status != 0
+		})
+		switch {
+		case names:
+			named++
+		case line[0] == '{' && json.Valid([]byte(line)) || len(line) > 1 && (err == nil || err == isHeader):
 			objects++
 		}
+	}
+	if read > 0 {
+		objects += named
 	}
 	in := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(d.head, []byte(byteOrderMark))))
 	for tokens := 0; ; tokens++ {
 		t, err := in.Token()
 		if delim, ok := t.(json.Delim); tokens == 0 && (!ok || delim != '{' && delim != '[') {
-			return p, objects, false
+			return p, objects, read, false
 		}
 		if err != nil {
-			return p, objects, tokens > 2 && (err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF))
+			return p, objects, read, tokens > 2 && (err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF))
 		}
 	}
 }
@@ -285,17 +365,18 @@ func (d *detector) markup() (format Format, what string) {
 		}
 		switch t := t.(type) {
 		case xml.Directive:
-			if strings.Contains(strings.ToLower(string(t)), "doctype html") {
+			switch {
+			case isBookmarks(t):
+				return Sitemap, ""
+			case strings.Contains(strings.ToLower(string(t)), "doctype html"):
 				return "", "an HTML page"
 			}
 		case xml.StartElement:
 			switch name := strings.ToLower(t.Name.Local); name {
-			case "urlset", "sitemapindex":
+			case "urlset", "sitemapindex", "rss", "feed", "rdf", "opml":
 				return Sitemap, ""
 			case "items":
 				return Burp, ""
-			case "rss", "feed", "rdf":
-				return "", "a feed (" + t.Name.Local + ")"
 			case "html", "head", "body":
 				return "", "an HTML page"
 			default:

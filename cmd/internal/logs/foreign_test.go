@@ -52,7 +52,7 @@ var foreignFiles = map[string]struct {
 	"quoted-column.csv":              {format: List, records: []string{"listed " + e + "/a", "listed " + e + "/b"}},
 	"ansi.txt":                       {format: List, records: []string{"listed " + e + "/a", "listed " + e + "/b"}},
 	"sitemap-ampersand.xml":          {format: Sitemap, records: []string{"link " + e + "/1", "link " + e + "/?a=1&b=2", "link " + e + "/x-1Âº-y.html", "link " + e + "/4"}},
-	"rss-after-comment.xml":          {},
+	"rss-after-comment.xml":          {format: Sitemap, records: []string{"link " + e + "/1"}},
 	"array.json":                     {format: JSON, records: []string{"fetch " + e + "/a", "fetch " + e + "/b"}},
 	"pretty.har":                     {format: JSON, records: []string{"fetch 200 " + e + "/a"}},
 	"ahrefs-utf16.csv":               {format: Table, records: []string{"listed " + e + "/a"}},
@@ -147,6 +147,28 @@ func TestSlowPipe(t *testing.T) {
 		how, err := d.judge()
 		if got := err == nil && how.sure; got != want {
 			t.Errorf("%q: got %v, %v; want %v", text, got, err, want)
+		}
+	}
+}
+
+// TestCarriedLines: a format that is named is that of what the lines carry.
+func TestCarriedLines(t *testing.T) {
+	for _, text := range []string{
+		`Nov 20 08:12:01 web nginx[7]: 192.0.2.1 - - [20/Nov/2026:08:12:01 +0000] "GET /a HTTP/1.1" 200 5` + "\n",
+		`{"log":"192.0.2.1 - - [20/Nov/2026:08:12:01 +0000] \"GET /a HTTP/1.1\" 200 5\n","stream":"stdout"}` + "\n",
+	} {
+		for _, format := range []Format{Access, ""} {
+			in, err := Open(t.Context(), "-", strings.NewReader(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for r, err := range records(in, Options{Format: format, Base: e}, &Counts{}) {
+				got = append(got, fmt.Sprint(r.URL, " ", r.Status, " ", err))
+			}
+			if want := e + "/a 200 <nil>"; len(got) != 1 || got[0] != want {
+				t.Errorf("%s as %q: got %q; want %q", text, format, got, want)
+			}
 		}
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -21,6 +23,7 @@ type jsonParser struct {
 	opt      Options
 	columns  []string // of an answer in arrays, whose first row names the columns
 	statuses bool     // other objects of the log have a status, so one without had no answer
+	depth    int      // of the containers around the object that is read
 }
 
 // decode reads the JSON of a line. json.Unmarshal would replace invalid UTF-8 by U+FFFD, and so
@@ -78,21 +81,69 @@ func (p *jsonParser) value(text string, emit func(Record)) error {
 		emit(Record{URL: s, Kind: Listed})
 		return nil
 	case '{':
-	default:
-		emit(Record{URL: text, Kind: Link})
-		return nil
+		o := fields{}
+		if err := decode(text, &o); err != nil {
+			return err
+		}
+		return p.object(o, emit)
 	}
-	o := fields{}
-	if err := decode(text, &o); err != nil {
+	if o := keyed(text); o != nil {
+		err := p.object(o, emit)
+		if errors.Is(err, errNoURL) {
+			return other("a message without a URL")
+		}
 		return err
 	}
-	return p.object(o, emit)
+	emit(Record{URL: text, Kind: Link})
+	return nil
+}
+
+// A pair of logfmt: key=value or key="value".
+var pair = regexp.MustCompile(`^([\w.@/-]+)=("(?:[^"\\]|\\.)*"|[^\s"]*)(?: +|$)`)
+
+// keyed reads a line that has names with its values: logfmt, of Go's programs and Heroku, or LTSV (ltsv.org), where the host is that
+// of the client. It returns nil for another line.
+func keyed(text string) fields {
+	o := fields{}
+	if strings.Contains(text, "\t") {
+		for cell := range strings.SplitSeq(text, "\t") {
+			name, value, ok := strings.Cut(cell, ":")
+			if !ok || strings.ContainsAny(name, " /") {
+				return nil
+			}
+			switch name {
+			case "host":
+				name = "client"
+			case "req":
+				name = "request"
+			}
+			o[name], _ = json.Marshal(string(escapeBytes(given(value))))
+		}
+	} else {
+		for text != "" {
+			m := pair.FindStringSubmatch(text)
+			if m == nil {
+				return nil
+			}
+			value := m[2]
+			if strings.HasPrefix(value, `"`) {
+				value = unescape(value[1 : len(value)-1])
+			}
+			o[m[1]], _ = json.Marshal(string(escapeBytes(value)))
+			text = text[len(m[0]):]
+		}
+	}
+	if len(o) < 3 {
+		return nil
+	}
+	return o
 }
 
 // programs recognise an object by its fields, and read it. The first that does is taken: one for the URL that is
 // named, then those whose fields no other program has.
 func (p *jsonParser) object(o fields, emit func(Record)) error {
-	url := o.match(jsonURLs, func(s string) bool { return isURL(strings.ReplaceAll(s, " ", "+")) })
+	o.plain()
+	url := o.match(vocabulary[aURL], func(s string) bool { return isURL(strings.ReplaceAll(s, " ", "+")) })
 	if field := p.opt.URLField; field != "" {
 		if url = o.text(field); url == "" {
 			return bad("got no text in field %q", field)
@@ -136,20 +187,21 @@ func (p *jsonParser) object(o fields, emit func(Record)) error {
 	return nil
 }
 
-// jsonURLs are the fields that can have the URL, with the capitals that programs write.
-var jsonURLs = append([]string{"matched-at", "url", "URL", "Url", "requestUrl", "requestUri", "httpRequest.requestUrl", "pageUrl", "finalUrl"}, vocabulary[aURL]...)
-
 // containers are the fields whose objects are the entries of a document, or the entry itself: of HAR, ffuf, Elasticsearch and others.
-var containers = []string{"log", "entries", "results", "result", "items", "urls", "data", "pages", "records", "links", "hits", "_source", "properties"}
+var containers = []string{"log", "entries", "results", "result", "items", "urls", "data", "pages", "records", "links", "hits", "_source", "properties", "urllist", "browserhistory"}
 
 // without reads an object that has no URL itself: its entries, or a host.
 func (p *jsonParser) without(o fields, emit func(Record)) error {
 	switch {
 	case o["pageTimings"] != nil:
 		return other("a page of HAR, beside its requests")
-	case strings.HasPrefix(o.text("format"), "json-pages"):
+	case strings.HasPrefix(o.text("format"), "json-pages"), len(o) == 1 && (o["index"] != nil || o["create"] != nil): // of Elasticsearch's bulk format
 		return isHeader
+	case p.depth == maxContainers:
+		return errNoURL
 	}
+	p.depth++
+	defer func() { p.depth-- }()
 	var empty error // of the first object that gave nothing
 	for _, name := range containers {
 		raw := strings.TrimSpace(string(o[name]))
@@ -188,7 +240,30 @@ func (p *jsonParser) without(o fields, emit func(Record)) error {
 	if empty != nil {
 		return empty
 	}
-	return bad("got an object without a URL")
+	if field := o.whereURL(); field != "" {
+		return bad("%w; name %s with --url-field", errNoURL, field)
+	}
+	return errNoURL
+}
+
+var errNoURL = errors.New("got an object without a URL")
+
+// maxContainers bounds how deep entries are looked for: each level is decoded once more.
+const maxContainers = 4
+
+// whereURL names a field of a nested object that has a URL.
+func (o fields) whereURL() (found string) {
+	for outer, raw := range o {
+		var nested fields
+		if strings.HasPrefix(string(raw), "{") && !strings.HasSuffix(outer, ".") && json.Unmarshal(raw, &nested) == nil {
+			for inner := range nested {
+				if name := outer + "." + inner; isURLName(plainName(inner)) && isURL(nested.text(inner)) && (found == "" || name < found) {
+					found = name
+				}
+			}
+		}
+	}
+	return found
 }
 
 // frontierItem reads a URLItem of the URLFrontier protocol in its JSON form.
@@ -222,7 +297,7 @@ func (p *jsonParser) request(o fields, r *Record) bool {
 	if isLine {
 		target, kind = requestURL("", o.text("request"))
 	} else if target = o.match(vocabulary[aPath], isPath); target == "" {
-		if target, kind = o.text("RequestPath", "request.uri"), Other; target == "" { // of CONNECT and OPTIONS
+		if target, kind = o.text("requestpath", "request.uri"), Other; target == "" { // of CONNECT and OPTIONS
 			return false
 		}
 	}
@@ -232,13 +307,15 @@ func (p *jsonParser) request(o fields, r *Record) bool {
 			return "" // the line has it
 		case m == aScheme && o.raw("request.tls") != nil:
 			return "https"
-		case m == aPort && (o.text(vocabulary[m]...) != "443" || o.text(vocabulary[aScheme]...) != ""):
+		case m == aScheme:
+			return o.match(vocabulary[m], isScheme)
+		case m == aPort && (o.text(vocabulary[m]...) != "443" || o.match(vocabulary[aScheme], isScheme) != ""):
 			return "" // the server listens there, perhaps behind a proxy
 		}
 		return o.text(vocabulary[m]...)
 	}
 	if isPath(target) {
-		host := cmp.Or(o.match(vocabulary[aHost], isServer), given(o.text("request.host", "RequestAddr", "RequestHost")))
+		host := cmp.Or(o.match(vocabulary[aHost], isServer), given(o.text("request.host", "requestaddr", "requesthost")))
 		target = compose(host, target, get, &p.opt)
 	}
 	*r = o.capture(target)
@@ -381,7 +458,7 @@ func (d *document) begun(t json.Token, depth int) error {
 				return err
 			}
 			key, _ := name.(string)
-			if d.in.left = maxEntry; slices.Contains(containers, key) && o["url"] == nil && depth < 4 {
+			if d.in.left = maxEntry; slices.Contains(containers, plainName(key)) && o["url"] == nil && depth < 4 {
 				t, err := d.dec.Token()
 				if _, nested := t.(json.Delim); err == nil && nested {
 					held = true
@@ -400,9 +477,17 @@ func (d *document) begun(t json.Token, depth int) error {
 			}
 			o[key] = raw
 		}
-		if len(o) > 0 && (!held || slices.ContainsFunc(jsonURLs, func(name string) bool { return isURL(o.text(name)) })) {
+		if len(o) > 0 {
+			var own []Record
+			err := d.p.object(o, func(r Record) { own = append(own, r) })
+			if held && (len(own) == 0 || own[0].Kind == Listed) { // it only has entries
+				break
+			}
 			d.s.number++
-			d.s.unit(d.p.object(o, d.s.emit), "")
+			for _, r := range own {
+				d.s.emit(r)
+			}
+			d.s.unit(err, "")
 		}
 	default:
 		return nil

@@ -54,7 +54,7 @@ func (d *detector) list() (*reading, error) {
 		}
 		c, host := cutLine(text, d.opt.Scheme), strings.TrimPrefix(text, "//")
 		switch {
-		case (strings.Contains(text, "://") || strings.HasPrefix(text, "mailto:")) && hasScheme(text) && !isTacked([]byte(text)):
+		case (isURL(strings.ReplaceAll(text, " ", "+")) || strings.HasPrefix(text, "mailto:")) && !isTacked([]byte(text)):
 			plain++
 		case c.url != "" && !isHost(host):
 			if cut++; len(c.what) == 1 && c.what[0] == "quotes" {

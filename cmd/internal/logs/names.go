@@ -3,7 +3,9 @@ package logs
 import (
 	"cmp"
 	"regexp"
+	"slices"
 	"strings"
+	"unicode"
 )
 
 // Tables, W3C logs, Zeek's logs and objects of JSON have names for what a record is made of, and everyone
@@ -27,33 +29,62 @@ const (
 	aLength
 	aRedirect
 	aReferrer
+	anError  // says that there was no answer
+	aSuccess // or that there was one
 	meanings
 )
 
 // vocabulary has the names of each meaning, the more telling first, as plainName writes them. A dot parts the names of
 // nested objects.
 var vocabulary = [meanings][]string{
-	aURL: {"url", "original_uri", "original_url", "original", "request.endpoint", "request.url", "url.full", "url.original", "matched_at", "page_url", "page_location", "permalink", "full_url", "request_url",
-		"loc", "address", "url_address", "link", "href", "uri", "cs_uri", "endpoint", "top_pages", "page", "pages", "landing_page", "output"},
-	aPath:     {"cs_uri_stem", "request_uri", "requestpath", "uri", "path", "page_path", "ClientRequestURI", "RequestPath", "request.uri", "requestUri", "request", "url", "url.original", "url.path", "http.url"},
-	aQuery:    {"cs_uri_query", "requestQuery", "args", "query_string", "query", "url.query"},
-	aHost:     {"url.domain", "http.hostname", "x_host_header", "cs_host", "cs(host)", "http_host", "host", "authority", "hostname", "domain", "vhost", "server_name", "ClientRequestHost", "request.host", "RequestAddr", "RequestHost"},
-	aScheme:   {"cs_protocol", "scheme", "url.scheme", "ClientRequestScheme", "RequestScheme"},
-	aPort:     {"s_port", "server_port"},
-	aStatus:   {"status_code", "statuscode", "http_status_code", "http_status", "http_code", "response_code", "responsecode", "sc_status", "fetch_status", "status", "response.status_code", "response.status", "http.response.status_code", "http.status", "#debug.statusCode", "response_status", "DownstreamStatus", "code"},
-	aTime:     {"StartUTC", "timestamp", "fetch_time", "fetchtime", "time", "ts", "date", "@timestamp"},
-	aDigest:   {"digest", "payload_digest", "sha1", "content_digest", "signature"},
-	aType:     {"mime", "mime_type", "mimetype", "content_type"},
-	aLength:   {"length", "sc_bytes", "size", "bytes", "content_length"},
-	aRedirect: {"redirect", "redirect_url", "redirect_target", "redirectlocation"},
-	aReferrer: {"referer", "referrer", "cs(referer)", "http_referer", "request_Referer", "request.headers.Referer", "via", "parent"},
+	aURL: {"matchedat", "url", "originaluri", "originalurl", "original", "request.endpoint", "request.url", "httprequest.requesturl", "url.full", "url.original", "pageurl", "pagelocation", "permalink", "fullurl", "requesturl",
+		"finalurl", "loc", "address", "urladdress", "link", "href", "uri", "csuri", "endpoint", "toppages", "page", "pages", "landingpage", "output", "requesturi"},
+	aPath:  {"csuristem", "csuripath", "requesturi", "requestpath", "uri", "path", "pagepath", "clientrequesturi", "request.uri", "request", "url", "url.original", "url.path", "http.url"},
+	aQuery: {"csuriquery", "requestquery", "args", "querystring", "query", "url.query"},
+	aHost:  {"url.domain", "http.hostname", "xhostheader", "cshost", "cs(host)", "httphost", "host", "authority", "hostname", "domain", "vhost", "servername", "clientrequesthost", "request.host", "requestaddr", "requesthost"},
+	aScheme: {"csprotocol", "csurischeme", "scheme", "url.scheme", "clientrequestscheme", "requestscheme", "proto", "protocol", "sslenabled", "https", "ssl", "tls", "isssl", "istls",
+		"sslprotocol", "tlsversion"},
+	aPort: {"sport", "serverport", "csuriport"},
+	aStatus: {"statuscode", "httpstatuscode", "httpstatus", "httpcode", "responsecode", "scstatus", "fetchstatus", "edgeresponsestatus", "status", "response.statuscode", "response.status", "http.response.statuscode", "http.status",
+		"httprequest.status", "fetch.status", "crawl.httpstatuscode", "metadata.statuscode", "#debug.statuscode", "responsestatus", "downstreamstatus", anyStatus, "code"},
+	aTime:     {"startutc", "timestamp", "fetchtime", "time", "ts", "date", "@timestamp"},
+	aDigest:   {"digest", "payloaddigest", "sha1", "contentdigest", "signature"},
+	aType:     {"mime", "mimetype", "contenttype"},
+	aLength:   {"length", "scbytes", "size", "bytes", "contentlength"},
+	aRedirect: {"redirect", "redirecturl", "redirecttarget", "redirectlocation"},
+	aReferrer: {"referer", "referrer", "cs(referer)", "httpreferer", "requestreferer", "request.headers.referer", "via", "parent"},
+	anError:   {"error", "exception", "#error", "failed", "isfailed", "errors", "failuredetails"},
+	aSuccess:  {"success", "succeeded", "successful", "issuccess", "issuccessful", "ok", "fetched"},
 }
 
-// plainName writes a name as the vocabulary does.
+// plainName writes a name as the vocabulary does: programs write status_code, Status Code, statusCode and status-code.
 func plainName(s string) string {
-	s = strings.Trim(strings.TrimSpace(s), `"'`)
-	return strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToLower(s))
+	s = strings.Map(func(r rune) rune {
+		if r == ' ' || r == '_' || r == '-' {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, strings.Trim(strings.TrimSpace(s), "\"'"))
+	if strings.HasSuffix(s, "status") || strings.HasSuffix(s, "code") || s == "response" {
+		if !slices.Contains(vocabulary[aStatus], s) && someStatus.MatchString(s) {
+			return anyStatus
+		}
+	}
+	return s
 }
+
+// anyStatus stands for the names of statuses that nobody foresaw.
+const anyStatus = "any status"
+
+var someStatus = regexp.MustCompile(`^(?:http|web|last|final|crawl|fetch|response|resp|page|server|client)+(?:status|code|statuscode|responsecode|responsestatus)$|^response$`)
+
+// isScheme reports whether a text is a scheme, or says of a connection whether it was encrypted.
+func isScheme(s string) bool { return encrypted.MatchString(s) || plaintext.MatchString(s) }
+
+var (
+	encrypted = regexp.MustCompile(`^(?i:https|on|true|yes|1|tlsv?[\d._]*|sslv[\d._]+)$`)
+	plaintext = regexp.MustCompile(`^(?i:http|off|false|no|0)$`)
+)
 
 // failures are words for a request that no server answered. Tools write them where others write a status.
 var failures = regexp.MustCompile(`(?i)^(?:connect|dns)|fail|error|time[d -]*out|refused|reset|unreachable|unresolved|no such host|not[ _]?found|not[ _]fetched|unfetched|aborted|blocked|dead|broken|down$|skipped|pending|queued`)
@@ -84,17 +115,11 @@ func schemeOf(base string) string {
 
 // site returns scheme, host and port of a URL. A port of 443 or 80 decides over the scheme.
 func site(scheme, host, port string) string {
-	switch scheme = strings.ToLower(scheme); {
-	case port == "443" || strings.HasSuffix(host, ":443"):
-		scheme = "https"
-	case port == "80" || strings.HasSuffix(host, ":80") || scheme != "http" && scheme != "https":
-		scheme = "http"
-	}
 	switch {
-	case scheme == "https":
-		host = strings.TrimSuffix(host, ":443")
+	case port == "443" || strings.HasSuffix(host, ":443") || port != "80" && !strings.HasSuffix(host, ":80") && encrypted.MatchString(scheme):
+		scheme, host = "https", strings.TrimSuffix(host, ":443")
 	default:
-		host = strings.TrimSuffix(host, ":80")
+		scheme, host = "http", strings.TrimSuffix(host, ":80")
 	}
 	if port != "" && port != "80" && port != "443" && !strings.Contains(host[strings.IndexByte(host, ']')+1:], ":") {
 		host += ":" + port

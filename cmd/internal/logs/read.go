@@ -286,7 +286,7 @@ func (b *Batch) Check(line []byte) error {
 	}
 	switch {
 	case b.obeyed:
-	case (bytes.IndexByte(line, ' ') > 0 || bytes.IndexByte(line, '\t') > 0) && isTacked(line):
+	case (bytes.IndexByte(line, ' ') > 0 || bytes.IndexByte(line, '\t') > 0) && (isTacked(line) || bytes.Contains(line, []byte(" #"))):
 		return errTacked
 	case bytes.IndexByte(line, '"') > 0 && quotedCell.Match(line):
 		return errTacked

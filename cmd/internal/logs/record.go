@@ -89,7 +89,7 @@ func (r *Record) field(name string) string {
 // and no status from 100 to 599 there says that no server answered: then the URL was only found. This
 // is where "not known", which is a Fetch with status 0, and "no answer" part.
 func (r *Record) answered(status string) {
-	r.Status, _ = strconv.Atoi(status)
+	r.Status, _ = strconv.Atoi(status[:len(status)-len(strings.TrimLeft(status, "0123456789"))]) // of "404 Not Found", or "200.0"
 	if r.Kind == Fetch && (r.Status < 100 || r.Status > 599) {
 		r.Kind = Link
 	}

@@ -2,7 +2,6 @@ package logs
 
 import (
 	"errors"
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -201,11 +200,11 @@ var cellURL = regexp.MustCompile(`[,;|\t"]https?://`)
 
 // isURLName reports whether a column is of URLs by its name.
 func isURLName(name string) bool {
-	return slices.Contains(vocabulary[aURL], name) || strings.HasSuffix(name, "url") || strings.HasSuffix(name, "uri") || strings.HasPrefix(name, "page_path")
+	return slices.Contains(vocabulary[aURL], name) || strings.HasSuffix(name, "url") || strings.HasSuffix(name, "uri") || strings.HasPrefix(name, "pagepath")
 }
 
 // beside are names of columns with URLs that are not the page's own.
-var beside = regexp.MustCompile(`^(http_)?referr?er|_referr?er$|image|canonical|redirect|cover|thumb|logo|icon|sitemap|avatar`)
+var beside = regexp.MustCompile(`referr?er$|^referr?er|image|canonical|redirect|cover|thumb|logo|icon|sitemap|avatar`)
 
 // choose chooses the column of the URL.
 func (t *tableParser) choose(body [][]string, shares []int, asked int) (bool, error) {
@@ -253,7 +252,7 @@ func (t *tableParser) choose(body [][]string, shares []int, asked int) (bool, er
 }
 
 // own are the names of the column that a row is about, whatever other URLs it has. Others, such as a page and a link, can both be.
-var own = []string{"url", "original_url", "original_uri", "original", "full_url", "request_url", "permalink", "loc", "address", "url_address", "cs_uri"}
+var own = []string{"url", "originalurl", "originaluri", "original", "fullurl", "requesturl", "permalink", "loc", "address", "urladdress", "csuri"}
 
 // rival returns an error if another column could as well be meant as one that a header names.
 func (t *tableParser) rival(column int, shares []int, asked int) error {
@@ -305,9 +304,9 @@ func (t *tableParser) findFailures(body [][]string) {
 		case column == t.column[aURL] || column == t.column[aStatus]:
 		case 2*answers > words && t.column[aStatus] < 0:
 			t.column[aStatus] = column
-		case name == "error" || name == "errors" || name == "exception" || name == "failed" || strings.HasSuffix(name, "_error") || strings.HasPrefix(name, "error_") || name == "failuredetails":
+		case slices.Contains(vocabulary[anError], name) || strings.HasSuffix(name, "error") || strings.HasPrefix(name, "error"):
 			t.failed = append(t.failed, failing{column, func(cell string) bool { return !nothing.MatchString(cell) }})
-		case name == "success" || name == "succeeded":
+		case slices.Contains(vocabulary[aSuccess], name):
 			t.failed = append(t.failed, failing{column, func(cell string) bool { return cell != "" && nothing.MatchString(cell) && cell != "ok" }})
 		case outcomes == words && words > 0 && 2*words >= len(body):
 			t.failed = append(t.failed, failing{column, func(cell string) bool { return failures.MatchString(cell) }})
@@ -338,13 +337,17 @@ func (t *tableParser) name(body [][]string) {
 			if i < 0 || m == aURL || t.column[m] >= 0 {
 				continue
 			}
-			numbers := 0
+			fits := 0
 			for _, cells := range body {
-				if i < len(cells) && statusCell.MatchString(strings.TrimSpace(cells[i])) {
-					numbers++
+				cell := ""
+				if i < len(cells) {
+					cell = strings.TrimSpace(cells[i])
+				}
+				if m != aStatus && m != aScheme || m == aStatus && statusCell.MatchString(cell) || m == aScheme && isScheme(cell) {
+					fits++
 				}
 			}
-			if m != aStatus || 2*numbers > len(body) || len(body) == 0 {
+			if 2*fits > len(body) || len(body) == 0 {
 				t.column[m] = i
 			}
 		}
@@ -355,8 +358,8 @@ func (t *tableParser) name(body [][]string) {
 var statusCell = regexp.MustCompile(`^(?:|-|0|[1-5]\d\d\b.*|\d{5})$`)
 
 func (t *tableParser) called(column int) string {
-	if t.names != nil {
-		return fmt.Sprintf("%q", t.names[column])
+	if column < len(t.header) {
+		return strconv.Quote(strings.TrimSpace(t.header[column]))
 	}
 	return strconv.Itoa(column + 1)
 }
@@ -366,7 +369,7 @@ func (t *tableParser) isLog(body [][]string, url int) bool {
 	for column := range t.width {
 		n := 0
 		for _, cells := range body {
-			if column != url && column < len(cells) && strings.HasPrefix(cells[column], "/") {
+			if column != url && column < len(cells) && request.MatchString(cells[column]) {
 				n++
 			}
 		}
@@ -376,6 +379,9 @@ func (t *tableParser) isLog(body [][]string, url int) bool {
 	}
 	return false
 }
+
+// request matches what a client asks a server for.
+var request = regexp.MustCompile(`^(?:[A-Z]+ )?/`)
 
 // codes are the statuses that a column must consist of to be one of statuses without being called so.
 var codes = []string{"200", "201", "202", "204", "206", "301", "302", "303", "304", "307", "308", "400", "401", "403", "404", "405", "406", "408", "410", "429", "451", "500", "502", "503", "504", "0", "000", "-"}
@@ -523,7 +529,10 @@ func (t *tableParser) line(text string, emit func(Record)) error {
 	case strings.TrimSpace(text) == "":
 		return isBlankLine
 	case t.zeek && isFields:
-		t.names, t.fields = strings.Split(names, "\t"), nil
+		t.names, t.fields = nil, nil
+		for name := range strings.SplitSeq(names, "\t") {
+			t.names = append(t.names, plainName(name))
+		}
 		for m := range t.column {
 			t.column[m] = -1
 		}
@@ -592,7 +601,7 @@ func (t *tableParser) record(cells []string) (Record, error) {
 	if column >= len(cells) {
 		return Record{}, bad("got %d columns; want a URL in column %d", len(cells), column+1)
 	}
-	if more := cells[min(t.width, len(cells)):]; len(more) > 0 && strings.Join(more, "") != "" { // of a separator that nobody quoted
+	if len(cells) > t.width { // of a separator that nobody quoted
 		return Record{}, bad("got %d columns; want %d", len(cells), t.width)
 	}
 	r := Record{URL: get(aURL), Kind: Listed, Time: anyTime(get(aTime)), Via: get(aReferrer), Redirect: get(aRedirect), Digest: bareDigest(get(aDigest))}
@@ -621,8 +630,7 @@ func (t *tableParser) record(cells []string) (Record, error) {
 	}
 	if t.column[aStatus] >= 0 {
 		r.Kind = Fetch
-		status := get(aStatus)
-		r.answered(status[:len(status)-len(strings.TrimLeft(status, "0123456789"))])
+		r.answered(get(aStatus))
 	}
 	if len(t.opt.Fields) > 0 {
 		r.Fields = t.values(cells)

@@ -20,8 +20,11 @@ type w3cParser struct {
 
 func (p *w3cParser) line(text string, emit func(Record)) error {
 	if fields, ok := strings.CutPrefix(text, "#Fields:"); ok {
-		p.names = strings.Fields(plainNames(fields))
-		if !slices.Contains(p.names, "cs_uri_stem") && !slices.Contains(p.names, "cs_uri") {
+		p.names = p.names[:0]
+		for _, name := range strings.Fields(fields) {
+			p.names = append(p.names, plainName(name))
+		}
+		if !slices.ContainsFunc(p.names, func(name string) bool { return slices.Contains(w3cTargets, name) }) {
 			p.names = nil
 			return bad("got columns %q; want cs-uri-stem or cs-uri among them", strings.Fields(fields))
 		}
@@ -42,17 +45,17 @@ func (p *w3cParser) line(text string, emit func(Record)) error {
 	if len(p.cells) != len(p.names) {
 		return bad("got %d columns; want the %d of #Fields", len(p.cells), len(p.names))
 	}
-	r := Record{Time: layoutTime(time.DateTime, p.get("date")+" "+p.get("time")), Length: number(p.get("sc_bytes")), Via: p.get("cs(referer)")}
+	r := Record{Time: layoutTime(time.DateTime, p.get("date")+" "+p.get("time")), Length: number(p.get("scbytes")), Via: p.get("cs(referer)")}
 	r.URL, r.Kind = p.url()
-	if slices.Contains(p.names, "sc_status") {
-		r.answered(p.get("sc_status"))
+	if slices.Contains(p.names, "scstatus") {
+		r.answered(p.get("scstatus"))
 	}
 	emit(r)
 	return nil
 }
 
-// plainNames writes the names of columns as plainName does, and leaves the blanks between them.
-func plainNames(s string) string { return strings.ReplaceAll(strings.ToLower(s), "-", "_") }
+// w3cTargets are the columns of what was asked for.
+var w3cTargets = []string{"csuri", "csuristem", "csuripath"}
 
 // get returns the value of the first of the columns that has one.
 func (p *w3cParser) get(names ...string) string {
@@ -66,8 +69,8 @@ func (p *w3cParser) get(names ...string) string {
 
 // url makes the URL of a line. cs-uri may be whole, with or without its scheme, or be what cs-uri-stem is.
 func (p *w3cParser) url() (string, Kind) {
-	target := addQuery(p.get("cs_uri", "cs_uri_stem"), p.get("cs_uri_query"))
-	if slices.Contains(p.names, "x_edge_location") { // CloudFront escapes its fields, also the percent signs in them
+	target := addQuery(p.get(w3cTargets...), p.get("csuriquery"))
+	if slices.Contains(p.names, "xedgelocation") { // CloudFront escapes its fields, also the percent signs in them
 		target = strings.ReplaceAll(target, "%25", "%")
 	}
 	scheme := p.get(vocabulary[aScheme]...)
@@ -75,10 +78,10 @@ func (p *w3cParser) url() (string, Kind) {
 	case isURL(strings.ReplaceAll(target, " ", "+")):
 		return target, Fetch
 	case isHost(target):
-		if scheme = cmp.Or(scheme, p.opt.Scheme); scheme == "" && p.get("s_port") == "443" {
-			scheme = "https"
+		if scheme = cmp.Or(scheme, p.opt.Scheme); encrypted.MatchString(scheme) || scheme == "" && p.get("sport") == "443" {
+			return "https://" + target, Fetch
 		}
-		return cmp.Or(scheme, "http") + "://" + target, Fetch
+		return "http://" + target, Fetch
 	case !strings.HasPrefix(target, "/"):
 		return target, Other
 	}

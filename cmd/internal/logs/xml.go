@@ -18,8 +18,8 @@ const (
 	maxXMLDepth = 100
 )
 
-// xml reads the locations of a sitemap, or of the sitemaps of an index (sitemaps.org, protocol 0.9), as links; or the
-// items that Burp Suite exports, which have statuses. Sitemaps are made by hand and by programs that don't know XML, so the
+// xml reads the locations of a sitemap, or of the sitemaps of an index (sitemaps.org, protocol 0.9), of a feed (RSS, Atom), of OPML or of a
+// browser's bookmarks, as links; or the items that Burp Suite exports, which have statuses. Sitemaps are made by hand and by programs that don't know XML, so the
 // decoder is lenient: a bare "&" stands for itself, and HTML's entities are known.
 func (s *sink) xml(f *File) error {
 	in := &tokenReader{r: f.Reader(), most: maxXMLToken}
@@ -52,7 +52,7 @@ func (s *sink) xml(f *File) error {
 // entry reads what an entry has: its elements by their names.
 func (s *sink) entry(text map[string]string) {
 	s.number++
-	r := Record{URL: strings.TrimSpace(text["loc"] + text["url"]), Kind: Link}
+	r := Record{URL: strings.TrimSpace(text["loc"] + text["link"] + text["url"]), Kind: Link}
 	if s.format == Burp {
 		r.Kind = Fetch
 		r.answered(strings.TrimSpace(text["status"]))
@@ -68,61 +68,105 @@ func (s *sink) entry(text map[string]string) {
 	s.unit(nil, r.URL)
 }
 
-// xmlEntries follows the tokens of one file. A location is <loc> in <url> or <sitemap>; those of
-// images and videos have other parents. An entry is whole at its end, or where a second location begins in it.
+// xmlEntries follows the tokens of one file. An entry is an element that has its location in a child: <loc> in <url> or <sitemap>,
+// <link> in the <item> or <entry> of a feed, whose text or href it is, <url> in an <item> of Burp. The locations of images and videos have
+// other parents. An entry is whole at its end, or where a second location begins in it. Bookmarks and OPML have an entry in an attribute.
 type xmlEntries struct {
-	open  [3]string // names of the elements of depth 1 to 3
-	depth int
-	text  map[string]string // of the elements of the entry that are read
-	had   bool              // a location of the entry is whole
-	found map[string]string // the text of an entry that is whole
+	depth, entry int               // of the element that is open, and of the entry around it, 0 for none
+	of, child    string            // names of the entry, and of its child
+	bookmarks    bool              // HTML, which leaves elements open
+	text         map[string]string // of the elements of the entry that are read
+	had          bool              // a location of the entry is whole
+	found        map[string]string // the text of an entry that is whole
 }
 
-// xmlElements are those of an entry that are read, besides its location.
-var xmlElements = []string{"lastmod", "changefreq", "priority"}
+// xmlElements are the children of an entry that are read.
+var xmlElements = map[string][]string{
+	"url":     {"loc", "lastmod", "changefreq", "priority"},
+	"sitemap": {"loc", "lastmod", "changefreq", "priority"},
+	"item":    {"loc", "link", "url", "status"},
+	"entry":   {"link"},
+}
 
 func (x *xmlEntries) token(t xml.Token) error {
 	switch t := t.(type) {
+	case xml.Directive:
+		x.bookmarks = x.bookmarks || isBookmarks(t)
 	case xml.StartElement:
+		name := strings.ToLower(t.Name.Local)
+		if href := attribute(t, "href"); x.bookmarks && href != "" {
+			x.found = map[string]string{"loc": href}
+		} else if feed := attribute(t, "xmlurl"); feed != "" {
+			x.found = map[string]string{"loc": feed}
+		}
+		if x.bookmarks {
+			return nil
+		}
 		if x.depth++; x.depth > maxXMLDepth {
 			return fmt.Errorf("got elements %d deep; want at most %d", x.depth, maxXMLDepth)
 		}
-		if x.depth <= len(x.open) {
-			x.open[x.depth-1] = strings.ToLower(t.Name.Local)
-		}
-		if x.depth == 3 && x.isEntry() && x.open[2] == "loc" && x.had {
-			x.found, x.text, x.had = x.text, nil, false
+		switch {
+		case x.entry == 0 && x.depth > 1 && xmlElements[name] != nil:
+			x.entry, x.of = x.depth, name
+		case x.entry > 0 && x.depth == x.entry+1:
+			if x.child = name; name == "loc" && x.had { // the links of a feed are of one entry
+				x.found, x.text, x.had = x.text, nil, false
+			}
+			if rel := attribute(t, "rel"); name == "link" && (rel == "" || rel == "alternate") && x.text["link"] == "" {
+				return x.add(attribute(t, "href"))
+			}
 		}
 	case xml.EndElement:
-		if x.depth == 0 {
-			return errors.New("got the end of an element that did not begin")
-		}
 		switch {
-		case x.depth == 3 && x.isEntry() && x.open[2] == "loc":
-			x.had = true
-		case x.depth == 2 && x.isEntry():
-			x.found, x.text, x.had = x.text, nil, false
+		case x.bookmarks:
+			return nil
+		case x.depth == 0:
+			return errors.New("got the end of an element that did not begin")
+		case x.entry > 0 && x.depth == x.entry+1:
+			x.had, x.child = x.had || x.child == "loc", ""
+		case x.depth == x.entry:
+			x.found, x.text, x.had, x.entry = x.text, nil, false, 0
 			if x.found == nil {
 				x.found = map[string]string{} // an entry without anything
 			}
 		}
 		x.depth--
 	case xml.CharData:
-		if name := x.open[2]; x.depth == 3 && x.isEntry() && (name == "loc" || slices.Contains(xmlElements, name) || x.open[1] == "item" && (name == "url" || name == "status")) {
-			if x.text == nil {
-				x.text = map[string]string{}
-			}
-			if len(x.text[name])+len(t) > maxXMLToken {
-				return fmt.Errorf("got a location of more than %d bytes", maxXMLToken)
-			}
-			x.text[name] += string(t)
+		if x.entry > 0 && x.depth == x.entry+1 {
+			return x.add(string(t))
 		}
 	}
 	return nil
 }
 
-func (x *xmlEntries) isEntry() bool {
-	return x.open[1] == "url" || x.open[1] == "sitemap" || x.open[1] == "item"
+// add adds a text to the child that is open.
+func (x *xmlEntries) add(text string) error {
+	if !slices.Contains(xmlElements[x.of], x.child) {
+		return nil
+	}
+	if x.text == nil {
+		x.text = map[string]string{}
+	}
+	if len(x.text[x.child])+len(text) > maxXMLToken {
+		return fmt.Errorf("got a location of more than %d bytes", maxXMLToken)
+	}
+	x.text[x.child] += text
+	return nil
+}
+
+// attribute returns the value of an attribute, however its name is written.
+func attribute(t xml.StartElement, name string) string {
+	for _, a := range t.Attr {
+		if strings.EqualFold(a.Name.Local, name) {
+			return a.Value
+		}
+	}
+	return ""
+}
+
+// isBookmarks reports whether a document is what browsers export.
+func isBookmarks(t xml.Directive) bool {
+	return strings.Contains(strings.ToLower(string(t)), "doctype netscape-bookmark")
 }
 
 // tokenReader fails once a token has taken too many bytes, which a decoder would hold.
