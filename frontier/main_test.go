@@ -3,6 +3,7 @@ package frontier
 import (
 	"context"
 	"log/slog"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/memstore"
 )
@@ -18,7 +20,7 @@ func TestMain(m *testing.M) {
 	if crashChild() {
 		return
 	}
-	goleak.VerifyTestMain(m)
+	os.Exit(hang.Main(m, func() error { return goleak.Find() }))
 }
 
 var bg = context.Background()

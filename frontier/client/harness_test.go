@@ -17,6 +17,7 @@ import (
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/client"
 	"github.com/firstseen/firstseen/internal/freeport"
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
@@ -24,10 +25,9 @@ import (
 var bg = context.Background()
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		_ = os.RemoveAll(scratch()) // the system clears the rest
-		os.Exit(code)
-	}))
+	code := hang.Main(m, func() error { return goleak.Find() })
+	_ = os.RemoveAll(scratch()) // the system clears the rest
+	os.Exit(code)
 }
 
 var scratch = sync.OnceValue(func() string {

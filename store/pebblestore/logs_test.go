@@ -24,7 +24,7 @@ func TestLogDamage(t *testing.T) {
 
 func testLogDamage(t *testing.T, size int, idle bool) {
 	t.Helper()
-	batches := max(8, min(tortureSize(20, 60), 30_000/size))
+	batches := max(tortureSize(4, 8), min(tortureSize(20, 60), 30_000/size))
 	mem := vfs.NewCrashableMem()
 	opt := Options{FS: mem}
 	s := mustOpen(t, "db", opt)

@@ -184,7 +184,7 @@ func TestExpiryWhilePurging(t *testing.T) {
 // TestForgetAmongPackedGenerations: keys are forgotten in the generation whose packed rows
 // have them, without going through all rows for each.
 func TestForgetAmongPackedGenerations(t *testing.T) {
-	n := 200_000
+	n := tortureSize(60_000, 200_000)
 	for _, way := range []Options{{}, {IndexBytes: -1}, {Exact: true}} {
 		clock := newStepClock()
 		opt := way

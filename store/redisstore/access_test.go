@@ -24,6 +24,7 @@ import (
 
 	"github.com/firstseen/firstseen/internal/freeport"
 	"github.com/firstseen/firstseen/internal/rediscluster"
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -226,7 +227,7 @@ func TestAnOverloadIsRetried(t *testing.T) {
 		t.Skip("starts a real cluster")
 	}
 	c := rediscluster.New(t, 1, 1)
-	o := Options{Addrs: c.Addrs(), Shards: 4, RetryFor: 20 * time.Second, CacheBytes: -1}.Waiting(100 * time.Millisecond)
+	o := Options{Addrs: c.Addrs(), Shards: 4, RetryFor: hang.Limit, CacheBytes: -1}.Waiting(100 * time.Millisecond)
 	s := open(t, o)
 	defer s.Close()
 	items := testItems(0, 100)

@@ -33,7 +33,7 @@ var lua embed.FS
 
 // script is a server-side step, made of the files of lua/ that it is named by.
 type script struct {
-	*redis.Script
+	redis  func() *redis.Script // made when it is first sent: all together are megabytes, which most commands of the program never need
 	name   string
 	repeat repeat
 }
@@ -94,16 +94,18 @@ var (
 
 func newScript(parts string, repeat repeat) *script {
 	names := strings.Fields(parts)
-	var source strings.Builder
-	for _, name := range names {
-		text, _ := lua.ReadFile("lua/" + name + ".lua") // with a misspelt name, no test passes
-		source.Write(text)
-		source.WriteByte('\n')
-		if name == "head" { // closures over locals of an outer function cost less
-			source.WriteString("return (function()\n")
+	return &script{sync.OnceValue(func() *redis.Script {
+		var source strings.Builder
+		for _, name := range names {
+			text, _ := lua.ReadFile("lua/" + name + ".lua") // with a misspelt name, no test passes
+			source.Write(text)
+			source.WriteByte('\n')
+			if name == "head" { // closures over locals of an outer function cost less
+				source.WriteString("return (function()\n")
+			}
 		}
-	}
-	return &script{redis.NewScript(source.String() + "end)()\n"), names[len(names)-1], repeat}
+		return redis.NewScript(source.String() + "end)()\n")
+	}), names[len(names)-1], repeat}
 }
 
 // call is a script to run in one shard.
@@ -364,7 +366,7 @@ func (s *Store) pipeline(ctx context.Context, node *redis.Client, calls []*call)
 		if s.opt.clock != nil {
 			clock = strconv.FormatInt(s.opt.clock().UnixMilli(), 10)
 		}
-		cmds[i] = p.Do(ctx, "evalsha", c.script.Hash(), 1, s.layout.sentinel(c.shard), c.id, clock, s.kept, c.crawl, c.blob, mark)
+		cmds[i] = p.Do(ctx, "evalsha", c.script.redis().Hash(), 1, s.layout.sentinel(c.shard), c.id, clock, s.kept, c.crawl, c.blob, mark)
 		waits = waits || c.script.repeat != anytime && s.opt.Replicas > 0
 	}
 	var wait *redis.Cmd
@@ -428,7 +430,7 @@ func (s *Store) classify(ctx context.Context, node *redis.Client, c *call, loade
 	case "NOSCRIPT":
 		if !loaded[c.script] {
 			loaded[c.script] = true
-			c.err = errors.Join(c.err, c.script.Load(ctx, node).Err())
+			c.err = errors.Join(c.err, c.script.redis().Load(ctx, node).Err())
 		}
 		return retry
 	case "BUSY":

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/redisstore"
 )
@@ -96,18 +97,13 @@ func (l *leases) settled(s *redisstore.Store) {
 	}
 }
 
-// soon asks again and again, until there is nothing wrong, for at most half a minute: steps that were left half done are
-// finished by then.
+// soon asks again and again, until there is nothing wrong: steps that were left half done are finished some time.
 func (l *leases) soon(wrong func() string) {
 	l.Helper()
-	for end := time.Now().Add(30 * time.Second); ; l.after(500 * time.Millisecond) {
-		what := wrong()
-		if what == "" {
-			return
+	for what := wrong(); what != ""; what = wrong() {
+		if l.ctx.Err() != nil {
+			l.Fatal(what)
 		}
-		if time.Now().After(end) {
-			l.Error(what)
-			return
-		}
+		_ = async.Sleep(l.ctx, 500*time.Millisecond)
 	}
 }

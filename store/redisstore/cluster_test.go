@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/internal/rediscluster"
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/redisstore"
 )
@@ -308,7 +309,7 @@ func TestADuplicateOfWhatWasNeverReplicated(t *testing.T) {
 	t.Parallel()
 	c := rediscluster.New(t, 3, 1)
 	tt := newTorture(t, c, 0)
-	a, b, reader := tt.openShards(1), tt.openShards(1), tt.openShards(1)
+	a, b, reader := tt.openShards(1), tt.openShards(1), tt.openWaiting(1, 4*time.Second, hang.Limit)
 	replicas := func(n string) {
 		for _, node := range c.Nodes {
 			_, err := node.Do(tt.ctx, "CONFIG", "SET", "min-replicas-to-write", n)

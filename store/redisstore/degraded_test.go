@@ -48,7 +48,7 @@ func TestLeasesWithoutAReplica(t *testing.T) {
 	t.Parallel()
 	c := rediscluster.New(t, 3, 1, "min-replicas-max-lag 3")
 	tt := newTorture(t, c, 0)
-	l := &leaser{torture: tt, s: tt.openWaiting(tt.shards, 200*time.Millisecond), lease: 250 * time.Millisecond, given: map[store.Key]int{}}
+	l := &leaser{torture: tt, s: tt.openWaiting(tt.shards, 200*time.Millisecond, 5*time.Second), lease: 250 * time.Millisecond, given: map[store.Key]int{}}
 	const urls = 300
 	items := make([]store.Item, urls)
 	for i := range items {
@@ -59,7 +59,7 @@ func TestLeasesWithoutAReplica(t *testing.T) {
 	replica := tt.replica(tt.master(0))
 	tt.check(c.Nodes[replica].Stop())
 	handed := 0
-	for end := time.Now().Add(20 * l.lease); time.Now().Before(end); {
+	for end := time.Now().Add(20 * l.lease); time.Now().Before(end) || handed == 0 && tt.ctx.Err() == nil; {
 		handed += l.take(false)
 	}
 	if handed == 0 || l.failures > 0 {
@@ -93,13 +93,13 @@ func TestLeasesWithoutAMaster(t *testing.T) {
 	tt.check(err)
 	tt.check(c.Nodes[tt.master(0)].Kill())
 	longest := time.Duration(0)
-	for range 30 {
+	for l.failures == 0 && len(l.given) < 100 {
 		began := time.Now()
 		l.take(false)
 		longest = max(longest, time.Since(began))
 	}
-	if l.failures > 0 || len(l.given) < 100 {
-		t.Errorf("got %d URLs and %d takes refused; want those of two masters, and none", len(l.given), l.failures)
+	if l.failures > 0 {
+		t.Errorf("got %d URLs and a take refused; want those of two masters", len(l.given))
 	}
 	t.Logf("%d URLs from two of three masters, longest take %v", len(l.given), longest)
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/internal/async"
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -39,7 +40,7 @@ func TestDaemonProcess(t *testing.T) {
 	if len(does) != 4 {
 		t.Skip("runs in processes that other tests start")
 	}
-	o := Options{Addrs: []string{does[1]}, Prefix: does[2], Replicas: -1, KeepURLs: true, RetryFor: time.Second}
+	o := Options{Addrs: []string{does[1]}, Prefix: does[2], Replicas: -1, KeepURLs: true, RetryFor: hang.Limit}
 	number, calls, counting := must(strconv.Atoi(does[3]))(t), 0, false
 	o.clock = func() time.Time { // asked before each script call
 		if calls++; counting && calls > number {
@@ -132,7 +133,7 @@ func TestADaemonIsKilledAtEachStep(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for number, done := 0, false; !done; number++ {
 				o := testOptions(addr, 4)
-				o.KeepURLs, o.RetryFor = true, time.Second
+				o.KeepURLs = true
 				s := open(t, o)
 				must(s.Add(t.Context(), "c", daemonItems(0, 10), store.AddOptions{}))(t)
 				complete(t, s, must(s.Take(t.Context(), store.TakeRequest{Crawl: "c", MaxURLs: 20, MaxPerQueue: 20}))(t).Leases)
@@ -265,7 +266,7 @@ func TestADaemonIsStopped(t *testing.T) {
 	must(true, cmd.Process.Kill())(t)
 	_ = cmd.Wait() // it was killed
 	wg.Wait()
-	for end := time.Now().Add(time.Minute); ; {
+	for end := time.Now().Add(hang.Limit); ; {
 		workAround(t, s, 0, tell)
 		st := must(s.Stats(t.Context(), "c"))(t)
 		if st.Held == 0 {

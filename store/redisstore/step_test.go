@@ -1,7 +1,6 @@
 package redisstore
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,8 +9,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/internal/rediscluster"
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -125,11 +124,10 @@ func TestTheSweeperFinishesSteps(t *testing.T) {
 	defer s.Close()
 	begin(t, s, store.AddOptions{}, testItems(0, 3)...)
 	begin(t, s, store.AddOptions{MaxPerQueue: 5}, testItems(3, 2)...)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for together, others := outboxes(t, s); together+others > 0; together, others = outboxes(t, s) {
-		must(true, async.Sleep(ctx, 20*time.Millisecond))(t)
-	}
+	hang.Until(t, "the sweeper has finished the steps", func() bool {
+		together, others := outboxes(t, s)
+		return together+others == 0
+	})
 	wantHeld(t, s, 5)
 	if n := len(takeAll(t, s)); n != 5 {
 		t.Fatalf("got %d leases; want 5", n)
@@ -229,7 +227,7 @@ func TestAShardOutOfReachHoldsUpItsOwnSteps(t *testing.T) {
 	}
 	t.Parallel()
 	c := rediscluster.New(t, 3, 0)
-	s := open(t, Options{Addrs: c.Addrs(), Shards: 2, Replicas: -1, RetryFor: time.Second, recoverAfter: time.Hour})
+	s := open(t, Options{Addrs: c.Addrs(), Shards: 2, Replicas: -1, recoverAfter: time.Hour})
 	defer s.Close()
 	ctx := t.Context()
 	var queues [2]string // by shard
@@ -252,17 +250,14 @@ func TestAShardOutOfReachHoldsUpItsOwnSteps(t *testing.T) {
 	if err := c.Nodes[lost].Kill(); err != nil {
 		t.Fatal(err)
 	}
-	var held int64
-	for try := 0; held < int64(sent[0]) && try < 20; try++ { // starved, the others may be out of reach for a while, too
+	s.opt.RetryFor = time.Second
+	hang.Until(t, "the steps of the other shard are finished", func() bool { // starved, it may be out of reach for a while, too
 		if err := s.sweep(ctx, 0); err == nil {
 			t.Fatal("got no error from a shard that is out of reach; want one")
 		}
 		info, _, _ := s.queueInfo(ctx, "c", queues[0])
-		held = info.Held
-	}
-	if held != int64(sent[0]) {
-		t.Fatalf("got %d URLs queued; want %d", held, sent[0])
-	}
+		return info.Held == int64(sent[0])
+	})
 }
 
 // TestAnswersOutliveRecovery holds the times of a store to each other.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/internal/rediscluster"
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/storetest"
 )
@@ -53,7 +54,7 @@ var prefixes atomic.Int64
 // testOptions are those of a new store on a server without replicas. Its cache is small: under the race detector, to clear the usual one
 // takes longer than most tests, which open hundreds of stores.
 func testOptions(addr string, shards int) Options {
-	return Options{Addrs: []string{addr}, Prefix: fmt.Sprintf("t%d:", prefixes.Add(1)), Shards: shards, Replicas: -1, CacheBytes: 64 << 10}
+	return Options{Addrs: []string{addr}, Prefix: fmt.Sprintf("t%d:", prefixes.Add(1)), Shards: shards, Replicas: -1, CacheBytes: 64 << 10, RetryFor: hang.Limit}
 }
 
 // open opens a store for keys of the identity that it has, or of that of the tests.
@@ -110,19 +111,23 @@ func (c *clock) now() time.Time { return time.UnixMilli(c.ms.Load()) }
 func (c *clock) step(d time.Duration) { c.ms.Add(d.Milliseconds()) }
 
 // TestSuite has four shards, which find what crosses shards.
-func TestSuite(t *testing.T) { testSuite(t, 4, 5, 8) }
+func TestSuite(t *testing.T) { testSuite(t, nil, 4, 1, 1) }
+
+// TestHistories has the model's histories for four shards. One caller carries out each, so they run without the race detector.
+func TestHistories(t *testing.T) { testSuite(t, []bool{}, 4, 5, 8) }
 
 // TestSuiteOfOneShard finds what a shard decides alone.
-func TestSuiteOfOneShard(t *testing.T) { testSuite(t, 1, 2, 4) }
+func TestSuiteOfOneShard(t *testing.T) { testSuite(t, nil, 1, 2, 4) }
 
-// testSuite runs the suite with few of the model's histories, which are the dear part, or many under FIRSTSEEN_TORTURE=1.
-func testSuite(t *testing.T, shards, few, many int) {
+// testSuite runs the cases, and few of the model's histories, which are the dear part, or many under FIRSTSEEN_TORTURE=1.
+func testSuite(t *testing.T, keep []bool, shards, few, many int) {
 	t.Parallel()
 	addr := sharedServer(t)
 	if os.Getenv("FIRSTSEEN_TORTURE") == "1" {
 		few = many
 	}
 	storetest.Run(t, storetest.Backend{
+		Keep:     keep,
 		MaxBytes: true,
 		Shards:   shards > 1,
 		Seeds:    few,

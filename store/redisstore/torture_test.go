@@ -16,6 +16,7 @@ import (
 	"github.com/firstseen/firstseen/hashkey"
 	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/internal/rediscluster"
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/redisstore"
 )
@@ -69,8 +70,7 @@ func torturing() bool { return os.Getenv("FIRSTSEEN_TORTURE") == "1" }
 // newTorture begins a round on a cluster that is well, with a store of its own.
 func newTorture(t *testing.T, c *rediscluster.Cluster, round int) *torture {
 	t.Helper()
-	const limit = 10 * time.Minute // a round takes 10 to 20 s on a machine that has nothing else to do
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*hang.Limit) // a round takes 10 to 20 s on a machine that has nothing else to do
 	t.Cleanup(cancel)
 	tt := &torture{T: t, ctx: ctx, cluster: c, prefix: fmt.Sprintf("%s-%d:", t.Name(), round), shards: 8}
 	if torturing() {
@@ -85,20 +85,22 @@ func (t *torture) open() *redisstore.Store { return t.openShards(t.shards) }
 
 // patient opens a daemon that is to be answered: a starved replica may take longer than those under
 // load wait.
-func (t *torture) patient() *redisstore.Store { return t.openWaiting(t.shards, 4*time.Second) }
-
-func (t *torture) openShards(n int) *redisstore.Store {
-	return t.openWaiting(n, 300*time.Millisecond)
+func (t *torture) patient() *redisstore.Store {
+	return t.openWaiting(t.shards, 4*time.Second, hang.Limit)
 }
 
-func (t *torture) openWaiting(n int, wait time.Duration) *redisstore.Store {
+func (t *torture) openShards(n int) *redisstore.Store {
+	return t.openWaiting(n, 300*time.Millisecond, 5*time.Second)
+}
+
+func (t *torture) openWaiting(n int, wait, retryFor time.Duration) *redisstore.Store {
 	t.Helper()
 	o := t.options
 	for _, node := range t.cluster.Nodes {
 		o.Addrs = append(o.Addrs, t.addr(node))
 	}
 	o.Prefix, o.Shards, o.CacheBytes = t.prefix, n, 64<<10
-	o.RetryFor = 5 * time.Second
+	o.RetryFor = retryFor
 	var s *redisstore.Store
 	t.until(func() (opened bool) { // a starved replica may be late even for this
 		var err error

@@ -37,7 +37,7 @@ type Backend struct {
 	MaxBytes bool
 	// Shards is set if queues take turns in several shards, each on its own: see [store.Store.Take] on which go first.
 	Shards bool
-	// Keep is the values of Env.KeepURLs that the cases run with. The default is both.
+	// Keep is the values of Env.KeepURLs that the cases run with; none, if it is empty. The default is both.
 	Keep []bool
 	// Groups means that the store has groups of queues.
 	Groups bool

@@ -6,15 +6,18 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(hang.Main(m, func() error { return goleak.Find() })) }
 
 func token(n byte) Client { return ByToken([32]byte{n}) }
 

@@ -189,7 +189,7 @@ func TestMain(m *testing.M) {
 		idle(addr)
 		return
 	}
-	goleak.VerifyTestMain(m)
+	os.Exit(hang.Main(m, func() error { return goleak.Find() }))
 }
 
 // idle finishes the handshake of many connections, prints a line to stdout, and is silent

@@ -30,14 +30,14 @@ func runList(t *testing.T, list string, opt Options) (string, Result) {
 func TestBeyondTheMemory(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	var list, old bytes.Buffer
-	for i := range 60_000 {
+	for i := range 20_000 {
 		fmt.Fprintf(&list, "http://h%d.example/%d\n", rng.IntN(20), rng.IntN(1+i/2))
-		fmt.Fprintf(&old, "http://h%d.example/%d\n", rng.IntN(20), rng.IntN(30_000))
+		fmt.Fprintf(&old, "http://h%d.example/%d\n", rng.IntN(20), rng.IntN(10_000))
 	}
 	opt := options(2)
 	opt.Against = []logs.Input{source(t.Context(), bytes.NewReader(old.Bytes()))}
 	want, whole := runList(t, list.String(), opt)
-	for _, budget := range []int64{1, 400 << 10} {
+	for _, budget := range []int64{1, 130 << 10} {
 		opt.TempDir, opt.MemoryBytes = t.TempDir(), budget
 		opt.Against = []logs.Input{source(t.Context(), bytes.NewReader(old.Bytes()))}
 		got, r := runList(t, list.String(), opt)

@@ -55,6 +55,23 @@ func Context(t testing.TB) context.Context {
 	return ctx
 }
 
+// Main runs the tests of a package, whose goroutines must come to their end, and returns the status to exit with. leaks
+// reports goroutines that are left; goleak looks for half a second.
+func Main(m *testing.M, leaks func() error) int {
+	code, end := m.Run(), time.Now().Add(Limit)
+	for code == 0 {
+		err := leaks()
+		if err == nil {
+			break
+		}
+		if time.Now().After(end) {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	return code
+}
+
 func stacks() []byte {
 	all := make([]byte, 1<<20)
 	return all[:runtime.Stack(all, true)]

@@ -19,6 +19,7 @@ import (
 
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/client"
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 )
 
 // consumers are crawlers in several languages. Each works on a crawl of the daemon at an address
@@ -67,8 +68,7 @@ func TestTwoCrawlsOnOneDaemon(t *testing.T) {
 	daemon, f, _ := serveFast(t)
 	web := newShelves(t)
 	gate := newGate(daemon.HTTPAddr())
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
-	defer cancel()
+	ctx := hang.Context(t)
 	var wg sync.WaitGroup
 	var missing []string
 	for _, c := range consumers {
@@ -78,9 +78,10 @@ func TestTwoCrawlsOnOneDaemon(t *testing.T) {
 			continue
 		}
 		for _, crawl := range shelfNames {
-			addr := gate.open(t, c.name, crawl)
+			addr, ended := gate.open(t, c.name, crawl)
 			seed := web.URL + "/" + crawl + "/" + strings.ReplaceAll(c.name, " ", "-")
 			wg.Go(func() {
+				defer ended()
 				if err := c.run(ctx, program, addr, crawl, seed); err != nil {
 					t.Errorf("%s in crawl %s: %v", c.name, crawl, err)
 				}
@@ -228,8 +229,8 @@ func newGate(addr string) *gate {
 	return &gate{daemon: &url.URL{Scheme: "http", Host: addr}}
 }
 
-// open returns the address of a consumer.
-func (g *gate) open(t *testing.T, name, crawl string) string {
+// open returns the address of a consumer, and what to call when it has ended.
+func (g *gate) open(t *testing.T, name, crawl string) (addr string, ended func()) {
 	w := &way{name: name, crawl: crawl, turn: make(chan struct{}), passed: make(chan struct{}), got: make(map[string]int)}
 	g.all = append(g.all, w)
 	g.ready.Add(1)
@@ -256,24 +257,21 @@ func (g *gate) open(t *testing.T, name, crawl string) string {
 		}
 	}))
 	t.Cleanup(server.Close)
-	return server.URL
+	return server.URL, func() {
+		w.once.Do(func() { // it ended without asking
+			g.ready.Done()
+			close(w.passed)
+		})
+	}
 }
 
 // start forwards the first requests of the consumers in the order of their list. It skips
 // consumers that ended without asking.
 func (g *gate) start() {
-	asked := make(chan struct{})
-	go func() { g.ready.Wait(); close(asked) }()
-	select {
-	case <-asked:
-	case <-time.After(2 * time.Minute):
-	}
+	g.ready.Wait()
 	for _, w := range g.all {
 		close(w.turn)
-		select {
-		case <-w.passed:
-		case <-time.After(30 * time.Second):
-		}
+		<-w.passed
 	}
 }
 

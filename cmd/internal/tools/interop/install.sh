@@ -23,6 +23,11 @@ try() {
 	return 1
 }
 
+# fresh FILE INSTALLED reports whether what FILE asks for is installed: then INSTALLED is a copy of it. If not, there is none.
+fresh() {
+	cmp -s "$1" "$2" || { rm -f "$2" && return 1; }
+}
+
 # The Java tests compile one file, so the java here must have a compiler.
 java_stubs() {
 	compiler=$(java --list-modules 2>/dev/null | sed -n 's/^jdk\.compiler@\([0-9]*\).*/\1/p')
@@ -30,9 +35,10 @@ java_stubs() {
 		echo 'skip Java: needs a JDK of version 17 or later' >&2
 		return 0
 	fi
-	rm -f "$dir/classpath"
-	try Java mvn -q -B -f "$here/java/pom.xml" -Dmaven.repo.local="$dir/maven" -Dmaven.wagon.http.retryHandler.count=1 \
-		dependency:build-classpath -Dmdep.outputFile="$dir/classpath" || return 0
+	fresh "$here/java/pom.xml" "$dir/pom.xml" ||
+		try Java mvn -q -B -f "$here/java/pom.xml" -Dmaven.repo.local="$dir/maven" -Dmaven.wagon.http.retryHandler.count=1 \
+			dependency:build-classpath -Dmdep.outputFile="$dir/classpath" || return 0
+	cp "$here/java/pom.xml" "$dir/pom.xml"
 	FIRSTSEEN_JAVA_STUBS=$(cat "$dir/classpath")
 	export FIRSTSEEN_JAVA_STUBS
 }
@@ -41,7 +47,7 @@ python() {
 	try Python python3 -c 'import sys; assert sys.version_info >= (3, 9), "needs Python 3.9 or later"' || return 0
 	FIRSTSEEN_PYTHON=$(command -v python3)
 	export FIRSTSEEN_PYTHON
-	if try 'Python with packages' python3 -m venv "$dir/venv" &&
+	if { [ -x "$dir/venv/bin/pip" ] || try 'Python with packages' python3 -m venv "$dir/venv"; } &&
 		try 'Python with packages' "$dir/venv/bin/pip" install -q --retries 2 --timeout 30 --disable-pip-version-check \
 			grpcio==1.85.1 grpcio-tools==1.85.1 schemathesis==4.32.5; then
 		export FIRSTSEEN_PYTHON_PACKAGES="$dir/venv/bin/python"
@@ -57,8 +63,10 @@ javascript() {
 	export FIRSTSEEN_NODE
 	mkdir -p "$dir/crawlee"
 	cp "$examples/crawlee/"*.mjs "$examples/crawlee/"*.json "$dir/crawlee"
-	if try Crawlee npm ci --prefix "$dir/crawlee" --prefer-offline --fetch-retries=1 --fetch-timeout=60000 \
-		--ignore-scripts --no-audit --no-fund --loglevel=error; then
+	if fresh "$examples/crawlee/package-lock.json" "$dir/package-lock.json" ||
+		try Crawlee npm ci --prefix "$dir/crawlee" --prefer-offline --fetch-retries=1 --fetch-timeout=60000 \
+			--ignore-scripts --no-audit --no-fund --loglevel=error; then
+		cp "$examples/crawlee/package-lock.json" "$dir/package-lock.json"
 		export FIRSTSEEN_CRAWLEE="$dir/crawlee/crawl.mjs"
 	fi
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/firstseen/firstseen/cmd/internal/server"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 	"github.com/firstseen/firstseen/store/memstore"
 )
 
@@ -96,8 +97,7 @@ func installed(t *testing.T, variable string) string {
 
 func run(t *testing.T, name string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
+	ctx := hang.Context(t)
 	var out strings.Builder
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Stdout = &out

@@ -18,6 +18,7 @@ import (
 
 	"github.com/firstseen/firstseen/cmd/internal/server"
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 	"github.com/firstseen/firstseen/store/memstore"
 )
 
@@ -49,7 +50,7 @@ func TestScripts(t *testing.T) {
 func TestCrawleeFrontier(t *testing.T) {
 	node, script := installed(t, "FIRSTSEEN_NODE"), installed(t, "FIRSTSEEN_CRAWLEE")
 	daemon, _, _ := serveFast(t)
-	cmd := exec.CommandContext(t.Context(), node, "--test", "--test-timeout=120000")
+	cmd := exec.CommandContext(t.Context(), node, "--test", "--test-timeout=300000")
 	cmd.Dir, cmd.Env = filepath.Dir(script), append(os.Environ(), "FIRSTSEEN=http://"+daemon.HTTPAddr())
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
@@ -113,8 +114,7 @@ func crawlTwice(t *testing.T, allowed int, script ...string) {
 		cmd.Env = append(os.Environ(), "FIRSTSEEN=http://"+daemon.HTTPAddr(), "FIRSTSEEN_CRAWL=mine", "CRAWLEE_PURGE_ON_START=0")
 		return cmd
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
+	ctx := hang.Context(t)
 	doomed, kill := context.WithCancel(ctx)
 	site.atPage(10, kill)
 	if out, err := crawl(doomed).CombinedOutput(); doomed.Err() == nil {

@@ -27,7 +27,7 @@ public final class Main {
 
     public static void main(String[] args) throws Exception {
         ManagedChannel channel = ManagedChannelBuilder.forTarget(args[0]).usePlaintext().build();
-        frontier = URLFrontierGrpc.newBlockingStub(channel).withDeadlineAfter(60, TimeUnit.SECONDS);
+        frontier = URLFrontierGrpc.newBlockingStub(channel).withDeadlineAfter(5, TimeUnit.MINUTES);
         async = URLFrontierGrpc.newStub(channel);
         try {
             put();
@@ -77,7 +77,7 @@ public final class Main {
                         });
         items.forEach(out::onNext);
         out.onCompleted();
-        want("stream ended by the server", true, ended.await(60, TimeUnit.SECONDS));
+        want("stream ended by the server", true, ended.await(5, TimeUnit.MINUTES));
         return acks;
     }
 
