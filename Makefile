@@ -12,8 +12,9 @@ endif
 .PHONY: all build generate reference check test deps vet suite fuzz-smoke test-examples lint clean \
         test-interop bench-serve bench-hostile bench-canon bench-hashkey bench-store bench-frontier bench-replay bench-uniq bench-redis bench-day bench lab torture mutants soak release dist test-packages
 
-# The tests link what a release links, Pebble without the C library of zstd, which takes a minute of processor time to compile.
-export GOFLAGS := $(shell $(GO) env GOFLAGS) -tags=pebblegozstd
+# The tests link what a release links, Pebble without the C library of zstd, which takes a minute of processor time to compile;
+# and no tables for debuggers, since more than sixty programs are linked.
+export GOFLAGS := $(shell $(GO) env GOFLAGS) -tags=pebblegozstd -ldflags=-w
 
 # What a release is built with, and checked for vulnerabilities with: go fetches it as a module.
 export RELEASE_GO ?= go1.26.10
@@ -136,7 +137,7 @@ lab:
 # torture: power cuts, kills, mutants and random operations in full counts; hours.
 torture:
 	FIRSTSEEN_TORTURE=1 $(GO) test -count=1 -v -timeout 12h ./store/... ./frontier ./canon ./cmd/...
-	$(GO) test -race -count=1 -timeout 2h ./store/redisstore ./store/pebblestore
+	$(GO) test -race -count=1 -timeout 2h ./store/redisstore ./store/pebblestore ./frontier ./cmd/internal/logs ./cmd/internal/parquetfile
 	$(GO) run ./cmd/internal/tools/mutants
 	@sh cmd/internal/tools/scripts/fuzz.sh 30m
 

@@ -7,8 +7,8 @@ import (
 )
 
 // TestLower: with Lower, a lowered URL is fetched after all others of its queue, also after those
-// with priority 0, in whatever order they came; SkipTraps exempts a URL; without Lower priorities
-// stay as they are.
+// with priority 0, in whatever order they came; SkipTraps exempts a URL; without Lower, or with NoHeuristics,
+// priorities stay as they are.
 func TestLower(t *testing.T) {
 	lowered := func(form string, _ bool) bool { return strings.Contains(form, "/trap/") }
 	f := open(t, Options{Lower: lowered, Delay: -1, MaxInFlight: -1})
@@ -25,10 +25,13 @@ func TestLower(t *testing.T) {
 			t.Errorf("lease %d: got %s with priority %d; want %+v", i, l.URL, l.Priority, want)
 		}
 	}
-	f = open(t, Options{Delay: -1, MaxInFlight: -1})
-	addOne(t, f, Link{URL: "http://a.example/1"})
-	if l := leaseOne(t, f); l.Priority != 0 {
-		t.Errorf("got priority %d; want 0", l.Priority)
+	for _, opt := range []Options{{}, {NoHeuristics: true, Lower: lowered, Traps: Traps{PathDepth: 1}}} {
+		opt.Delay, opt.MaxInFlight = -1, -1
+		f = open(t, opt)
+		addOne(t, f, Link{URL: "http://a.example/trap/1"})
+		if l := leaseOne(t, f); l.Priority != 0 {
+			t.Errorf("got priority %d; want 0", l.Priority)
+		}
 	}
 }
 

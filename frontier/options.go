@@ -85,6 +85,9 @@ type Options struct {
 	// Traps are limits on URLs that crawler traps are made of. The default is
 	// that of Traps: all on.
 	Traps Traps
+	// NoHeuristics switches off, whatever the other options say, all that refuses or puts back URLs for what they look like or
+	// for what other fetches brought: Traps and Lower. What is left is what the caller said of them. The default is false.
+	NoHeuristics bool
 	// Exclude reports whether a URL must not be fetched, by its canonical form: it is on another host, or
 	// on a list (hasheduri.List.Excluded). A URL that it excludes is refused when it is added, put or the
 	// target of a redirect, and forgotten before it is handed out, both as [ReasonExcluded]. So its answers
@@ -161,6 +164,9 @@ func (o Options) withDefaults() Options {
 	o.MaxDeferred = cmp.Or(o.MaxDeferred, 100)
 	o.FailingAfter = cmp.Or(o.FailingAfter, 5)
 	o.MaxFailingWait = cmp.Or(o.MaxFailingWait, time.Hour)
+	if o.NoHeuristics {
+		o.Traps.Off, o.Lower = true, nil
+	}
 	o.Traps = o.Traps.withDefaults()
 	return o
 }

@@ -12,8 +12,7 @@ import (
 
 // Traps are limits that URLs of real pages rarely reach, and that endless generated URLs exceed:
 // calendars, sessions in the path, links relative to themselves. They apply to canonical forms. The zero value has all
-// of them on; a negative number switches one off. What share of real URLs each
-// limit refuses is in the table of the package's README.
+// of them on; a negative number switches one off.
 type Traps struct {
 	// Off switches all of them off. The default is false.
 	Off bool

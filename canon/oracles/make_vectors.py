@@ -1,11 +1,13 @@
 """Renews testdata/oracles/<tool>_made.jsonl by running the real tool.
 
     python3 -m venv venv && venv/bin/pip install -r requirements.txt
-    venv/bin/python make_vectors.py scrapy
-    venv/bin/python make_vectors.py surt
+    venv/bin/python make_vectors.py scrapy 2500
+    venv/bin/python make_vectors.py surt 2500
 
-An optional second argument is the number of mutations, an optional third a seed and a
-fourth the file to write. A row has "input" (or "input_hex" if it is not UTF-8) and
+CPython 3.11.7 reproduces the files; a later one has a later Unicode version and checks
+brackets more strictly. The second argument is the number of mutations, an optional third
+a seed and a fourth the file to write, for a longer run outside the repository: tests read
+the directory that FIRSTSEEN_ORACLES names. A row has "input" (or "input_hex" if it is not UTF-8) and
 "output", or "error" with the name of the exception. The output is text, or "output_hex".
 """
 

@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/firstseen/firstseen/internal/freeport"
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 )
 
 // alertRule is a rule of deploy/prometheus-rules.yml.
@@ -274,7 +275,7 @@ func TestAlertFires(t *testing.T) {
 func awaitAlert(t *testing.T, addr, name string, log *logTail) string {
 	t.Helper()
 	var names []string
-	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(hang.Limit); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		resp, err := http.Get("http://" + addr + "/api/v1/alerts")
 		if err != nil {
 			continue // it is starting
@@ -302,6 +303,6 @@ func awaitAlert(t *testing.T, addr, name string, log *logTail) string {
 			return got
 		}
 	}
-	t.Fatalf("got alerts %q; want %s within 3 minutes\n%s", names, name, log)
+	t.Fatalf("got alerts %q; want %s within %v\n%s", names, name, hang.Limit, log)
 	return ""
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/shape"
+	"github.com/firstseen/firstseen/cmd/internal/evidence"
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/internal/whatwg"
 )
@@ -253,7 +253,7 @@ func parseFields(text string) ([]string, error) {
 func fieldsOf(input, form string, names []string) fieldAnswer {
 	values := map[string]string{"input": input, "canonical": form, "key": key(form)}
 	host := canon.Host([]byte(form))
-	values["shape"] = string(shape.Append(nil, []byte(form), host))
+	values["shape"] = string(evidence.AppendShape(nil, []byte(form), host))
 	if host != nil {
 		splitForm(form, string(host), values)
 	}

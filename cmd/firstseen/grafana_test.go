@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 )
 
 // grafanaDashboard is what the tests read of deploy/grafana.json.
@@ -94,7 +96,7 @@ func checkQuery(t *testing.T, addr, title, query string) {
 		Status, Error string
 		Data          struct{ Result []json.RawMessage }
 	}
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(hang.Limit); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 		resp, err := http.Get("http://" + addr + "/api/v1/query?" + url.Values{"query": {query}}.Encode())
 		if err != nil {
 			t.Fatal(err)

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 )
 
 // TestSignalsEndABlockedInput: a command that waits for standard input ends by the first
@@ -42,14 +44,7 @@ func TestSignalsEndABlockedInput(t *testing.T) {
 			if err := cmd.Process.Signal([]os.Signal{os.Interrupt, syscall.SIGTERM}[i%2]); err != nil {
 				t.Fatal(err)
 			}
-			ended := make(chan error, 1)
-			go func() { ended <- cmd.Wait() }()
-			select {
-			case <-ended:
-			case <-time.After(time.Minute):
-				_ = cmd.Process.Kill()
-				t.Fatalf("it still waits for input; its output: %s", &out)
-			}
+			hang.Within(t, "a command that waits for input", func() { _ = cmd.Wait() })
 			if got := cmd.ProcessState.ExitCode(); got != statusFailed && got != -1 {
 				t.Errorf("got status %d, %s; want %d", got, &out, statusFailed)
 			}

@@ -8,9 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 )
 
 // pty opens a terminal: bytes that are written to its second end are read from the first.
@@ -76,14 +77,11 @@ func TestProgressOnATerminal(t *testing.T) {
 				}
 				shown <- all.String()
 			}()
-			select {
-			case got := <-shown:
-				if !strings.Contains(got, "KiB read") {
+			hang.Within(t, "progress", func() {
+				if got := <-shown; !strings.Contains(got, "KiB read") {
 					t.Errorf("got %q; want how much was read", got)
 				}
-			case <-time.After(time.Minute):
-				t.Error("it shows no progress")
-			}
+			})
 		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	pb "github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 )
 
 // TestMasterDiesUnderDaemons kills a master of the cluster while two daemons are
@@ -28,7 +29,7 @@ func TestMasterDiesUnderDaemons(t *testing.T) {
 	flags := []string{"--redis", withSetting(addrs, "retry=4s"), "--delay", "0"}
 	daemons := []*daemon{startDaemonOn(t, flags...), startDaemonOn(t, flags...)}
 	l := &faultLedger{told: make(map[string][]pb.AckMessage_Status)}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithCancel(hang.Context(t))
 	defer cancel()
 	var writers sync.WaitGroup
 	for _, d := range daemons {
@@ -214,7 +215,7 @@ func (l *faultLedger) checkQueued(t *testing.T, c pb.URLFrontierClient) {
 	t.Helper()
 	want, times := l.acknowledged(), make(map[string]int)
 	late := func(u string) bool { return times[u] == 0 }
-	for end := time.Now().Add(3 * time.Minute); slices.ContainsFunc(want, late) && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(hang.Limit); slices.ContainsFunc(want, late) && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		for _, u := range getURLs(t, c, &pb.GetParams{DelayRequestable: 3600}) {
 			times[u]++
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/evidence"
 	"github.com/firstseen/firstseen/cmd/internal/server"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store/pebblestore"
@@ -28,7 +29,6 @@ type serveFlags struct {
 	server   server.Config
 	exclude  excludeFlags
 	redis    redisFlags
-	trusted  trusting
 	settings settings
 	bounds   bounds
 	queueBy  string
@@ -44,6 +44,7 @@ type serveFlags struct {
 	// crawlProfiles are values of --crawl-profile, CRAWL=PROFILE.
 	crawlProfiles []string
 	keepURLs      bool
+	heuristics    bool
 	traps         string // "http", "all" or "off", with ",yield" or ",yield-shadow"
 	trapModes     trapModes
 	maxExpired    expiryBounds
@@ -102,12 +103,12 @@ func (f *serveFlags) run(ctx context.Context, a *app) error {
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 	useProcs()
-	base, p, err := f.profiles()
+	base, p, rules, err := f.profiles()
 	if err != nil {
 		return err
 	}
-	if err := f.trusted.checkStore(f.redis.given()); err != nil {
-		return err
+	if f.redis.given() && f.heuristics && len(evidence.TrustedHosts(rules)) > 0 {
+		return misusef("cannot use trust_declared of the rule file with --redis: daemons that hear of different declarations would make different keys of one URL; learn rules with \"firstseen learn\" instead")
 	}
 	f.server.Logger, f.server.Level, f.server.MinFree = a.log, &a.level, int64(f.minFree)
 	f.server.MaxExpiredOverGRPC = f.maxExpired.grpc
@@ -136,28 +137,25 @@ func (f *serveFlags) run(ctx context.Context, a *app) error {
 		return err
 	}
 	excluded.log(a.log)
-	if err = f.trusted.begin(front, base, p, f.declaredFile()); err == nil {
+	if err = f.server.Evidence.SetRules(base, p, rules); err == nil {
 		err = f.serve(ctx, a, front, excluded, hup)
 	}
 	return errors.Join(err, unlessReported(closeAll(), err))
 }
 
 // profiles returns the profile that the store belongs to, and that with the
-// rule file, which may change while the store lives.
-func (f *serveFlags) profiles() (base, p *canon.Profile, err error) {
+// rule file, which may change while the store lives; and the text of the file.
+func (f *serveFlags) profiles() (base, p *canon.Profile, rules []byte, err error) {
 	without := f.profile
 	without.file = ""
 	if base, err = without.open(); err != nil || f.profile.file == "" {
-		return base, base, err
+		return base, base, nil, err
 	}
-	text, err := os.ReadFile(f.profile.file) // once: it may be a pipe
-	if err != nil {
-		return nil, nil, fmt.Errorf("cannot open rule file: %w", err)
+	if rules, err = os.ReadFile(f.profile.file); err != nil { // once: it may be a pipe
+		return nil, nil, nil, fmt.Errorf("cannot open rule file: %w", err)
 	}
-	if p, err = withRules(base, f.profile.file, text); err != nil {
-		return nil, nil, err
-	}
-	return base, p, f.trusted.read(text)
+	p, err = withRules(base, f.profile.file, rules)
+	return base, p, rules, err
 }
 
 // open opens the store and a frontier on it, and returns what closes both.
@@ -167,23 +165,21 @@ func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile, exclude
 		return nil, nil, err
 	}
 	f.server.Exports = st
-	sample := f.openCaptures(a.log)
+	sample, sampleErr := f.openCaptures(a.log)
 	var front *frontier.Frontier // fetches are reported after New has returned
+	learned := evidence.New(evidence.Options{
+		Off: !f.heuristics, Traps: f.trapModes.evidence, Captures: sample, CapturesError: sampleErr, Logger: a.log,
+		Saved:   filepath.Join(f.db, "declared.json"),
+		Profile: func() *canon.Profile { return front.Profile("*") },
+		Use:     func(p *canon.Profile) error { return front.SetProfile(p) },
+	})
+	f.server.Evidence = learned
 	opt := f.frontierOptions()
-	opt.Profile, opt.Exclude = p, excluded.excluder()
-	opt.OnFetched = func(r frontier.Fetched) {
-		if sample != nil {
-			sample.Offer(r)
-		}
-		f.trusted.offer(&r)
-		if f.server.Yield != nil {
-			f.server.Yield.Offer(front.Profile("*"), &r)
-		}
+	opt.Profile, opt.Exclude, opt.Logger = p, excluded.excluder(), a.log
+	opt.OnFetched = func(r frontier.Fetched) { learned.Offer(&r) }
+	if f.trapModes.evidence != evidence.IgnoreTraps {
+		opt.Lower = learned.Lower
 	}
-	if f.server.Yield = f.trapModes.table(); f.server.Yield != nil {
-		opt.Lower = f.server.Yield.Lower
-	}
-	opt.Logger = a.log
 	front, err = frontier.New(st, opt)
 	if err != nil {
 		closeCaptures(a.log, sample)
@@ -196,9 +192,6 @@ func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile, exclude
 	}, nil
 }
 
-// declaredFile keeps the rules that trusted hosts declared.
-func (f *serveFlags) declaredFile() string { return filepath.Join(f.db, "declared.json") }
-
 // serve runs the server until ctx ends.
 func (f *serveFlags) serve(ctx context.Context, a *app, front *frontier.Frontier, excluded *exclusion, hup <-chan os.Signal) error {
 	if err := f.chooseProfiles(ctx, front); err != nil {
@@ -206,12 +199,10 @@ func (f *serveFlags) serve(ctx context.Context, a *app, front *frontier.Frontier
 	}
 	f.server.Queues = server.QueueDefaults{MaxInFlight: f.policy.MaxInFlight, Delay: f.policy.Delay}
 	f.server.Profile, f.server.TrapsOverGRPC = func() *canon.Profile { return front.Profile("*") }, f.trapModes.links == "all"
-	f.server.Declared = f.trusted.stats
-	go f.trusted.run(ctx, a.log, f.declaredFile())
 	f.server.Reload = func(context.Context) error {
-		_, p, err := f.profiles()
+		base, p, rules, err := f.profiles()
 		if err == nil {
-			err = f.trusted.use(p)
+			err = f.server.Evidence.SetRules(base, p, rules)
 		}
 		err = errors.Join(err, f.settings.reload(a))
 		if errExcluded := excluded.reload(); errExcluded != nil {

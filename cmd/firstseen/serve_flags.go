@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/firstseen/firstseen/cmd/internal/yield"
+	"github.com/firstseen/firstseen/cmd/internal/evidence"
 	"github.com/firstseen/firstseen/frontier"
 )
 
@@ -65,6 +65,7 @@ func (f *serveFlags) addPolicy(fs *pflag.FlagSet) {
 
 // addLimitsOfURLs adds the flags by which URLs are refused or given up.
 func (f *serveFlags) addLimitsOfURLs(fs *pflag.FlagSet) {
+	fs.BoolVar(&f.heuristics, "heuristics", true, "act on what URLs look like and on what fetches bring: --traps, and the rules that hosts of trust_declared declare; false does only what it is told")
 	fs.StringVar(&f.traps, "traps", "http", "whose URLs are refused if they look like those of crawler traps: http, all (gRPC as well) or off; with \",yield\", URLs whose template brings known content come last, with \",yield-shadow\" they are counted")
 	bounded(&f.bounds, fs, &f.policy.MaxDepth, "max-depth", 0, 0, "maximum number of links from a seed", special[int]{0, "for no bound"})
 	f.maxExpired.http = 10
@@ -207,7 +208,7 @@ var queueFuncs = map[string]frontier.QueueFunc{"host": frontier.ByHost, "domain"
 // frontierOptions is what the flags say in the frontier's terms, where 0 stands for the default.
 func (f *serveFlags) frontierOptions() frontier.Options {
 	o := f.policy
-	o.Lease, o.QueueBy, o.Traps.Off = 30*time.Second, queueFuncs[f.queueBy], f.trapModes.links == "off"
+	o.Lease, o.QueueBy, o.Traps.Off, o.NoHeuristics = 30*time.Second, queueFuncs[f.queueBy], f.trapModes.links == "off", !f.heuristics
 	o.Delay, o.MaxInFlight, o.MaxDeferred, o.MaxExpired = noneIfZero(o.Delay), noneIfZero(o.MaxInFlight), noneIfZero(o.MaxDeferred), noneIfZero(f.maxExpired.http)
 	return o
 }
@@ -222,25 +223,20 @@ func noneIfZero[T int | int64 | time.Duration](v T) T {
 
 // trapModes are what --traps names.
 type trapModes struct {
-	links string // whose URLs the fixed limits refuse: "http", "all" or "off"
-	yield string // "", "yield" or "yield-shadow"
+	links    string // whose URLs the fixed limits refuse: "http", "all" or "off"
+	evidence evidence.TrapMode
 }
+
+var trapEvidence = map[string]evidence.TrapMode{"": evidence.IgnoreTraps, "yield": evidence.LowerTraps, "yield-shadow": evidence.CountTraps}
 
 func (m *trapModes) parse(flag string) error {
-	*m = trapModes{}
-	m.links, m.yield, _ = strings.Cut(flag, ",")
-	if !slices.Contains([]string{"http", "all", "off"}, m.links) || !slices.Contains([]string{"", "yield", "yield-shadow"}, m.yield) {
+	links, name, _ := strings.Cut(flag, ",")
+	mode, ok := trapEvidence[name]
+	if !ok || !slices.Contains([]string{"http", "all", "off"}, links) {
 		return fmt.Errorf("cannot serve; got --traps %q; want http, all or off, alone or with \",yield\" or \",yield-shadow\"", flag)
 	}
+	*m = trapModes{links, mode}
 	return nil
-}
-
-// table returns where fetches are counted, nil for nowhere.
-func (m *trapModes) table() *yield.Table {
-	if m.yield == "" {
-		return nil
-	}
-	return yield.New(m.yield == "yield-shadow")
 }
 
 // settings are the flags of a daemon, and the file of --config that they were read from.

@@ -85,9 +85,9 @@ func capturesDir(db string) string { return filepath.Join(db, "captures") }
 
 // openCaptures opens the sample of a daemon, if it keeps one. If that fails, the daemon serves
 // without a sample, and reports it in its log and metrics.
-func (f *serveFlags) openCaptures(log *slog.Logger) *captures.Sample {
+func (f *serveFlags) openCaptures(log *slog.Logger) (*captures.Sample, error) {
 	if f.captures == 0 {
-		return nil
+		return nil, nil
 	}
 	dir := capturesDir(f.db)
 	sample, err := captures.Open(dir, captures.Options{MaxRows: f.captures, OnFault: func(err error) {
@@ -99,14 +99,12 @@ func (f *serveFlags) openCaptures(log *slog.Logger) *captures.Sample {
 	}})
 	if err != nil {
 		log.Error("serving without the fetches that the rules are judged by; the crawl is not affected. Repair the disk, or remove "+dir+", and start the daemon again", "error", err)
-		f.server.CapturesError = err
-		return nil
+		return nil, err
 	}
 	if st := sample.Stats(); st.Damaged > 0 {
 		log.Warn("some fetches that the rules are judged by are damaged and ignored; the crawl is not affected", "dir", dir, "damaged", st.Damaged, "kept", st.Rows)
 	}
-	f.server.Captures = sample
-	return sample
+	return sample, nil
 }
 
 // closeCaptures closes the sample, and waits at most 5 s for its disk.

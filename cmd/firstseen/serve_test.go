@@ -27,6 +27,7 @@ import (
 
 	pb "github.com/firstseen/firstseen/frontier/frontierpb"
 	"github.com/firstseen/firstseen/internal/freeport"
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 )
 
 // daemon is a serve process.
@@ -71,7 +72,7 @@ func (d *daemon) await(t testing.TB) {
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), hang.Limit)
 	defer cancel()
 	go func() {
 		d.err = d.cmd.Wait()

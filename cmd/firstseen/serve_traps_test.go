@@ -4,26 +4,38 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
 
 // TestServeTraps: the flag --traps decides whether URLs of a template that yields nothing new are
-// handed out after the others, or only counted.
+// handed out after the others, or only counted. With --heuristics=false it decides nothing.
 func TestServeTraps(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
 	for flag, want := range map[string]string{
-		"http,yield":        "/article /list?page=99",
-		"all,yield":         "/article /list?page=99",
-		"off,yield":         "/article /list?page=99",
-		"http,yield-shadow": "/list?page=99 /article",
-		"http":              "/list?page=99 /article",
+		"http,yield":                   "/article /list?page=99",
+		"all,yield":                    "/article /list?page=99",
+		"off,yield":                    "/article /list?page=99",
+		"http,yield-shadow":            "/list?page=99 /article",
+		"http":                         "/list?page=99 /article",
+		"all,yield --heuristics=false": "/list?page=99 /article",
 	} {
 		t.Run(flag, func(t *testing.T) {
 			t.Parallel()
-			d := startDaemon(t, t.TempDir(), "--traps", flag, "--delay", "0")
+			dir, off := t.TempDir(), strings.HasSuffix(flag, "=false")
+			flags := strings.Fields("--delay 0 --traps " + flag)
+			if off {
+				rules := filepath.Join(dir, "rules.json")
+				if err := os.WriteFile(rules, []byte(`{"trust_declared": ["*"]}`), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				flags = append(flags, "--rule-file", rules)
+			}
+			d := startDaemon(t, filepath.Join(dir, "db"), flags...)
 			var list []string
 			for i := range 20 {
 				list = append(list, fmt.Sprintf("http://a.example/list?page=%d", i))
@@ -31,13 +43,19 @@ func TestServeTraps(t *testing.T) {
 			verdicts(t, d.http, list)
 			for range list {
 				l := leaseNext(t, d)
-				post(t, d.http, "/v1/done", fmt.Sprintf(`{"leases":[{"crawl":%q,"key":%q,"token":%q,"outcome":"done","fetched":{"url":%q,"status":200,"digest":"same"}}]}`, l.Crawl, l.Key, l.Token, l.URL))
+				post(t, d.http, "/v1/done", fmt.Sprintf(`{"leases":[{"crawl":%q,"key":%q,"token":%q,"outcome":"done","fetched":{"url":%q,"status":200,"digest":"same","no_vary_search":"params=(\"page\")"}}]}`, l.Crawl, l.Key, l.Token, l.URL))
 			}
 			verdicts(t, d.http, []string{"http://a.example/list?page=99", "http://a.example/article"})
 			if got := after(leaseNext(t, d).URL) + " " + after(leaseNext(t, d).URL); got != want {
 				t.Errorf("got %s; want %s", got, want)
 			}
-			if flag == "http" {
+			if off || flag == "http" {
+				if off {
+					deep := "http://a.example" + strings.Repeat("/deep", 30)
+					if got := verdicts(t, d.http, []string{deep, "http://a.example/list?page=100"}); got != "new new" {
+						t.Errorf("got %s; want a URL as traps are made of, and another page of a list that declares that it has one", got)
+					}
+				}
 				res, err := http.Get("http://" + d.http + "/v1/traps")
 				if err != nil {
 					t.Fatal(err)

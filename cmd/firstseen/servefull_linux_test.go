@@ -12,9 +12,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/firstseen/firstseen/internal/freeport"
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 )
 
 // TestServeEndsWhenTheDiskFails limits the size of files, so that the log of the store cannot
@@ -42,11 +42,7 @@ func TestServeEndsWhenTheDiskFails(t *testing.T) {
 	if len(acked) == 0 || !failed {
 		t.Fatalf("got %d acknowledged, failed %v; want some, and then a failure", len(acked), failed)
 	}
-	select {
-	case <-d.ended:
-	case <-time.After(time.Minute):
-		t.Fatalf("it is still there:\n%s", d.log)
-	}
+	hang.Within(t, "the daemon", func() { <-d.ended })
 	if got := d.cmd.ProcessState.ExitCode(); got != statusFailed || !strings.Contains(d.log.String(), `msg="the store failed"`) {
 		t.Errorf("got status %d, want %d, and the reason in the log:\n%s", got, statusFailed, d.log)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/internal/freeport"
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 )
 
 // TestNotify starts the daemon as systemd starts a unit of Type=notify. When it reports that it is
@@ -74,7 +75,7 @@ func TestNotify(t *testing.T) {
 // awaitState reads the next state that the daemon reports.
 func awaitState(t *testing.T, manager *net.UnixConn, want string, log *logTail) {
 	t.Helper()
-	if err := manager.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := manager.SetReadDeadline(time.Now().Add(hang.Limit)); err != nil {
 		t.Fatal(err)
 	}
 	buf := make([]byte, 1024)

@@ -81,7 +81,7 @@ func newListCmd(a *app) *cobra.Command {
 		Use:   "list (--db DIR | --redis ADDR | --daemon ADDR)",
 		Short: "List queues with their states (ready, paused, blocked and others)",
 		Long: `List the queues of a crawl in order of name: its state, how many of its URLs are queued or leased,
-when the state changes by itself, what holds the queue, its group, and how many pages were fetched and given up after a failure. docs/SERVE.md explains the states. --json prints what
+when the state changes by itself, what holds the queue, its group, and how many pages were fetched and given up after a failure. docs/STEER.md explains the states. --json prints what
 GET /v1/queues answers. Without a daemon, a queue that has no delay and bound of its own counts as having the
 defaults of serve.`,
 		Example: `  firstseen list --daemon 127.0.0.1:7072

@@ -22,8 +22,8 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/archive"
+	"github.com/firstseen/firstseen/cmd/internal/evidence"
 	"github.com/firstseen/firstseen/cmd/internal/logs"
-	"github.com/firstseen/firstseen/cmd/internal/shape"
 	"github.com/firstseen/firstseen/cmd/internal/uniq"
 	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/store"
@@ -446,7 +446,7 @@ var groupBy = map[string]func(dst, form []byte) []byte{
 		return append(dst, form...)
 	},
 	"domain": appendDomain,
-	"shape":  func(dst, form []byte) []byte { return shape.Append(dst, form, canon.Host(form)) },
+	"shape":  func(dst, form []byte) []byte { return evidence.AppendShape(dst, form, canon.Host(form)) },
 }
 
 // appendDomain appends the registrable domain of a URL: the host where it has none.

@@ -12,6 +12,7 @@ import (
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/client"
 	"github.com/firstseen/firstseen/hashkey"
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -61,7 +62,7 @@ func add(t *testing.T, f frontier.Interface, urls ...frontier.Link) []frontier.R
 
 func next(t *testing.T, f frontier.Interface) *frontier.Lease {
 	t.Helper()
-	l, err := f.Next(within(t, 30*time.Second))
+	l, err := f.Next(hang.Context(t))
 	if err != nil {
 		t.Fatal(err)
 	}

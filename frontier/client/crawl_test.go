@@ -13,6 +13,7 @@ import (
 
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/client"
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
@@ -82,7 +83,7 @@ func TestLoopsKeepToTheirCrawl(t *testing.T) {
 
 // crawl completes what a frontier hands out, and wants all of it of one crawl.
 func crawl(t *testing.T, f frontier.Interface, name string) {
-	for l, err := range f.Leases(within(t, time.Minute)) {
+	for l, err := range f.Leases(hang.Context(t)) {
 		if err != nil {
 			t.Errorf("crawl %q: %v", name, err)
 			return
@@ -130,7 +131,7 @@ func TestAllCrawlsAreTakenFromWhenAskedFor(t *testing.T) {
 			add(t, all, frontier.Link{URL: "http://a.example/"}, frontier.Link{URL: "http://a.example/", Crawl: "news"})
 			add(t, open("shop"), frontier.Link{URL: "http://a.example/"})
 			var got []string
-			for l, err := range all.Leases(within(t, time.Minute)) {
+			for l, err := range all.Leases(hang.Context(t)) {
 				if err != nil {
 					t.Fatal(err)
 				}

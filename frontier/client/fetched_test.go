@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/client"
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 )
 
 // TestFetchedReachesTheDaemon: what fetches gave is among the daemon's captures, and
@@ -27,20 +28,10 @@ func TestFetchedReachesTheDaemon(t *testing.T) {
 			t.Fatalf("%+v: got %v, %v; want the lease settled", f, answers, err)
 		}
 	}
-	tick := time.NewTicker(10 * time.Millisecond) // they are kept a moment later
-	defer tick.Stop()
-	ctx := within(t, 30*time.Second)
-	for {
+	hang.Until(t, "the captures of two fetches are kept", func() bool { // a moment later
 		got := d.captures(t)
-		if strings.Count(got, "http://a.example/") == 2 && strings.Contains(got, "AAAA") && strings.Contains(got, "BBBB") {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("got captures %s; want those of two fetches", got)
-		}
-	}
+		return strings.Count(got, "http://a.example/") == 2 && strings.Contains(got, "AAAA") && strings.Contains(got, "BBBB")
+	})
 }
 
 // captures is what the daemon kept of fetches.

@@ -191,14 +191,6 @@ func (c *cut) Read(p []byte) (int, error) {
 
 func (c *cut) Close() error { return nil }
 
-// within fails the test if f takes longer than it ever should.
-func within(t *testing.T, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(bg, d)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 func block(f frontier.Interface, crawl, queue string, until time.Time) error {
 	return f.Configure(bg, crawl, queue, store.QueueChange{BlockedUntil: &until})
 }

@@ -9,8 +9,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/firstseen/firstseen/canon"
@@ -161,23 +161,32 @@ func TestPatienceEnds(t *testing.T) {
 	}
 }
 
+// silentOnce is a transport to a daemon that does not answer the first request.
+type silentOnce struct{ counting }
+
+func (s *silentOnce) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := s.counting.RoundTrip(r)
+	if s.requests.Load() == 1 {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	return answer, err
+}
+
 // TestPatienceBeginsWithTheFirstFailure waits longer for one answer than patience
 // lasts: that is no reason not to try again.
 func TestPatienceBeginsWithTheFirstFailure(t *testing.T) {
-	var again atomic.Bool
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if again.CompareAndSwap(false, true) {
-			<-r.Context().Done()
-			return
+	synctest.Test(t, func(t *testing.T) {
+		o := client.Over(&silentOnce{})
+		o.Patience = time.Second
+		c, err := client.Open(t.Context(), client.Tuned(o, 2*time.Second, 0))
+		if err != nil {
+			t.Fatal(err)
 		}
-		fmt.Fprintln(w, `{}`)
-	}))
-	defer s.Close()
-	c, err := client.Open(bg, client.Tuned(client.Options{Addr: s.Listener.Addr().String(), Patience: time.Second}, 2*time.Second, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	closeAtEnd(t, c)
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestWaitersWhoLeave lets many wait and leave, some at once.

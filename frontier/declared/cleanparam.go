@@ -48,6 +48,19 @@ func ParseCleanParam(value string) (CleanParam, error) {
 	return c, nil
 }
 
+// ParseCleanParams parses lines as [Page].CleanParam has them. The error joins those of the lines that it left out.
+func ParseCleanParams(lines string) (rules []CleanParam, refused error) {
+	for line := range strings.SplitSeq(lines, "\n") {
+		rule, err := ParseCleanParam(line)
+		if err != nil {
+			refused = errors.Join(refused, err)
+			continue
+		}
+		rules = append(rules, rule)
+	}
+	return rules, refused
+}
+
 // String returns the value of the line.
 func (c CleanParam) String() string {
 	return strings.TrimSpace(strings.Join(c.Params, "&") + " " + c.Path)

@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
+
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 )
 
 // TestMeetsASlowNode forms a cluster of which a node is stopped for longer than the node timeout:
@@ -15,8 +16,7 @@ func TestMeetsASlowNode(t *testing.T) {
 	}
 	t.Parallel()
 	c := New(t, 3, 0)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
+	ctx := hang.Context(t)
 	slow := c.Nodes[0]
 	do := func(n *Node, command ...string) {
 		t.Helper()

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 )
 
 func TestSingleAnswers(t *testing.T) {
@@ -26,7 +28,7 @@ func TestSingleAnswers(t *testing.T) {
 func TestMasterDiesReplicaTakesOver(t *testing.T) {
 	t.Parallel()
 	c := New(t, 3, 1)
-	ctx := limited(t)
+	ctx := hang.Context(t)
 	master := must(c.Master(ctx, 0))(t)
 	if master != 0 {
 		t.Fatalf("master of slot 0 is %d; want 0", master)
@@ -66,7 +68,7 @@ func TestEndOfContextIsTold(t *testing.T) {
 func TestWhatIsDeadForAMomentIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	c := New(t, 3, 1, "cluster-replica-no-failover yes")
-	ctx := limited(t)
+	ctx := hang.Context(t)
 	dead := func(i int) func(context.Context) (bool, error) {
 		return func(ctx context.Context) (bool, error) {
 			members, err := c.Nodes[3-i].members(ctx)
@@ -75,11 +77,13 @@ func TestWhatIsDeadForAMomentIsWaitedFor(t *testing.T) {
 	}
 	check(t, c.Nodes[0].Kill())
 	check(t, until(ctx, "misses its master", dead(0)))
-	short, cancel := context.WithTimeout(ctx, 3*time.Second)
-	defer cancel()
-	var refused ReplyError
-	if err := c.Promote(short, 3); !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &refused) {
-		t.Fatalf("got error %v; want that it waited, and why", err)
+	for refused := ReplyError(""); refused == "" && ctx.Err() == nil; { // on a busy machine the node may answer late
+		short, cancel := context.WithTimeout(ctx, 3*time.Second)
+		err := c.Promote(short, 3)
+		if cancel(); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("got error %v; want that it waited", err)
+		}
+		_ = errors.As(err, &refused)
 	}
 	check(t, c.Nodes[0].Restart(ctx))
 	check(t, c.Promote(ctx, 3))
@@ -104,7 +108,7 @@ func TestWhatIsDeadForAMomentIsWaitedFor(t *testing.T) {
 func TestSlotsMoveWithTheirKeys(t *testing.T) {
 	t.Parallel()
 	c := New(t, 2, 0, "appendonly no")
-	ctx := limited(t)
+	ctx := hang.Context(t)
 	first := must(c.Nodes[0].Do(ctx, "CLUSTER", "KEYSLOT", "{a1}"))(t).(int64)
 	from := must(c.Master(ctx, int(first)))(t)
 	for i := range 120 {
@@ -125,7 +129,7 @@ func TestSlotsMoveWithTheirKeys(t *testing.T) {
 func TestSlotsMoveAfterAFailover(t *testing.T) {
 	t.Parallel()
 	c := New(t, 3, 1)
-	ctx := limited(t)
+	ctx := hang.Context(t)
 	from, to := must(c.Master(ctx, 0))(t), must(c.Master(ctx, 16383))(t)
 	heir := must(c.Replica(ctx, from))(t)
 	check(t, c.Promote(ctx, heir))
@@ -144,7 +148,7 @@ func TestSlotsMoveAfterAFailover(t *testing.T) {
 func TestAnIsolatedMasterIsReplaced(t *testing.T) {
 	t.Parallel()
 	c := NewPartitionable(t, 3, 1)
-	ctx := limited(t)
+	ctx := hang.Context(t)
 	check(t, c.Isolate(ctx, 0))
 	if now := must(c.WaitFailover(ctx, 0, 0))(t); now != 3 {
 		t.Errorf("slot 0 went to %d; want 3", now)
@@ -158,7 +162,7 @@ func TestAnIsolatedMasterIsReplaced(t *testing.T) {
 func TestAReplacedMasterFollows(t *testing.T) {
 	t.Parallel()
 	c := NewPartitionable(t, 3, 1)
-	ctx := limited(t)
+	ctx := hang.Context(t)
 	check(t, c.Isolate(ctx, 0))
 	if now := must(c.WaitFailover(ctx, 0, 0))(t); now != 3 {
 		t.Fatalf("slot 0 went to %d; want 3", now)
@@ -175,7 +179,7 @@ func TestAReplacedMasterFollows(t *testing.T) {
 func TestWaitHealthyReportsWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	c := New(t, 3, 1)
-	ctx := limited(t)
+	ctx := hang.Context(t)
 	check(t, c.Nodes[5].Stop())
 	for named := false; !named; {
 		short, cancel := context.WithTimeout(ctx, 2*time.Second)
@@ -191,13 +195,6 @@ func TestWaitHealthyReportsWhatIsMissing(t *testing.T) {
 	}
 	check(t, c.Nodes[5].Cont())
 	check(t, c.WaitHealthy(ctx))
-}
-
-// limited is the context of a test that must not hang.
-func limited(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	t.Cleanup(cancel)
-	return ctx
 }
 
 func check(t *testing.T, err error) {

@@ -124,7 +124,7 @@ func (m *move) run(slot string) error {
 
 // transient is how long a refused MIGRATE is repeated. A node on a busy machine may believe for some
 // seconds that the cluster is down or that it has no replica.
-const transient = 30 * time.Second
+const transient = 5 * time.Minute
 
 // keys moves the keys of the slot.
 func (m *move) keys(slot string) error {

@@ -1,15 +1,11 @@
 package rediscluster
 
 import (
-	"context"
 	"errors"
 	"testing"
-	"time"
-)
 
-// startTimeout is how long a test waits for servers to be ready, on a machine
-// that does other things too.
-const startTimeout = 3 * time.Minute
+	"github.com/firstseen/firstseen/internal/testutil/hang"
+)
 
 // Single starts one server that isn't in cluster mode and keeps nothing on disk, with
 // further lines of configuration, and returns its address. It ends with the test.
@@ -38,9 +34,7 @@ func StartFor(t testing.TB, opt Options) *Cluster {
 	if testing.Short() {
 		t.Skip("starts Redis servers")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	c, err := Start(ctx, opt)
+	c, err := Start(hang.Context(t), opt)
 	if errors.Is(err, ErrUnavailable) {
 		t.Skip(err)
 	}

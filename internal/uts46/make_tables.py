@@ -4,7 +4,9 @@
     venv/bin/python make_tables.py | gofmt >tables.go
 
 IdnaMappingTable.txt and the joining types are in the package idna, the other properties
-in unicodedata2. Both must be of one Unicode version.
+in unicodedata2. Both must be of one Unicode version: for a new one, change requirements.txt.
+A test compares where FIRSTSEEN_UNICODE_PYTHON names a Python with these packages. The data
+are under the Unicode licence (LICENSE).
 """
 
 import sys

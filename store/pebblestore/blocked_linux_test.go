@@ -23,6 +23,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"golang.org/x/sys/unix"
 
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/crawlfile"
 )
@@ -401,7 +402,7 @@ func TestBlockedAtFullSize(t *testing.T) {
 			before := s.pace.waited.Load()
 			limit := length
 			if strings.HasPrefix(w.name, "DeleteQueue") {
-				limit = 5 * time.Minute
+				limit = hang.Limit
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()

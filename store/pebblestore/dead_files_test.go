@@ -9,12 +9,12 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -248,7 +248,7 @@ func TestFailedStoreWritesNothing(t *testing.T) {
 			see(t, s, "", testKeys(0, 20_000))
 			disk.on.Store(true)
 			failed.Store(s)
-			within(t, "the failure", func() {
+			hang.Within(t, "the failure", func() {
 				for i := 20_000; !s.isDead(); i += 100 {
 					_ = s.See(t.Context(), "", testKeys(i, i+100), make([]bool, 100), store.SeeOptions{})
 				}
@@ -256,7 +256,7 @@ func TestFailedStoreWritesNothing(t *testing.T) {
 			if _, err := s.db.AsyncFlush(); err != nil { // as the committer may still write
 				t.Error(err)
 			}
-			within(t, "Close", func() {
+			hang.Within(t, "Close", func() {
 				if err := s.Close(); !errors.Is(err, syscall.ENOSPC) {
 					t.Errorf("got %v; want that the disk is full", err)
 				}
@@ -279,9 +279,5 @@ func TestFailedStoreEndsGoroutines(t *testing.T) {
 		}
 		_ = s.Close()
 	}
-	within(t, "the end of goroutines", func() {
-		for runtime.NumGoroutine() > before+1 {
-			time.Sleep(time.Millisecond)
-		}
-	})
+	hang.Until(t, "the end of goroutines", func() bool { return runtime.NumGoroutine() <= before+1 })
 }

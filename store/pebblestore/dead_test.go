@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,27 +14,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 	"github.com/firstseen/firstseen/store"
 )
-
-// hangs is how long a call may take before it counts as hanging.
-const hangs = time.Minute
-
-// within runs f, which must come to its end.
-func within(t *testing.T, what string, f func()) {
-	t.Helper()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		f()
-	}()
-	select {
-	case <-done:
-	case <-time.After(hangs):
-		stacks := make([]byte, 1<<20)
-		t.Fatalf("%s hangs:\n%s", what, stacks[:runtime.Stack(stacks, true)])
-	}
-}
 
 // fullDisk is a disk where files of a kind can't be written: until full is closed
 // their writers wait, and then it has no room.
@@ -83,11 +64,7 @@ func openStuck(t *testing.T) (*Store, *fullDisk) {
 			return nil
 		}))
 	}()
-	within(t, "the write that waits for room", func() {
-		for s.stalls.all() == 0 || !locked(s) {
-			runtime.Gosched()
-		}
-	})
+	hang.Until(t, "the write that waits for room", func() bool { return s.stalls.all() > 0 && locked(s) })
 	return s, disk
 }
 
@@ -117,7 +94,7 @@ func TestFullDiskHangsNobody(t *testing.T) {
 			return errors.Join(s.tellFirst(duplicateOf(s, testKey(0))), s.failure())
 		},
 	}
-	within(t, "Identity", func() { s.Identity() }) // returns without a lock
+	hang.Within(t, "Identity", func() { s.Identity() }) // returns without a lock
 	var begun, ended atomic.Int64
 	for name, read := range reads {
 		wg.Go(func() {
@@ -130,8 +107,8 @@ func TestFullDiskHangsNobody(t *testing.T) {
 	}
 	untilWaiting(t, &begun, &ended, int64(len(reads)))
 	close(disk.full)
-	within(t, "a reader of a dead store", wg.Wait)
-	within(t, "Close", func() {
+	hang.Within(t, "a reader of a dead store", wg.Wait)
+	hang.Within(t, "Close", func() {
 		if err := s.Close(); !errors.Is(err, store.ErrFailed) {
 			t.Errorf("got %v at Close; want ErrFailed", err)
 		}
@@ -144,11 +121,7 @@ func TestFullDiskHangsNobody(t *testing.T) {
 // untilWaiting returns when n goroutines have begun to read, and had time to. None may have ended.
 func untilWaiting(t *testing.T, begun, ended *atomic.Int64, n int64) {
 	t.Helper()
-	within(t, "the start of readers", func() {
-		for begun.Load() < n {
-			runtime.Gosched()
-		}
-	})
+	hang.Until(t, "the start of readers", func() bool { return begun.Load() >= n })
 	time.Sleep(20 * time.Millisecond)
 	if ended.Load() > 0 {
 		t.Errorf("%d of %d readers did not wait", ended.Load(), n)
@@ -193,23 +166,19 @@ func TestFullLevelHangsNobody(t *testing.T) {
 			_ = s.db.Flush()
 		}
 	}()
-	within(t, "the writer that is stopped", func() {
-		for s.pace.depth() < paceStop {
-			time.Sleep(time.Millisecond)
-		}
-	})
+	hang.Until(t, "the writer that is stopped", func() bool { return s.pace.depth() >= paceStop })
 	time.Sleep(2 * paceMost)
 	if n := s.pace.depth(); n > paceStop+10 { // pace asks again after some writes
 		t.Errorf("L0 has %d sublevels; want that writes stop soon after %d", n, paceStop)
 	}
 	disk.on.Store(true)
 	close(fs.held)
-	within(t, "the failure of compactions", func() {
+	hang.Within(t, "the failure of compactions", func() {
 		if err := <-failed; !errors.Is(err, store.ErrFailed) || !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("got %v; want ErrFailed, and that the disk is full", err)
 		}
 	})
-	within(t, "Close", func() { _ = s.Close() })
+	hang.Within(t, "Close", func() { _ = s.Close() })
 }
 
 // TestManifestHangsNobody checks the store after a goroutine of Pebble could not write the manifest,
@@ -231,11 +200,7 @@ func failManifestInVerify(t *testing.T, step int64) {
 	held.until.Store(&s.dead)
 	failed := make(chan error, 2)
 	go func() { _, err := s.Verify(context.Background()); failed <- err }()
-	within(t, "the Verify that is held up", func() {
-		for !held.held.Load() {
-			runtime.Gosched()
-		}
-	})
+	hang.Until(t, "the Verify that is held up", func() bool { return held.held.Load() })
 	disk.failFlush(t, s)
 	var begun, ended atomic.Int64
 	go func() {
@@ -246,14 +211,14 @@ func failManifestInVerify(t *testing.T, step int64) {
 	}()
 	untilWaiting(t, &begun, &ended, 1)
 	close(disk.full)
-	within(t, "a reader", func() {
+	hang.Within(t, "a reader", func() {
 		for range 2 {
 			if err := <-failed; !errors.Is(err, store.ErrFailed) {
 				t.Errorf("got %v; want ErrFailed", err)
 			}
 		}
 	})
-	within(t, "Close", func() { _ = s.Close() })
+	hang.Within(t, "Close", func() { _ = s.Close() })
 }
 
 // failFlush has Pebble begin a flush, which fails once full is closed.
@@ -263,11 +228,7 @@ func (d *fullDisk) failFlush(t *testing.T, s *Store) {
 	if _, err := s.db.AsyncFlush(); err != nil {
 		t.Fatal(err)
 	}
-	within(t, "the flush", func() {
-		for !d.reached.Load() {
-			runtime.Gosched()
-		}
-	})
+	hang.Until(t, "the flush", func() bool { return d.reached.Load() })
 }
 
 // TestManifestHangsNoIterator fails the manifest while each kind of reader is in the middle of a row.
@@ -297,29 +258,21 @@ func failManifestWhile(t *testing.T, read func(*Store) error) {
 	see(t, s, "", testKeys(1, 1000))
 	s = reopen(t, s, "db", opt)
 	see(t, s, "", testKeys(1000, 1001)) // there is something to flush
-	within(t, "Pebble, which reads new tables itself", func() {
-		for !s.db.Metrics().Table.InitialStatsCollectionComplete {
-			runtime.Gosched()
-		}
-	})
+	hang.Until(t, "Pebble, which reads new tables itself", func() bool { return s.db.Metrics().Table.InitialStatsCollectionComplete })
 	tables.on.Store(true)
 	failed := make(chan error, 1)
 	go func() { failed <- read(s) }()
-	within(t, "the read of a table", func() {
-		for !tables.reached.Load() {
-			runtime.Gosched()
-		}
-	})
+	hang.Until(t, "the read of a table", func() bool { return tables.reached.Load() })
 	disk.failFlush(t, s)
 	close(disk.full)
-	within(t, "the death of the store", func() { <-s.dead })
+	hang.Within(t, "the death of the store", func() { <-s.dead })
 	close(tables.release)
-	within(t, "the reader", func() {
+	hang.Within(t, "the reader", func() {
 		if err := <-failed; !errors.Is(err, store.ErrFailed) {
 			t.Errorf("got %v; want ErrFailed", err)
 		}
 	})
-	within(t, "Close", func() { _ = s.Close() })
+	hang.Within(t, "Close", func() { _ = s.Close() })
 }
 
 // heldReads blocks reads of a table.
@@ -364,7 +317,7 @@ func TestFillOfDeadStore(t *testing.T) {
 	close(hold) // the filling waits for the committer
 	s.die(syscall.ENOSPC)
 	close(step.release)
-	within(t, "Close", func() {
+	hang.Within(t, "Close", func() {
 		if err := s.Close(); !errors.Is(err, store.ErrFailed) {
 			t.Errorf("got %v; want ErrFailed", err)
 		}
@@ -400,7 +353,7 @@ func openFailing(t *testing.T, disk vfs.FS, at int64, once bool, unicode string)
 		}
 		return nil
 	}))
-	within(t, "Open or Close", func() {
+	hang.Within(t, "Open or Close", func() {
 		s, err := openPrepared("db", Options{FS: fs, BufferBytes: 1})
 		if err == nil {
 			err = errors.Join(s.Prepare(t.Context(), store.Terms{Identity: store.Identity{Unicode: unicode}}), s.Close())
@@ -435,7 +388,7 @@ func TestCloseOfFlatWithoutLog(t *testing.T) {
 	see(t, s, "", testKeys(0, 1000))
 	s = reopen(t, s, "db", opt)
 	full.Store(true)
-	within(t, "Close", func() {
+	hang.Within(t, "Close", func() {
 		if err := s.Close(); !errors.Is(err, store.ErrFailed) || !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("got %v; want ErrFailed, and that the disk is full", err)
 		}

@@ -9,11 +9,11 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -112,17 +112,7 @@ func runFault(t *testing.T, mem *vfs.MemFS, at int64, once bool, errDisk error) 
 		return nil
 	}))
 	var acked []store.Key
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		acked, failed = faultyLoad(t, fsys, errDisk)
-	}()
-	select {
-	case <-done:
-	case <-time.After(60 * time.Second):
-		t.Errorf("a caller hangs")
-		return true, true
-	}
+	hang.Within(t, "a caller", func() { acked, failed = faultyLoad(t, fsys, errDisk) })
 	wantKeys(t, mem.CrashClone(vfs.CrashCloneCfg{}), acked)
 	return ops.Load() > at, failed
 }

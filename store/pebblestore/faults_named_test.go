@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -56,7 +57,7 @@ func TestFaultsNameTheirFile(t *testing.T) {
 					return nil
 				}))
 				var failed error
-				within(t, c.what, func() {
+				hang.Within(t, c.what, func() {
 					s, err := openPrepared("db", Options{FS: fs, BufferBytes: 1})
 					if err != nil {
 						failed = err

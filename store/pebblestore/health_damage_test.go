@@ -9,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -63,7 +64,7 @@ func TestCompactionMeetsDamage(t *testing.T) {
 		}
 		compacted := make(chan error, 1)
 		go func() { compacted <- s.db.Compact(context.Background(), []byte{0}, []byte{255}, false) }()
-		within(t, "the compaction", func() {
+		hang.Within(t, "the compaction", func() {
 			select {
 			case err := <-told:
 				if met++; !errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), name) {
@@ -76,7 +77,7 @@ func TestCompactionMeetsDamage(t *testing.T) {
 			}
 		})
 		see(t, s, "other", testKeys(0, 100))
-		within(t, "Close", func() {
+		hang.Within(t, "Close", func() {
 			if err := s.Close(); err != nil {
 				t.Errorf("%s: Close: %v", name, err)
 			}

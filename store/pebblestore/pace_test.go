@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -155,11 +156,7 @@ func TestPaceInStore(t *testing.T) {
 		t.Errorf("nobody was slowed down with %d tables in L0", m.L0Tables)
 	}
 	close(fs.held)
-	within(t, "compactions", func() {
-		for s.pace.depth() > paceFrom {
-			time.Sleep(time.Millisecond)
-		}
-	})
+	hang.Until(t, "compactions", func() bool { return s.pace.depth() <= paceFrom })
 	if again := see(t, s, "", keys); again != 0 {
 		t.Errorf("%d keys were told new twice", again)
 	}

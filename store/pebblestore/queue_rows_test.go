@@ -32,7 +32,7 @@ func sampleQueue() *queue {
 	return q
 }
 
-// TestRows holds the rows to the bytes that FORMAT.md draws.
+// TestRows holds the rows to bytes that were written down.
 func TestRows(t *testing.T) {
 	rec := sampleRecord()
 	lease := &sched.Lease{Record: rec, Queue: &sampleQueue().Queue, Token: 7, Until: 128}

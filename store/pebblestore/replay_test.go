@@ -3,10 +3,10 @@ package pebblestore
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -37,11 +37,7 @@ func TestReplayIsBounded(t *testing.T) {
 	had := flushes()
 	s.unflushed += s.opt.memTableBytes
 	add(1)
-	for begun := time.Now(); flushes() == had; time.Sleep(time.Millisecond) {
-		if time.Since(begun) > 10*time.Second {
-			t.Fatalf("got no flush of %d bytes", s.opt.memTableBytes)
-		}
-	}
+	hang.Until(t, "a full write buffer is flushed", func() bool { return flushes() > had })
 	if s.unflushed > 10_000 {
 		t.Errorf("got %d bytes after a flush; want those of one URL", s.unflushed)
 	}

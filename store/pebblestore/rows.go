@@ -16,14 +16,14 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// Every row of the database: its key, its value, and the inverse. FORMAT.md draws them and says what leads to what. The order
-// here is that of FORMAT.md: keys, then queues.
+// Every row of the database: its key, its value, and the inverse. FORMAT.md draws their keys and says what leads to what. The
+// order here is that of FORMAT.md: keys, then queues.
 //
 // Writers append and readers return store.ErrCorrupt for anything that writers do not write: Pebble compares checksums, and
 // still a block may have come to the place of another. A number that becomes a length or an index is bounded where it is read
 // (rowReader.counts).
 
-// The first byte of a row's key names its table. FORMAT.md draws the rows.
+// The first byte of a row's key names its table.
 const (
 	tableMeta   = 'M' // M | name                     -> see below
 	tableCrawl  = 'C' // C | crawl4                   -> name
@@ -154,7 +154,7 @@ func parseRunRow(key, value []byte) (gen uint32, id runfile.ID, p runfile.Place,
 	return binary.BigEndian.Uint32(key[1:]), runfile.ID(key[5:]), p, r.end("run row", value)
 }
 
-// The tables of the queue side. FORMAT.md draws the rows.
+// The tables of the queue side.
 const (
 	tableOrder       = 'Q' // Q | crawl4 | queue4 | 7-priority | due6 | seq6 -> record
 	tableLease       = 'L' // L | token8 -> crawl | queue | until | place | record

@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/runfile"
 )
@@ -31,12 +32,10 @@ func runFiles(t testing.TB, s *Store) []string {
 // idle waits until the keeper has nothing to do.
 func idle(t testing.TB, s *Store, ready func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !ready(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the keeper did not come to an end")
-		}
+	hang.Until(t, "the keeper has nothing to do", func() bool {
 		s.pokeKeeper()
-	}
+		return ready()
+	})
 }
 
 // TestForgetAddMergeCrash forgets keys that are in runs, adds some of them again, merges,

@@ -9,7 +9,7 @@ import (
 )
 
 // Scripts take and give packed bytes: numbers big-endian, of as many bytes as
-// FORMAT.md says. A batch of a thousand URLs is one argument so, not five thousand.
+// the scripts unpack. A batch of a thousand URLs is one argument so, not five thousand.
 
 func appendUint(dst []byte, n int, v uint64) []byte {
 	for n--; n >= 0; n-- {
@@ -76,7 +76,7 @@ func (r *reader) err() error {
 	return nil
 }
 
-// Bits of how an entry ends up; see FORMAT.md.
+// Bits of how an entry ends up, beside its outcome: 0 queued, 1 completed, 2 dropped.
 const (
 	howAfter  = 4   // due counts from the step on
 	howKept   = 8   // the text of what has ended is kept
@@ -92,11 +92,12 @@ const howAt = 16 + 6 + 1 + 6 + 6
 // entryRoom is more than most entries need.
 const entryRoom = 192
 
-// appendItem appends a URL as the outbox and its queue take it; see FORMAT.md.
+// appendItem appends a URL as the outbox and its queue take it.
 func appendItem(dst []byte, it *store.Item, h queueHash) []byte {
 	return appendEntry(dst, it, h, sched.MsOr(it.Due, 0), 0)
 }
 
+// appendEntry appends a URL that is due then, or was completed or dropped then; 0 is the time of the step.
 func appendEntry(dst []byte, it *store.Item, h queueHash, due int64, how byte) []byte {
 	dst = append(append(append(dst, it.Key[:]...), h[:]...), it.Priority)
 	dst = append(appendUint(appendUint(dst, 6, uint64(due)), 6, 0), how)

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 )
 
 // TestNewcomers: beyond a burst, strangers come in at the pace alone, while an address that is
@@ -91,7 +93,7 @@ func TestListenerRefusesNewcomers(t *testing.T) {
 	first := <-accepted
 	for range 3 {
 		refused := dial(3)
-		if err := refused.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		if err := refused.SetReadDeadline(time.Now().Add(hang.Limit)); err != nil {
 			t.Fatal(err)
 		}
 		_, err = refused.Read(make([]byte, 1))

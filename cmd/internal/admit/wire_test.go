@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
+
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 )
 
 // ends are the two ends of a connection that a listener accepted.
@@ -252,7 +254,7 @@ func TestWireBoundsWhatWaits(t *testing.T) {
 // messages.
 func TestWireLetsThroughWhatIsRead(t *testing.T) {
 	e := connect(t)
-	e.wire.config.Patience = time.Minute // the handler may be slow
+	e.wire.config.Patience = hang.Limit // the handler may be slow
 	s, _ := e.open(1, true)
 	const messages = 5000
 	sent := make(chan error, 1)

@@ -22,7 +22,7 @@ type declaration struct {
 type declarations struct {
 	of       map[uint32]declaration // by URL
 	searches []declared.Search
-	known    map[string]uint32                // places in searches, plus one
+	known    map[string]uint32                // of fields: places in searches, plus one; 0 for none
 	clean    map[string][]declared.CleanParam // by host
 }
 
@@ -46,32 +46,34 @@ func (l *Log) addDeclared(id uint32, c *Capture) error {
 		d.wavers = d.wavers || d.canonical != 0 && d.canonical != target+1
 		d.canonical = target + 1
 	}
-	if s, err := declared.ParseNoVarySearch(c.NoVarySearch); c.NoVarySearch != "" && err == nil && !s.IsDefault() {
-		key := s.String()
-		if l.declared.known[key] == 0 {
-			l.declared.searches = append(l.declared.searches, s)
-			l.declared.known[key] = uint32(len(l.declared.searches))
-		}
-		d.search = l.declared.known[key]
+	if search := l.declared.search(c.NoVarySearch); search != 0 {
+		d.search = search
 	}
 	if d != (declaration{}) {
 		l.declared.of[id] = d
 	}
 	if declared.IsRobots(c.URL) && c.CleanParam != "" {
-		l.declared.addClean(string(hostName(bytes.ToLower(canon.Host([]byte(c.URL))))), c.CleanParam)
+		host := string(hostName(bytes.ToLower(canon.Host([]byte(c.URL)))))
+		l.declared.clean[host], _ = declared.ParseCleanParams(c.CleanParam) // the latest replaces the others
 	}
 	return nil
 }
 
-// addClean replaces the rules of a host.
-func (d *declarations) addClean(host string, lines string) {
-	var rules []declared.CleanParam
-	for line := range strings.SplitSeq(lines, "\n") {
-		if rule, err := declared.ParseCleanParam(line); err == nil {
-			rules = append(rules, rule)
-		}
+// search returns the place of a No-Vary-Search field plus one, or 0 if it says nothing. A site sends one field with all
+// its responses: it is parsed once.
+func (d *declarations) search(field string) uint32 {
+	if field == "" {
+		return 0
 	}
-	d.clean[host] = rules
+	n, known := d.known[field]
+	if !known {
+		if s, err := declared.ParseNoVarySearch(field); err == nil && !s.IsDefault() {
+			d.searches = append(d.searches, s)
+			n = uint32(len(d.searches))
+		}
+		d.known[field] = n
+	}
+	return n
 }
 
 // Sources of a claim.

@@ -109,9 +109,9 @@ func scoreHeldOut(t *testing.T, d *synth.Declaring, p *canon.Profile) (s score) 
 }
 
 // TestLearnsFromDeclarations checks the aims of learn on webs with hosts that declare wrong links.
-// On pages that were not used to learn, at least 99 % of the merges must be of one page. With one
-// fetch of each URL, learn must find half of the duplicates that digests alone find with five
-// fetches. FIRSTSEEN_TORTURE_N=5 uses five webs of each kind, and prints the figures of docs/RESULTS.md.
+// On pages that were not used to learn, at least 99 % of the merges must be of one page. Digests alone must find 90 % of the
+// duplicates with five fetches of each URL, although 2 % of the digests are drawn at random. With one fetch, learn must
+// find half of them by what is declared; 30 % by Clean-param, which here six of ten hosts have. FIRSTSEEN_TORTURE_N=5 uses five webs of each kind, and prints the figures of docs/RESULTS.md.
 func TestLearnsFromDeclarations(t *testing.T) {
 	seeds, fetches := uint64(1), []int{1}
 	hosts := 10
@@ -149,8 +149,13 @@ func TestLearnsFromDeclarations(t *testing.T) {
 				t.Errorf("%s at %d fetches: got precision %.4f with both; want 0.99", name, times, both.precision())
 			}
 		}
-		if one, five := scores["both1"].recall(), scores["digests5"].recall(); five == 0 || one < five/2 {
-			t.Errorf("%s: both find %.3f at one fetch, digests alone %.3f at five; want half of it", name, one, five)
+		least := 0.5
+		if opt.Way == synth.ByClean {
+			least = 0.3
+		}
+		if one, five := scores["both1"], scores["digests5"]; one.recall() < least || five.recall() < 0.9 || five.precision() < 0.99 {
+			t.Errorf("%s: both find %.3f at one fetch, digests alone %.3f at five, with precision %.4f; want %.1f, 0.9, and 0.99",
+				name, one.recall(), five.recall(), five.precision(), least)
 		}
 	}
 }

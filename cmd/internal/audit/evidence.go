@@ -119,6 +119,39 @@ func (x *index) nearest(a, b []capture) (near [2]capture, ok bool) {
 	return near, ok
 }
 
+// majority looks at all captures of two URLs of which one was seen to change, where the nearest two differ: it returns the
+// content of more than half of them, if both URLs had it. Then they are one page, which a few fetches showed otherwise.
+func (x *index) majority(a, b uint32) (digest uint32, ok bool) {
+	had, all := map[uint32][2]int{}, 0
+	for i, url := range [2]uint32{a, b} {
+		for _, c := range x.of(url) {
+			if c.usable() {
+				n := had[c.digest]
+				n[i]++
+				had[c.digest] = n
+				all++
+			}
+		}
+	}
+	for digest, n := range had {
+		if n[0] > 0 && n[1] > 0 && 2*(n[0]+n[1]) > all {
+			return digest, true
+		}
+	}
+	return 0, false
+}
+
+// refetched reports whether a URL was captured again, so that a change by itself would have been seen.
+func (x *index) refetched(url uint32) bool {
+	n := 0
+	for _, c := range x.of(url) {
+		if c.usable() {
+			n++
+		}
+	}
+	return n > 1
+}
+
 // pairContent identifies the contents that a pair of URLs was judged by. Two pairs with
 // equal values are one piece of evidence.
 type pairContent struct {
@@ -191,14 +224,18 @@ type evidence struct {
 	heard     contents // the contents counted in alike
 }
 
-// add counts a pair, and reports whether it is new evidence: its control is stable, and its contents were not counted.
-func (e *evidence) add(x *index, a, b uint32, o Outcome, near [2]capture) bool {
+// add counts a pair, and reports whether it is new evidence: its control is stable, and its contents were not counted. If what
+// the pair says is sure, no change took anything of it.
+func (e *evidence) add(x *index, a, b uint32, o Outcome, near [2]capture, sure bool) bool {
 	c, stable := control{1, 1}, true
 	if o == Same || o == Different || o == Volatile {
 		c, _, stable = x.stable(a, b)
 	}
 	if !stable {
 		return false
+	}
+	if sure {
+		c = control{1, 1}
 	}
 	if !e.counted.add(x.contentOf(a, b, o, near)) {
 		e.repeats++

@@ -240,3 +240,86 @@ func TestLearnsTheSameAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestNoiseHidesNoRule: of a site whose fetches have a digest drawn at random in 2 of 100 cases, each URL fetched twice or
+// three times, the rules that hold are proposed as if there were no noise: a fold, and a parameter with many values. Where
+// the rules change one page in twelve, neither is.
+func TestNoiseHidesNoRule(t *testing.T) {
+	seeds := uint64(5)
+	if os.Getenv("FIRSTSEEN_TORTURE") != "" {
+		seeds = 50
+	}
+	missed, all := 0, 0
+	for seed := range seeds {
+		p := newPlanter(t, seed)
+		good, bad := map[string]bool{}, map[string]bool{}
+		for i := range 10 {
+			host, wrong := fmt.Sprintf("%d.example", i), i%2 == 1
+			for _, rule := range []string{" strip-www", " sid"} {
+				if wrong {
+					bad[host+rule] = true
+				} else {
+					good[host+rule] = true
+				}
+			}
+			p.noisySite(host, wrong)
+		}
+		learned, err := Learn(context.Background(), p.log, LearnOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]bool{}
+		for _, r := range learned.Proposals {
+			name := r.Host + " " + r.What()
+			if found[name] = true; bad[name] {
+				t.Errorf("seed %d: proposed %s, learned from %d of %d, validated on %d of %d; want nothing", seed, name,
+					r.Learned.Held, r.Learned.Pairs, r.Validated.Held, r.Validated.Pairs)
+			}
+		}
+		for name := range good {
+			if all++; !found[name] {
+				missed++
+			}
+		}
+		for _, c := range learned.LeftOut {
+			if good[c.Host+" "+c.What()] {
+				t.Logf("seed %d: did not propose %s at %s%s: %s", seed, c.What(), c.Host, c.Path, c.Why)
+			}
+		}
+	}
+	t.Logf("missed %d of %d", missed, all)
+	if missed*20 > all {
+		t.Errorf("missed %d of %d rules that hold; want at most 5 %%", missed, all)
+	}
+}
+
+// noisySite plants 100 pages, each with www and without, and with 6 values of a parameter. If the rules are wrong, one page in
+// twelve is another one by www, and with some value of the parameter.
+func (p *planter) noisySite(host string, wrong bool) {
+	fetch := func(url, content string) {
+		for range p.between(2, 3) {
+			if p.IntN(50) == 0 {
+				p.fetch(url, fmt.Sprint("noise ", p.Uint64()))
+			} else {
+				p.fetch(url, content)
+			}
+		}
+	}
+	for i := range 100 {
+		path, page := fmt.Sprintf("%s/page%d", host, i), fmt.Sprint(host, i)
+		differs := wrong && i%12 == 0
+		fetch("http://"+path, page)
+		www := page
+		if differs {
+			www += " of www"
+		}
+		fetch("http://www."+path, www)
+		for value := range 6 {
+			other := page
+			if differs && value == 0 {
+				other += " of a value"
+			}
+			fetch(fmt.Sprintf("http://%s?sid=%d", path, value), other)
+		}
+	}
+}

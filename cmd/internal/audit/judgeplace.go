@@ -101,16 +101,28 @@ func (l *learner) weigh(w *weighed, half int, a, b uint32, sameForm func(u, v ui
 		fallthrough // there is a page under one name and none under the other: the rule would lose it
 	case Redirect:
 		w.compared++
-		e.add(l.index, a, b, outcome, near)
+		e.add(l.index, a, b, outcome, near, false)
 	default:
 		w.compared++
+		// Where both URLs were fetched again, a change by itself was seen, and the others are sure. What pages that changed say
+		// of each other is chance, unless most of their captures agree: digests with a part drawn at random on a few
+		// fetches would otherwise each be a content that speaks against the rule.
+		sure := l.refetched(a) && l.refetched(b)
+		chance := sure && outcome == Volatile
+		if outcome == Volatile {
+			if digest, same := l.majority(a, b); same {
+				outcome, near, sure, chance = Same, [2]capture{{digest: digest}, {digest: digest}}, true, false
+			}
+		}
 		if e.heard.add(l.contentOf(a, b, outcome, near)) {
 			e.alike.Pairs++
 			if outcome == Same {
 				e.alike.Held++
 			}
 		}
-		e.add(l.index, a, b, outcome, near)
+		if !chance {
+			e.add(l.index, a, b, outcome, near, sure)
+		}
 	}
 }
 

@@ -127,12 +127,12 @@ func (s *sums) add(v *Verdict, a, b uint32, o Outcome, near [2]capture) {
 		if near, lost := s.x.lost(a, b); lost {
 			h.loss.Different++
 			s.example(v, a, b, near, true)
-			if h.add(s.x, a, b, o, near) {
+			if h.add(s.x, a, b, o, near, true) {
 				s.lost++
 			}
 		}
 	case Redirect:
-		h.add(s.x, a, b, o, near)
+		h.add(s.x, a, b, o, near, false)
 	default:
 		s.gaps = append(s.gaps, max(near[0].time, near[1].time)-min(near[0].time, near[1].time))
 		c, of, stable := s.x.stable(a, b)
@@ -141,7 +141,7 @@ func (s *sums) add(v *Verdict, a, b uint32, o Outcome, near [2]capture) {
 			h.loss.Different++
 			s.example(v, a, b, near, stable)
 		}
-		if h.add(s.x, a, b, o, near) {
+		if h.add(s.x, a, b, o, near, false) {
 			for _, key := range of {
 				s.controls[key] = s.x.controls[key]
 			}

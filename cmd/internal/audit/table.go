@@ -53,7 +53,7 @@ func (t *table) add(s string) (uint32, error) {
 	last := len(t.chunks) - 1
 	if last < 0 || len(t.chunks[last])+len(s) >= cap(t.chunks[last]) {
 		last++
-		t.chunks = append(t.chunks, make([]byte, 0, max(len(s)+1, 1<<16<<min(last, 8))))
+		t.chunks = append(t.chunks, make([]byte, 0, max(len(s)+1, 1<<16<<min(last, 4))))
 	}
 	t.where = append(t.where, uint64(last)<<chunkBits|uint64(len(t.chunks[last])))
 	t.chunks[last] = append(t.chunks[last], s...)

@@ -160,7 +160,7 @@ func TestRunTellsWhatTheStoreKnewBefore(t *testing.T) {
 
 func TestRunKeepsWhatTheStoreAcknowledged(t *testing.T) {
 	var text strings.Builder
-	for i := range 3 * seeBatch * 10 {
+	for i := range 6 * seeBatch {
 		fmt.Fprintf(&text, "http://h.example/%060d\n", i)
 	}
 	s := newSeenSet()

@@ -25,6 +25,7 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	pb "github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 )
 
 // alive fails the test if an honest client isn't served.
@@ -104,7 +105,7 @@ const settings = "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 // TestGarbage sends what no client would. The server ends those connections
 // and serves the others.
 func TestGarbage(t *testing.T) {
-	r := start(t, canon.None(), Config{HandshakeTimeout: 20 * time.Second}) // binds alive, too
+	r := start(t, canon.None(), Config{HandshakeTimeout: hang.Limit}) // binds alive, too
 	rnd := rand.New(rand.NewPCG(1, 2))
 	noise := make([]byte, 1<<16)
 	for i := range noise {
@@ -139,7 +140,7 @@ func send(t *testing.T, addr, bytes string) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	_ = conn.SetDeadline(time.Now().Add(hang.Limit))
 	_, _ = io.WriteString(conn, bytes) // the server may have closed it
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.CloseWrite()
@@ -160,7 +161,7 @@ func TestHalfOpen(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		_ = conn.SetDeadline(time.Now().Add(time.Minute))
+		_ = conn.SetDeadline(time.Now().Add(hang.Limit))
 		if _, err := io.WriteString(conn, half); err != nil {
 			t.Fatal(err)
 		}
@@ -224,7 +225,7 @@ func TestIdleConnections(t *testing.T) {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &lim); err != nil || int(lim.Cur) < idleConnections()+500 {
 		t.Skipf("needs %d open files; got a limit of %d, %v", idleConnections()+500, lim.Cur, err)
 	}
-	r := start(t, canon.None(), Config{HandshakeTimeout: time.Minute})
+	r := start(t, canon.None(), Config{HandshakeTimeout: hang.Limit})
 	before := heap()
 	self, err := os.Executable()
 	if err != nil {

@@ -8,10 +8,8 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/backup"
-	"github.com/firstseen/firstseen/cmd/internal/trust"
-	"github.com/firstseen/firstseen/cmd/internal/yield"
+	"github.com/firstseen/firstseen/cmd/internal/evidence"
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/captures"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
@@ -101,18 +99,8 @@ type Config struct {
 	// Profile returns the profile of the frontier, for explanations. The
 	// default is canon.Qiita.
 	Profile func() *canon.Profile
-	// Captures is what the frontier keeps of fetches, to judge its rules by. The default
-	// is none.
-	Captures *captures.Sample
-	// CapturesError is why Captures is nil although fetches were to be kept. The default is none.
-	CapturesError error
-	// Declared counts the rules that trusted hosts declared; nil if no host is trusted. The
-	// default is that none is.
-	Declared func() *trust.Stats
-	// Yield finds templates whose fetches bring known content. The default is none.
-	Yield *yield.Table
-	// AuditEvery is how often they are judged; negative is never. The default is 15 min.
-	AuditEvery time.Duration
+	// Evidence is what the fetches of the frontier show. The server runs it. The default has none.
+	Evidence *evidence.Evidence
 	// Reload is called by Server.Reload, for rules and the like. The default
 	// is to do nothing.
 	Reload func(context.Context) error
@@ -134,9 +122,11 @@ func (c Config) withDefaults() Config {
 	c.Drain = cmp.Or(c.Drain, 20*time.Second)
 	c.IdleTimeout = cmp.Or(c.IdleTimeout, 15*time.Minute)
 	c.HandshakeTimeout = cmp.Or(c.HandshakeTimeout, 10*time.Second)
-	c.AuditEvery = cmp.Or(c.AuditEvery, 15*time.Minute)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
+	}
+	if c.Evidence == nil {
+		c.Evidence = evidence.New(evidence.Options{})
 	}
 	if c.Profile == nil {
 		c.Profile = canon.Qiita

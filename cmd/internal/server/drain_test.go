@@ -17,7 +17,7 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	pb "github.com/firstseen/firstseen/frontier/frontierpb"
-	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 )
 
 // TestDrain ends a server under an open stream: every item is acked or never
@@ -72,11 +72,13 @@ func TestDrainSlowClient(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for st := (store.Stats{}); st.Seen < items; time.Sleep(time.Millisecond) {
-		if st, err = r.store.Stats(t.Context(), "*"); err != nil {
+	hang.Until(t, "the items are stored", func() bool {
+		st, err := r.store.Stats(t.Context(), "*")
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
+		return st.Seen == items
+	})
 	stopped := make(chan error)
 	go func() { stopped <- r.stop() }()
 	<-r.draining

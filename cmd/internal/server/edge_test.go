@@ -11,13 +11,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/datadriven"
 	"google.golang.org/grpc/status"
 
 	"github.com/firstseen/firstseen/canon"
 	pb "github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 )
 
 // TestEdges plays the transcripts in testdata against a fresh server each: the
@@ -44,8 +44,7 @@ type player struct {
 }
 
 func (p *player) play(d *datadriven.TestData) string {
-	ctx, cancel := context.WithTimeout(p.t.Context(), time.Minute)
-	defer cancel()
+	ctx := hang.Context(p.t)
 	a := args{d}
 	commands := map[string]func(context.Context, args, string) (string, error){
 		"put": p.put, "batch": p.batch, "get": p.get, "stats": p.stats, "step": p.step, "queues": p.queues, "crawls": p.crawls,

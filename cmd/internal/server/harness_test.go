@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -15,6 +16,7 @@ import (
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/memstore"
 )
@@ -90,7 +92,7 @@ func startBefore(t testing.TB, p *canon.Profile, cfg Config, before func(*Server
 	cfg.GRPCAddr, cfg.HTTPAddr = "127.0.0.1:0", "127.0.0.1:0"
 	cfg.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 	cfg.Profile = func() *canon.Profile { return p }
-	cfg.Drain, cfg.Exports = 5*time.Second, st
+	cfg.Drain, cfg.Exports = cmp.Or(cfg.Drain, hang.Limit), st
 	s, err := New(t.Context(), f, cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -11,21 +11,24 @@ import (
 	"strconv"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/evidence"
 	"github.com/firstseen/firstseen/store/captures"
 )
 
 // getAudit answers with the last judgement, and makes one if there is none.
-func (s *httpAPI) getAudit(ctx context.Context, _ url.Values) (*judgement, error) {
-	if j := s.judge.last.Load(); j != nil {
+func (s *httpAPI) getAudit(ctx context.Context, _ url.Values) (*evidence.Judgement, error) {
+	if j := s.cfg.Evidence.Judged(); j != nil {
 		return j, nil
 	}
 	return s.postAudit(ctx, nil)
 }
 
 // postAudit judges now.
-func (s *httpAPI) postAudit(ctx context.Context, _ url.Values) (*judgement, error) {
-	j, err := s.judgeNext(ctx, s.judgeInTurn)
-	if errors.Is(err, errNoCaptures) {
+func (s *httpAPI) postAudit(ctx context.Context, _ url.Values) (*evidence.Judgement, error) {
+	j, err := s.cfg.Evidence.Judge(ctx, func(ctx context.Context, judge func(context.Context) error) error {
+		return s.inTurn(ctx, callUnits, judge)
+	})
+	if errors.Is(err, evidence.ErrNoCaptures) {
 		err = s.noCaptures()
 	}
 	return j, err
@@ -33,21 +36,22 @@ func (s *httpAPI) postAudit(ctx context.Context, _ url.Values) (*judgement, erro
 
 // noCaptures says that there is nothing to judge by, and why.
 func (s *httpAPI) noCaptures() error {
-	if err := s.cfg.CapturesError; err != nil {
+	if _, err := s.cfg.Evidence.Captures(); err != nil {
 		return refusedAs(http.StatusServiceUnavailable, "unavailable", "cannot judge; "+err.Error())
 	}
-	return refusedAs(http.StatusConflict, "off", errNoCaptures.Error())
+	return refusedAs(http.StatusConflict, "off", evidence.ErrNoCaptures.Error())
 }
 
 // getCaptures writes the captures as CDXJ, which audit and learn read.
 func (s *httpAPI) getCaptures(w http.ResponseWriter, r *http.Request) {
-	if s.judge.sample == nil {
+	sample, _ := s.cfg.Evidence.Captures()
+	if sample == nil {
 		s.writeFault(w, "send captures", s.noCaptures())
 		return
 	}
 	w.Header().Set("Content-Type", "text/x-cdxj; charset=utf-8")
 	s.stream(w, r, "send captures", func(_ context.Context, out io.Writer) error {
-		for c, err := range s.judge.sample.All() {
+		for c, err := range sample.All() {
 			if err == nil {
 				err = writeCDXJ(out, &c)
 			}

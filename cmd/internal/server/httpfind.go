@@ -319,10 +319,8 @@ func (s *httpAPI) explain(u frontier.Link, is *frontier.Entry, err error) wire.E
 		return e
 	}
 	e.Key = hex.EncodeToString(is.Key[:])
-	if s.cfg.Yield != nil {
-		if of, ok := s.cfg.Yield.Of(is.Canonical); ok {
-			e.Trap = &of
-		}
+	if of, ok := s.cfg.Evidence.Of(is.Canonical); ok {
+		e.Trap = &of
 	}
 	steps, err := p.Explain(u.URL)
 	if err == nil && steps.Canonical == is.Canonical { // not in an exact crawl

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/evidence"
 	"github.com/firstseen/firstseen/store/captures"
 )
 
@@ -110,14 +111,14 @@ func TestCapturesBrokenOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := make([]captures.Capture, 20_000)
+	all := make([]captures.Capture, 8000) // 20 MB, more than is in flight
 	for i := range all {
 		all[i] = captures.Capture{URL: "http://a.example/" + strings.Repeat("x", 1+i%3000), Time: time.Unix(int64(i), 0), Digest: strings.Repeat("d", 1000)}
 	}
 	if err := sample.Add(all...); err != nil {
 		t.Fatal(err)
 	}
-	r := start(t, canon.Qiita(), Config{Captures: sample, AuditEvery: -1})
+	r := start(t, canon.Qiita(), Config{Evidence: evidence.New(evidence.Options{Captures: sample, JudgeEvery: -1})})
 	for range 5 {
 		resp, err := http.Get(r.url("/v1/captures"))
 		if err != nil {
@@ -135,7 +136,7 @@ func TestCapturesBrokenOff(t *testing.T) {
 
 // TestCapturesThatCannotBeOpened checks that the daemon serves, and reports the missing sample on request.
 func TestCapturesThatCannotBeOpened(t *testing.T) {
-	r := start(t, canon.Qiita(), Config{CapturesError: errors.New("cannot open captures in x: input/output error")})
+	r := start(t, canon.Qiita(), Config{Evidence: evidence.New(evidence.Options{CapturesError: errors.New("cannot open captures in x: input/output error")})})
 	for _, path := range []string{"/v1/captures", "/v1/audit"} {
 		if code, body := r.ask(t, "GET", path, ""); code != "503" || !strings.Contains(body, "input/output error") {
 			t.Errorf("%s: got %s %s; want 503 and why", path, code, body)

@@ -92,26 +92,26 @@ func (s *httpAPI) postCrawl(ctx context.Context, body *wire.CrawlProfile) (is wi
 }
 
 func (s *httpAPI) getTraps(context.Context, url.Values) (wire.Traps, error) {
-	y := s.cfg.Yield
-	if y == nil {
+	st := s.cfg.Evidence.Stats()
+	if !st.Counts {
 		return wire.Traps{}, errNoYield
 	}
-	return wire.Traps{Shadow: y.Shadow(), URLs: y.URLs(), Templates: y.List()}, nil
+	return wire.Traps{Shadow: st.Shadow, URLs: st.URLs, Templates: s.cfg.Evidence.List()}, nil
 }
 
 // postTraps keeps a template from being lowered, or ends that.
 func (s *httpAPI) postTraps(_ context.Context, body *wire.LiftRequest) (is wire.Trap, err error) {
-	if s.cfg.Yield == nil {
+	if !s.cfg.Evidence.Stats().Counts {
 		return is, errNoYield
 	}
-	is, ok := s.cfg.Yield.Lift(body.Template, *body.Lifted)
+	is, ok := s.cfg.Evidence.Lift(body.Template, *body.Lifted)
 	if !ok {
 		err = fault.As(store.ErrNotFound, "cannot lift a template; none of its fetches was counted lately; GET /v1/traps and /v1/explain return the names")
 	}
 	return is, err
 }
 
-var errNoYield = refusedAs(http.StatusConflict, "off", "cannot report traps by yield; serve with --traps http,yield or http,yield-shadow")
+var errNoYield = refusedAs(http.StatusConflict, "off", "cannot report traps by yield; serve with --traps http,yield or http,yield-shadow, and without --heuristics=false")
 
 func (s *httpAPI) postBackup(ctx context.Context, body *wire.BackupRequest) (info wire.Backup, err error) {
 	switch {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/yield"
+	"github.com/firstseen/firstseen/cmd/internal/evidence"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/internal/wire"
 )
@@ -16,10 +16,10 @@ import (
 // /v1/done, and /v1/traps, /v1/explain, /v1/lease and /metrics show it: page 99 and the last three of the
 // first twenty are lowered. An operator lifts it.
 func TestTrapsByYield(t *testing.T) {
-	table := yield.New(false)
-	s := startWith(t, canon.Qiita(), Config{Yield: table}, func(o *frontier.Options) {
-		o.OnFetched = func(f frontier.Fetched) { table.Offer(canon.Qiita(), &f) }
-		o.Lower, o.Delay, o.MaxInFlight = table.Lower, -1, -1
+	learned := evidence.New(evidence.Options{Traps: evidence.LowerTraps})
+	s := startWith(t, canon.Qiita(), Config{Evidence: learned}, func(o *frontier.Options) {
+		o.OnFetched = func(f frontier.Fetched) { learned.Offer(&f) }
+		o.Lower, o.Delay, o.MaxInFlight = learned.Lower, -1, -1
 	})
 	leaseOne := func() wire.Lease {
 		t.Helper()

@@ -7,13 +7,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/evidence"
 	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/cmd/internal/tools/browser"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 	"github.com/firstseen/firstseen/store/captures"
 )
 
@@ -29,8 +30,9 @@ func startJudging(t *testing.T) *running {
 			t.Error(err)
 		}
 	})
-	return startWith(t, canon.Qiita(), Config{Captures: sample, AuditEvery: -1}, func(o *frontier.Options) {
-		o.OnFetched, o.Delay = func(r frontier.Fetched) { sample.Offer(captures.Capture(r)) }, -1
+	learned := evidence.New(evidence.Options{Captures: sample, JudgeEvery: -1})
+	return startWith(t, canon.Qiita(), Config{Evidence: learned}, func(o *frontier.Options) {
+		o.OnFetched, o.Delay = func(r frontier.Fetched) { learned.Offer(&r) }, -1
 	})
 }
 
@@ -150,13 +152,8 @@ func TestAPageLostToItsFirstVariantIsEvidence(t *testing.T) {
 // waitForCaptures waits until the sample has the offered captures.
 func (r *running) waitForCaptures(t *testing.T, want int) {
 	t.Helper()
-	deadline := time.Now().Add(time.Minute)
-	for r.cfg.Captures.Stats().Rows < want {
-		if time.Now().After(deadline) {
-			t.Fatalf("got %+v; want %d rows", r.cfg.Captures.Stats(), want)
-		}
-		<-time.After(time.Millisecond)
-	}
+	sample, _ := r.cfg.Evidence.Captures()
+	hang.Until(t, fmt.Sprintf("the sample has %d rows", want), func() bool { return sample.Stats().Rows >= want })
 }
 
 // checkCDXJ reads the captures back as audit and learn do.
@@ -214,7 +211,8 @@ func TestDigestsOfKnownURLs(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.waitForCaptures(t, 1)
-	for c, err := range r.cfg.Captures.All() {
+	sample, _ := r.cfg.Evidence.Captures()
+	for c, err := range sample.All() {
 		if err != nil || c.URL != "http://a.example/" || c.Digest != "D1" || c.Status != 200 ||
 			c.Canonical != "http://a.example/c" || c.NoVarySearch != "key-order" || c.CleanParam != "ref" {
 			t.Errorf("got %+v, %v; want digest D1, status 200 and what it declares", c, err)

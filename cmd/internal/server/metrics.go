@@ -16,7 +16,7 @@ import (
 
 	"github.com/firstseen/firstseen/cmd/internal/audit"
 	"github.com/firstseen/firstseen/cmd/internal/backup"
-	"github.com/firstseen/firstseen/cmd/internal/trust"
+	"github.com/firstseen/firstseen/cmd/internal/evidence"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/captures"
@@ -28,12 +28,11 @@ type metrics struct {
 	*service
 	registry *prometheus.Registry
 	history  history
-	judge    judge
 	backups  *backupMetrics
 }
 
 func newMetrics(s *service) *metrics {
-	m := &metrics{service: s, registry: prometheus.NewRegistry(), judge: judge{sample: s.cfg.Captures, one: make(chan struct{}, 1)}}
+	m := &metrics{service: s, registry: prometheus.NewRegistry()}
 	s.count = newCounters(m.registry)
 	return m
 }
@@ -150,7 +149,7 @@ func (s *metrics) registerGauges() {
 			})
 		}
 	}
-	s.registry.MustRegister(stats, crawls, s.daemonNumbers(), s.captureNumbers(), s.verdictNumbers(),
+	s.registry.MustRegister(stats, crawls, s.daemonNumbers(), s.evidenceNumbers(), s.captureNumbers(), s.verdictNumbers(),
 		buildInfo(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if s.cfg.Store != nil {
 		s.registry.MustRegister(newStoreGauges(s.cfg.Store))
@@ -166,7 +165,10 @@ func (s *metrics) daemonNumbers() prometheus.Collector {
 	gauge("disk_free_bytes", "Free space on the disk of the store, when it was last measured.", func() float64 { return float64(s.disk.last.Load()) })
 	gauge("writes_refused", "1 while writes are refused because the free space is below --min-free.", func() float64 { return oneIf(s.disk.full()) })
 	gauge("open_calls", "Calls in flight, over gRPC and HTTP, without health checks.", func() float64 { return float64(s.admission.calls.Held()) })
-	gauge("captures_failed", "1 if the file of fetches could not be opened: no fetches are kept until a restart.", func() float64 { return oneIf(s.cfg.CapturesError != nil) })
+	gauge("captures_failed", "1 if the file of fetches could not be opened: no fetches are kept until a restart.", func() float64 {
+		_, err := s.cfg.Evidence.Captures()
+		return oneIf(err != nil)
+	})
 	n.each(counterValue, "urls_dropped_total", "URLs that the daemon gave up, by reason: excluded, or a bound of --attempts, --max-deferred, --max-released or --max-expired (attempts, deferred, released, expired-leases).",
 		[]string{"reason"}, func(_ *struct{}, put func(float64, ...string)) {
 			dropped := map[frontier.Reason]int64{frontier.ReasonExpired: 0, frontier.ReasonExcluded: 0, frontier.ReasonAttempts: 0, frontier.ReasonDeferred: 0, frontier.ReasonReleased: 0}
@@ -181,24 +183,31 @@ func (s *metrics) daemonNumbers() prometheus.Collector {
 		})
 	n.one(counterValue, "urls_respelled_total", "Pages that were not found, and were queued in another spelling: in their canonical form, or as they were offered next.",
 		func(*struct{}) float64 { return float64(s.f.own.Respelled()) })
-	declared := func(of func(*trust.Stats) int64) func(*struct{}, func(float64, ...string)) {
-		return func(_ *struct{}, put func(float64, ...string)) {
-			if st := s.declared(); st != nil {
-				put(float64(of(st)))
-			}
+	return n
+}
+
+// evidenceNumbers are those of what the daemon adopted by itself. What is off has none.
+func (s *metrics) evidenceNumbers() prometheus.Collector {
+	n := &numbers[evidence.Stats]{read: func(context.Context) (evidence.Stats, error) { return s.cfg.Evidence.Stats(), nil }}
+	n.each(gaugeValue, "declared_rules", "Rules in use that trusted hosts declared (trust_declared).", nil, func(st *evidence.Stats, put func(float64, ...string)) {
+		if st.Hosts > 0 {
+			put(float64(st.Rules))
 		}
-	}
-	n.each(gaugeValue, "declared_rules", "Rules in use that trusted hosts declared (trust_declared).", nil, declared(func(st *trust.Stats) int64 { return int64(st.Rules) }))
-	n.each(counterValue, "declared_refused_total", "Declarations of trusted hosts that were refused.", nil, declared(func(st *trust.Stats) int64 { return int64(st.Refused) }))
-	n.each(gaugeValue, "trap_templates", "Path templates whose pages mostly have known content (--traps yield): their URLs come last.", nil, func(_ *struct{}, put func(float64, ...string)) {
-		if y := s.cfg.Yield; y != nil {
-			put(float64(y.Lowered()))
+	})
+	n.each(counterValue, "declared_refused_total", "Declarations of trusted hosts that were refused.", nil, func(st *evidence.Stats, put func(float64, ...string)) {
+		if st.Hosts > 0 {
+			put(float64(st.Refused))
+		}
+	})
+	n.each(gaugeValue, "trap_templates", "Path templates whose pages mostly have known content (--traps yield): their URLs come last.", nil, func(st *evidence.Stats, put func(float64, ...string)) {
+		if st.Counts {
+			put(float64(st.Templates))
 		}
 	})
 	n.each(counterValue, "trap_urls_total", "URLs of the templates in firstseen_trap_templates that were offered, or put back instead of leased: queued with the lowest priority, or only counted (shadow).",
-		[]string{"shadow"}, func(_ *struct{}, put func(float64, ...string)) {
-			if y := s.cfg.Yield; y != nil {
-				put(float64(y.URLs()), yes(y.Shadow()))
+		[]string{"shadow"}, func(st *evidence.Stats, put func(float64, ...string)) {
+			if st.Counts {
+				put(float64(st.URLs), yes(st.Shadow))
 			}
 		})
 	return n
@@ -206,10 +215,11 @@ func (s *metrics) daemonNumbers() prometheus.Collector {
 
 func (s *metrics) captureNumbers() prometheus.Collector {
 	n := &numbers[captures.Stats]{read: func(context.Context) (st captures.Stats, err error) {
-		if s.judge.sample == nil {
+		sample, _ := s.cfg.Evidence.Captures()
+		if sample == nil {
 			return st, errNoNumbers
 		}
-		return s.judge.sample.Stats(), nil
+		return sample.Stats(), nil
 	}}
 	n.one(gaugeValue, "captures", "Fetches that are kept (--captures), to judge the rules.", func(st *captures.Stats) float64 { return float64(st.Rows) })
 	n.one(gaugeValue, "captures_share", "Share of the page groups whose fetches are kept: 1, then a half, a quarter … as --captures fills.", func(st *captures.Stats) float64 { return st.Share })
@@ -256,7 +266,7 @@ func newStoreGauges(s StoreMetrics) prometheus.Collector {
 // that are not the same.
 func (s *metrics) verdictNumbers() prometheus.Collector {
 	n := &numbers[[]audit.Verdict]{read: func(context.Context) (forms []audit.Verdict, err error) {
-		if j := s.judge.last.Load(); j != nil {
+		if j := s.cfg.Evidence.Judged(); j != nil {
 			forms = j.Report.Forms
 		}
 		return forms, nil

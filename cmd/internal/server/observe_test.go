@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 )
 
 // TestHTTPMetrics checks the counts of requests by route and status, and that clients cannot add
@@ -24,7 +25,7 @@ func TestHTTPMetrics(t *testing.T) {
 		`firstseen_http_requests_total{code="405",method="",path="other"} 1`, `firstseen_http_requests_total{code="200",method="GET",path="/healthz"} 1`,
 		`firstseen_http_seconds_count{method="GET",path="/v1/stats"} 4`, `firstseen_build_info{`,
 	} {
-		eventually(t, want, func() bool { // requests are counted after their answers
+		hang.Until(t, want, func() bool { // requests are counted after their answers
 			text = r.requestWith(t, readToken, "GET", "/metrics", "")
 			return strings.Contains(text, want)
 		})

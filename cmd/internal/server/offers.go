@@ -15,7 +15,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/firstseen/firstseen/cmd/internal/audit"
-	"github.com/firstseen/firstseen/cmd/internal/trust"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
 	"github.com/firstseen/firstseen/store"
@@ -224,7 +223,7 @@ func (s *service) recycle(b *putBatch) {
 // tellFetch sets from the metadata of a known URL what its fetch was, and where it was redirected to; and, if
 // fetches are kept, their results.
 func (s *service) tellFetch(k *frontier.Known) {
-	wanted := s.cfg.Captures != nil || s.declared() != nil || s.cfg.Yield != nil
+	wanted := s.cfg.Evidence.Wants()
 	told := func(part string) bool { return bytes.Contains(k.Meta, []byte(part)) }
 	if !wanted && !told("redir") && !told(statusName) && !told(causeName) || !isMetadata(k.Meta) {
 		return
@@ -262,14 +261,6 @@ func outcomeOf(info *frontierpb.URLInfo) frontier.Outcome {
 		return frontier.Retry
 	}
 	return frontier.Done
-}
-
-// declared counts the rules that trusted hosts declared; nil if no host is trusted.
-func (s *service) declared() *trust.Stats {
-	if s.cfg.Declared == nil {
-		return nil
-	}
-	return s.cfg.Declared()
 }
 
 // absolute returns an absolute target as it is, and any other resolved.

@@ -21,6 +21,7 @@ import (
 	"github.com/swaggest/openapi-go/openapi3"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/evidence"
 	"github.com/firstseen/firstseen/internal/wire"
 )
 
@@ -204,7 +205,7 @@ func schemaName(t reflect.Type) string {
 
 // schema returns a reference to the schema of a type, and adds it and those of its fields to the document.
 func (g *generator) schema(v any) openapi3.SchemaOrRef {
-	if j, ok := v.(judgement); ok {
+	if j, ok := v.(evidence.Judgement); ok {
 		v = wire.Judgement[any]{JudgedAt: j.JudgedAt}
 	}
 	s := g.reflected(v)
@@ -402,7 +403,7 @@ var schemas = map[string]any{
 	"Answers": wire.Answers{}, "Explanation": wire.Explanation{}, "Change": wire.Change{}, "Known": wire.Known{}, "Stats": wire.Stats{}, "Index": wire.Index{}, "Refusal": wire.Refusal{},
 	"Queues": wire.Queues{}, "Queue": wire.Queue{}, "RedirectRequest": wire.RedirectRequest{}, "Redirection": wire.Redirection{}, "QueueSettings": wire.QueueSettings{},
 	"Pause": wire.Pause{}, "ForgetRequest": wire.ForgetRequest{}, "ForgetURL": wire.ForgetURL{}, "Forgotten": wire.Forgotten{},
-	"CrawlProfile": wire.CrawlProfile{}, "Fetched": wire.Fetched{}, "Judgement": judgement{},
+	"CrawlProfile": wire.CrawlProfile{}, "Fetched": wire.Fetched{}, "Judgement": evidence.Judgement{},
 	"Trap": wire.Trap{}, "Traps": wire.Traps{}, "LiftRequest": wire.LiftRequest{},
 	"BackupRequest": wire.BackupRequest{}, "Backup": wire.Backup{}, "Backups": wire.Backups{}, "History": wire.History{}, "Sample": wire.Sample{},
 	"Settings": wire.Settings{}, "Configured": wire.Configured{}, "Selection": wire.Selection{}, "ChangeRequest": wire.ChangeRequest{}, "Changed": wire.Changed{},

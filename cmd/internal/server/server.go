@@ -151,7 +151,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	s.background.Go(func() { s.endStalled(watching) })
 	s.background.Go(func() { s.record(watching) })
 	s.background.Go(func() { s.beat(watching) })
-	s.background.Go(func() { s.judgeNowAndThen(watching) })
+	s.background.Go(func() { s.cfg.Evidence.Run(watching) })
 	failed := make(chan error, 3)
 	go func() { failed <- s.serveGRPC() }()
 	if s.httpL != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/frontier"
 	pb "github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 )
 
 // In the tests of this file, clients send too much or do not read. The tests bound the memory of
@@ -47,8 +48,7 @@ func (r *running) honest(t *testing.T) {
 	t.Helper()
 	c := r.client(t, withToken(honestToken))
 	for i := range 3 {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
+		ctx := hang.Context(t)
 		stream, err := c.PutURLs(ctx)
 		if err == nil {
 			err = stream.Send((&player{}).item(fmt.Sprintf("http://honest.example/%d", i)))
@@ -65,16 +65,6 @@ func (r *running) honest(t *testing.T) {
 		}
 		if err != nil && err != io.EOF { // in its delay
 			t.Fatalf("another client's lease: %v", err)
-		}
-	}
-}
-
-// eventually waits until something is so.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not so: %s", what)
 		}
 	}
 }
@@ -99,7 +89,7 @@ func TestStalledPages(t *testing.T) {
 		conn := dialRaw(t, r.HTTPAddr())
 		go func() { _, _ = io.WriteString(conn, ask) }() // until the test ends
 	}
-	eventually(t, "many pages are being sent", func() bool { return r.admission.open.Open() > maxOpen/2 })
+	hang.Until(t, "many pages are being sent", func() bool { return r.admission.open.Open() > maxOpen/2 })
 	if n := r.admission.calls.Held(); n != 0 {
 		t.Errorf("pages hold %d places of calls; want none", n)
 	}
@@ -158,9 +148,9 @@ func TestHalfSentMessages(t *testing.T) {
 				}()
 			}
 			if token == stallToken {
-				eventually(t, "messages are being received", func() bool { return r.admission.received.Held() > 0 })
+				hang.Until(t, "messages are being received", func() bool { return r.admission.received.Held() > 0 })
 			} else {
-				eventually(t, "calls are refused", func() bool { return unauthorized(t, r) >= conns })
+				hang.Until(t, "calls are refused", func() bool { return unauthorized(t, r) >= conns })
 			}
 			if a, b := r.admission.received.Held(), r.admission.strange.Held(); a > 32<<20 || b > strangeBytes {
 				t.Errorf("got %d and %d bytes received; want at most %d and %d", a, b, 32<<20, strangeBytes)
@@ -217,7 +207,7 @@ func TestUnreadAcknowledgements(t *testing.T) {
 			}()
 		}
 	}
-	eventually(t, "the client has much of its share", func() bool { return r.admission.inHand.Held() > 2<<20 })
+	hang.Until(t, "the client has much of its share", func() bool { return r.admission.inHand.Held() > 2<<20 })
 	if n := r.admission.inHand.Held(); n > 3<<20 {
 		t.Errorf("got %d bytes held; want at most three quarters of %d", n, 4<<20)
 	}
@@ -230,22 +220,13 @@ const largeMeta = 60_000
 // addLarge adds each URLs with much metadata in each of so many queues.
 func (r *running) addLarge(t *testing.T, hosts, each int) {
 	t.Helper()
-	admin := r.client(t, withToken(honestToken))
+	meta := AppendMetadata(nil, map[string][]string{"a": {strings.Repeat("m", largeMeta)}})
 	for host := range hosts {
-		stream, err := admin.PutURLs(t.Context())
-		if err != nil {
-			t.Fatal(err)
+		links := make([]frontier.Link, each)
+		for i := range links {
+			links[i] = frontier.Link{URL: fmt.Sprintf("http://%d.example/%d", host, i), Meta: meta}
 		}
-		for i := range each {
-			it := (&player{}).item(fmt.Sprintf("http://%d.example/%d m.a=%s", host, i, strings.Repeat("m", largeMeta)))
-			if err := stream.Send(it); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := stream.Recv(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := stream.CloseSend(); err != nil {
+		if _, err := r.f.own.AddBatch(t.Context(), links); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -265,7 +246,7 @@ func TestUnreadLeases(t *testing.T) {
 		body := `{"crawl":"*","max":4096,"max_per_queue":100}`
 		_, _ = fmt.Fprintf(conn, "POST /v1/lease HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", stallToken, len(body), body)
 	}
-	eventually(t, "leases are being sent", func() bool { return r.admission.inHand.Held() > 0 })
+	hang.Until(t, "leases are being sent", func() bool { return r.admission.inHand.Held() > 0 })
 	if n := r.admission.inHand.Held(); n > 16<<20 {
 		t.Errorf("got %d bytes held; want at most %d", n, 16<<20)
 	}
@@ -293,7 +274,7 @@ func TestUnsentLeasesCount(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "the handlers have returned", func() bool {
+	hang.Until(t, "the handlers have returned", func() bool {
 		n := 0
 		for _, c := range r.admission.all() {
 			if c.done.Load() != 0 {
@@ -306,7 +287,7 @@ func TestUnsentLeasesCount(t *testing.T) {
 		t.Errorf("got %d bytes held; want at least %d, which wait to be sent", n, calls*largeMeta)
 	}
 	cancel()
-	eventually(t, "the calls have ended", func() bool { return r.admission.inHand.Held() == 0 })
+	hang.Until(t, "the calls have ended", func() bool { return r.admission.inHand.Held() == 0 })
 }
 
 // TestLeasesComeInPieces takes more than a step leases, over both interfaces.
@@ -362,7 +343,7 @@ func TestRevokedTokenEndsCalls(t *testing.T) {
 	waiting := dialRaw(t, r.HTTPAddr())
 	body := `{"crawl":"none","wait_seconds":60,"stay":true}`
 	_, _ = fmt.Fprintf(waiting, "POST /v1/lease HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", stallToken, len(body), body)
-	eventually(t, "a call waits for a lease", func() bool { return r.admission.waiting.Held() == 1 })
+	hang.Until(t, "a call waits for a lease", func() bool { return r.admission.waiting.Held() == 1 })
 	if err := rewrite(r.cfg.TokensFile, "write "+honestToken+"\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +353,7 @@ func TestRevokedTokenEndsCalls(t *testing.T) {
 	if _, err := revoked.Recv(); status.Code(err) != codes.Unauthenticated {
 		t.Errorf("the stream of the revoked token: got %v; want Unauthenticated", err)
 	}
-	eventually(t, "the call that waits ends", func() bool { return r.admission.waiting.Held() == 0 })
+	hang.Until(t, "the call that waits ends", func() bool { return r.admission.waiting.Held() == 0 })
 	if err := kept.Send((&player{}).item("http://a.example/2")); err != nil {
 		t.Error(err)
 	}
@@ -468,7 +449,7 @@ func TestWarnsOfPublicPorts(t *testing.T) {
 // TestHalfSentBodies begins bodies of all kinds over many connections and ends none. They
 // can't keep the daemon from ending, nor wait for each other for long.
 func TestHalfSentBodies(t *testing.T) {
-	r := startWithTwo(t, Config{MaxInHand: 2 << 20, MaxMessage: 1 << 18, MaxURL: 1 << 16})
+	r := startWithTwo(t, Config{MaxInHand: 2 << 20, MaxMessage: 1 << 18, MaxURL: 1 << 16, Drain: 5 * time.Second})
 	var conns []net.Conn
 	for i := range 60 {
 		conn := dialRaw(t, r.HTTPAddr())
@@ -479,18 +460,16 @@ func TestHalfSentBodies(t *testing.T) {
 				path, stallToken, 1<<18, strings.Repeat("x", 200<<10))
 		}()
 	}
-	eventually(t, "calls wait for memory", r.admission.received.Waits)
+	hang.Until(t, "calls wait for memory", r.admission.received.Waits)
 	r.honest(t)
 	for _, conn := range conns {
 		_ = conn.Close() // not an error here, either
 	}
-	began := time.Now()
-	if err := r.stop(); err != nil {
-		t.Error(err)
-	}
-	if took := time.Since(began); took > 4*r.cfg.Drain {
-		t.Errorf("it took %v to end; want little more than %v", took, r.cfg.Drain)
-	}
+	hang.Within(t, "the end of the server", func() {
+		if err := r.stop(); err != nil {
+			t.Error(err)
+		}
+	})
 	if n := r.admission.received.Held(); n != 0 {
 		t.Errorf("got %d bytes held at the end; want none", n)
 	}

@@ -5,13 +5,13 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/firstseen/firstseen/canon"
 	pb "github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 )
 
 // quietLog is a log of a level above all, which passes on what is written all the same.
@@ -30,13 +30,9 @@ func (l quietLog) Handle(_ context.Context, r slog.Record) error {
 // next returns the next record, which the server writes after its answer.
 func (l quietLog) next(t *testing.T) map[string]string {
 	t.Helper()
-	select {
-	case got := <-l:
-		return got
-	case <-time.After(time.Minute):
-		t.Fatal("nothing was logged")
-		return nil
-	}
+	var got map[string]string
+	hang.Within(t, "the log", func() { got = <-l })
+	return got
 }
 
 // TestSteeringIsLogged makes every call that needs scope admin, over HTTP and gRPC.

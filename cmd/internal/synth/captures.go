@@ -30,7 +30,7 @@ func (w *Web) captures(k int64, p page, before *page, c *Capture, yield func(*Ca
 		return
 	}
 	for slot := range uint64(3) {
-		if unit(w.hash(tagCapture, before.id(), 8+slot)) < w.opt.Recapture {
+		if unit(w.hash(tagCapture, before.id(), 8+slot)) < recapture {
 			w.fetch(k, *before, slot, 1, c, yield)
 		}
 	}

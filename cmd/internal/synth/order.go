@@ -10,12 +10,12 @@ type page struct {
 func (p page) id() uint64 { return uint64(p.host)<<32 | uint64(p.num) }
 
 func (w *Web) windowHosts(i int) []int32 {
-	lo := i * w.opt.Window
-	return w.order[lo:min(lo+w.opt.Window, len(w.order))]
+	lo := i * window
+	return w.order[lo:min(lo+window, len(w.order))]
 }
 
 func (w *Web) countWindows() {
-	n := (len(w.order) + w.opt.Window - 1) / w.opt.Window
+	n := (len(w.order) + window - 1) / window
 	w.first = make([]int64, n+1)
 	for i := range n {
 		w.first[i+1] = w.first[i]
@@ -38,15 +38,14 @@ type cursor struct {
 // afterRounds is the number of pages a window has given after r full rounds.
 func (w *Web) afterRounds(win int, r int64) (n int64) {
 	for _, h := range w.windowHosts(win) {
-		n += min(w.size[h], r*int64(w.opt.Quantum))
+		n += min(w.size[h], r*quantum)
 	}
 	return n
 }
 
 // quantum is how many pages of the host come in this round.
 func (c *cursor) quantum(h int32) int64 {
-	q := int64(c.w.opt.Quantum)
-	return max(0, min(c.w.size[h]-c.round*q, q))
+	return max(0, min(c.w.size[h]-c.round*quantum, quantum))
 }
 
 // next returns the next page, or false after the last.
@@ -63,7 +62,7 @@ func (c *cursor) next() (page, bool) {
 		h := hosts[c.turn]
 		if c.given < c.quantum(h) {
 			c.given++
-			return page{h, c.round*int64(c.w.opt.Quantum) + c.given - 1}, true
+			return page{h, c.round*quantum + c.given - 1}, true
 		}
 		c.turn, c.given = c.turn+1, 0
 	}

@@ -82,7 +82,7 @@ func (w *Web) holds(p page, r Rule) bool {
 		return true // undone by RFC 3986 alone
 	}
 	h := w.hash(tagTwin, p.id(), 0)
-	return unit(h) >= w.opt.Twin || Rule(again(h)%uint64(numRules)) != r
+	return unit(h) >= twin || Rule(again(h)%uint64(numRules)) != r
 }
 
 // section reports whether a page is in a directory where a final slash makes no difference,

@@ -18,17 +18,8 @@ type Options struct {
 	Hosts int
 	// Pages is about how many pages they have together. The default is 20 a host.
 	Pages int64
-	// HostExponent a makes the host of rank r have r^-a of the pages. The
-	// default is 1.05.
-	HostExponent float64
-	// Window is how many hosts are crawled at once, Quantum how many pages of
-	// one before the next has its turn. The default of both is 64.
-	Window, Quantum int
 	// Variant is the share of spellings that are not the page's own. The default is 0.12.
 	Variant float64
-	// Twin is the share of pages of which one variant is another page, beside
-	// the hosts on which a rule doesn't hold. The default is 0.004.
-	Twin float64
 	// Volatile is the share of hosts whose pages change with every fetch. The
 	// default is 0.25.
 	Volatile float64
@@ -36,9 +27,6 @@ type Options struct {
 	// from parameters, with one more parameter: each host has two such names that
 	// change the page and two that don't. The default is 0.
 	Params float64
-	// Recapture is the share of captured URLs that are captured again. The
-	// default is 0.15.
-	Recapture float64
 	// Redirects is the share of hosts that answer a spelling by a fold (www, scheme,
 	// final slash, index file) with a redirect to the page's own spelling, which need
 	// not be the one that the fold makes. The default is 0.
@@ -48,15 +36,19 @@ type Options struct {
 	Sections float64
 }
 
+// What is fixed of a web.
+const (
+	hostExponent = 1.05  // a: the host of rank r has r^-a of the pages
+	window       = 64    // hosts that are crawled at once
+	quantum      = 64    // pages of one before the next has its turn
+	twin         = 0.004 // of the pages: one variant is another page, beside the hosts on which a rule doesn't hold
+	recapture    = 0.15  // of the captured URLs: they are captured again
+)
+
 func (o Options) withDefaults() Options {
 	setInt(&o.Hosts, 10_000)
-	setInt(&o.Window, 64)
-	setInt(&o.Quantum, 64)
-	setFloat(&o.HostExponent, 1.05)
 	setFloat(&o.Variant, 0.12)
-	setFloat(&o.Twin, 0.004)
 	setFloat(&o.Volatile, 0.25)
-	setFloat(&o.Recapture, 0.15)
 	if o.Seed == 0 {
 		o.Seed = 1
 	}
@@ -111,13 +103,9 @@ func (o Options) check() error {
 	}{
 		{"hosts", o.Hosts > 0 && o.Hosts <= math.MaxInt32},
 		{"pages", o.Pages > 0},
-		{"window", o.Window > 0},
-		{"quantum", o.Quantum > 0},
 		{"variant", share(o.Variant)},
-		{"twin", share(o.Twin)},
 		{"volatile", share(o.Volatile)},
 		{"params", share(o.Params)},
-		{"recapture", share(o.Recapture)},
 		{"redirects", share(o.Redirects)},
 		{"sections", share(o.Sections)},
 	} {
@@ -136,7 +124,7 @@ func (w *Web) Pages() int64 { return w.first[len(w.first)-1] }
 func hostSizes(o Options) []int64 {
 	weight, sum := make([]float64, o.Hosts), 0.0
 	for i := range weight {
-		weight[i] = math.Pow(float64(i+1), -o.HostExponent)
+		weight[i] = math.Pow(float64(i+1), -hostExponent)
 		sum += weight[i]
 	}
 	size := make([]int64, o.Hosts)

@@ -31,7 +31,7 @@ func TestNoSpellingHasTwoIdentities(t *testing.T) {
 }
 
 func TestRefusesWhatMakesNoWeb(t *testing.T) {
-	for _, opt := range []Options{{Hosts: -1}, {Pages: -2}, {Recapture: 1.5}, {Variant: -0.1}, {Window: -1}} {
+	for _, opt := range []Options{{Hosts: -1}, {Pages: -2}, {Redirects: 1.5}, {Variant: -0.1}} {
 		if _, err := New(opt); err == nil {
 			t.Errorf("got a web of %+v; want an error", opt)
 		}

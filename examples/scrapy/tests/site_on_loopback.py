@@ -52,7 +52,7 @@ class Site:
         with self._grown:
             return Counter(a.path for a in self.log if agent in ("", a.headers.get("User-Agent")))
 
-    def wait_for(self, requests: int, seconds: float = 60) -> None:
+    def wait_for(self, requests: int, seconds: float = 300) -> None:
         """Waits until so many requests have come in."""
         with self._grown:
             if not self._grown.wait_for(lambda: len(self.log) >= requests, seconds):

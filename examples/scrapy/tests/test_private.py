@@ -11,7 +11,7 @@ import unittest
 from pathlib import Path
 
 from site_on_loopback import Site
-from support import Crawl
+from support import PATIENCE, Crawl
 
 PAGES = 150
 ALL = {f"/p/{n}" for n in range(PAGES)}
@@ -29,10 +29,10 @@ class PrivateTest(unittest.TestCase):
         self.site = Site(PAGES, delay=0.02)
         self.addCleanup(self.site.close)
 
-    def assert_no_daemon_within(self, seconds: float) -> None:
-        until = time.monotonic() + seconds
+    def await_no_daemon(self) -> None:
+        until = time.monotonic() + PATIENCE
         while left := daemons(self.jobdir):
-            self.assertLess(time.monotonic(), until, f"still there after {seconds} s: {left}")
+            self.assertLess(time.monotonic(), until, f"still there after {PATIENCE} s: {left}")
             time.sleep(0.1)
 
     def test_killed_and_resumed(self) -> None:
@@ -42,10 +42,10 @@ class PrivateTest(unittest.TestCase):
         self.site.wait_for(41)
         self.assertEqual(len(daemons(self.jobdir)), 1)
         first.kill()
-        self.assert_no_daemon_within(5)
+        self.await_no_daemon()
         self.site.release()
         second = Crawl(self, "tree", self.site.url, JOBDIR=self.jobdir, USER_AGENT="second").wait()
-        self.assert_no_daemon_within(5)
+        self.await_no_daemon()
         before, after = self.site.fetched("first"), self.site.fetched("second")
         self.assertIn("Resuming crawl 'tree'", second.log())
         self.assertEqual((before | after).keys(), ALL)
@@ -73,11 +73,14 @@ class PrivateTest(unittest.TestCase):
 
     def test_terminated(self) -> None:
         """SIGTERM settles the pages that were fetched: each is in the log once."""
+        self.site.hold_after = 40  # so that it is not done before the signal comes
         first = Crawl(self, "tree", self.site.url, JOBDIR=self.jobdir, USER_AGENT="first")
-        self.site.wait_for(40)
+        self.site.wait_for(41)
         first.terminate()
+        self.site.release()
+        first.wait()
         self.assertIn("shutdown", first.log())
-        self.assert_no_daemon_within(5)
+        self.await_no_daemon()
         self.assertLess(len(self.site.fetched("first")), PAGES)
         Crawl(self, "tree", self.site.url, JOBDIR=self.jobdir).wait()
         self.assertEqual(self.site.fetched(), dict.fromkeys(ALL, 1))
@@ -85,7 +88,7 @@ class PrivateTest(unittest.TestCase):
     def test_interrupted(self) -> None:
         """An orderly end settles all: each page is fetched once."""
         Crawl(self, "tree", self.site.url, JOBDIR=self.jobdir, CLOSESPIDER_PAGECOUNT=40).wait()
-        self.assert_no_daemon_within(5)
+        self.await_no_daemon()
         Crawl(self, "tree", self.site.url, JOBDIR=self.jobdir).wait()
         self.assertEqual(set(self.site.fetched()), ALL)
         self.assertEqual({path for path, n in self.site.fetched().items() if n > 1}, set())
@@ -106,7 +109,7 @@ class PrivateTest(unittest.TestCase):
         self.site.hold_after = 5
         Crawl(self, "tree", self.site.url, JOBDIR=self.jobdir)
         self.site.wait_for(6)
-        second = Crawl(self, "tree", self.site.url, JOBDIR=self.jobdir).wait(60)
+        second = Crawl(self, "tree", self.site.url, JOBDIR=self.jobdir).wait()
         self.assertIn("set FIRSTSEEN_URL", second.log())
         self.site.release()
 

@@ -4,11 +4,12 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 	"unsafe"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"golang.org/x/sys/unix"
+
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 )
 
 // TestAsk asks for a part of a file that the page cache lacks, and wants it to be read, though nobody reads it.
@@ -33,11 +34,7 @@ func TestAsk(t *testing.T) {
 		t.Skip("this file system keeps its pages in memory")
 	}
 	r.ask(lo, hi)
-	for end := time.Now().Add(10 * time.Second); !cached(t, page); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the page was not read")
-		}
-	}
+	hang.Until(t, "the page is read", func() bool { return cached(t, page) })
 }
 
 // cached reports whether a page is in the page cache.

@@ -79,7 +79,7 @@ local function first_end(c)
   return tonumber(head[2]) or NEVER
 end
 
--- What the queues of a crawl come to; see counts in FORMAT.md. In format 8 limits were on done, and nothing follows late.
+-- What the queues of a crawl come to; in the order of read_counts. In format 8 limits were on done, and nothing follows late.
 local COUNTS, COUNTS_LEN, OLD_LEN = '>I6I6I6I6I6I7I6I6I6I6I6I6I6', 79, 43
 local NO_COUNTS = string.rep('\0', COUNTS_LEN)
 

@@ -1,8 +1,8 @@
 -- Queues of a crawl while a script works on them. What is loaded is kept until the
 -- end and written once; see file.lua.
 --
--- FORMAT.md describes a queue's row, the shorter one of a queue that holds nothing and has no settings, as most have
--- after a while, and what may follow. The length of a row decides which fields it has.
+-- A queue's row, the shorter one of a queue that holds nothing and has no settings, as most have after a while, and what may
+-- follow: queue_row and parse_queue name the fields. The length of a row decides which fields it has.
 --
 -- The incarnation goes up when the queue is deleted. Records and sets of an earlier one are dead.
 local ROW, ROW_LEN = '>I6I4I4I6I6I6I6I7I6BI6BB', 60

@@ -1,4 +1,4 @@
--- Settings of a queue, a crawl or the store, as bytes (FORMAT.md) and as a table. A negative number means something; 0 leaves
+-- Settings of a queue, a crawl or the store, as bytes and as a table. A negative number means something; 0 leaves
 -- it to the next level.
 local SETTINGS, NO_SETTINGS = '>i8i8I6i8BB', string.rep('\0', 32)
 local FIELDS = { 'delay', 'inflight', 'blocked', 'limit', 'weight', 'paused' }

@@ -2,13 +2,14 @@
 package browser
 
 import (
-	"context"
 	"errors"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 )
 
 // DOM returns a page as it stands after its script ran. It skips the test where
@@ -34,9 +35,7 @@ func DOM(t testing.TB, url string, flags ...string) string {
 }
 
 func open(t testing.TB, chromium, url string, flags ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, chromium, append(flags, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+	cmd := exec.CommandContext(hang.Context(t), chromium, append(flags, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--user-data-dir="+profile(t), "--dump-dom", url)...)
 	cmd.WaitDelay = 10 * time.Second // its helpers may outlive it, and hold its output, which is whole
 	out, err := cmd.Output()

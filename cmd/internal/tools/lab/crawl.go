@@ -20,7 +20,7 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/audit"
-	"github.com/firstseen/firstseen/cmd/internal/yield"
+	"github.com/firstseen/firstseen/cmd/internal/evidence"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/declared"
 	"github.com/firstseen/firstseen/store/memstore"
@@ -54,9 +54,9 @@ func (o *ours) crawl(ctx context.Context, l *lab, r *run, seed string, limit int
 		Exclude: func(canonical string) bool { return string(canon.Host([]byte(canonical))) != start.Host },
 	}
 	if o.yield {
-		table := yield.New(false)
-		opt.Lower = table.Lower
-		opt.OnFetched = func(f frontier.Fetched) { table.Offer(profile, &f) }
+		learned := evidence.New(evidence.Options{Traps: evidence.LowerTraps, Profile: func() *canon.Profile { return profile }})
+		opt.Lower = learned.Lower
+		opt.OnFetched = func(f frontier.Fetched) { learned.Offer(&f) }
 	}
 	s := memstore.New(memstore.Options{})
 	defer s.Close()

@@ -10,7 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 )
 
 const root = "../../../.."
@@ -265,13 +266,8 @@ func wantDaemonEnds(t *testing.T, cmd *exec.Cmd, want string) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	for until := time.Now().Add(5 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	hang.Until(t, "the daemon has ended with its process", func() bool {
 		state, err := os.ReadFile("/proc/" + pid + "/stat")
-		if err != nil || bytes.Contains(state, []byte(") Z ")) {
-			return
-		}
-		if time.Now().After(until) {
-			t.Fatalf("the daemon %s is still there 5 s after its process was killed", pid)
-		}
-	}
+		return err != nil || bytes.Contains(state, []byte(") Z "))
+	})
 }

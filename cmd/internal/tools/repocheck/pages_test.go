@@ -2,7 +2,6 @@ package repocheck
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,9 +10,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/firstseen/firstseen/internal/freeport"
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 )
 
 const root = "../../../.."
@@ -232,8 +231,7 @@ func runGo(t *testing.T, program string, env []string) {
 const unavailable = 75
 
 func run(t *testing.T, dir string, env []string, name string, args ...string) string {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
+	ctx := hang.Context(t)
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env = dir, env
 	out, err := cmd.CombinedOutput()

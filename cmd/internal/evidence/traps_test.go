@@ -1,25 +1,24 @@
-package yield
+package evidence
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/frontier"
 )
 
 const lists = "http://a.example/list?page=9" // a URL of the template of the tests, which is one group as well
 
-func offer(t *Table, url, digest, canonical string) {
-	t.Offer(canon.Qiita(), &frontier.Fetched{URL: url, Status: 200, Digest: digest, Canonical: canonical})
+func offer(t *Evidence, url, digest, canonical string) {
+	t.Offer(&frontier.Fetched{URL: url, Status: 200, Digest: digest, Canonical: canonical})
 }
 
 // TestLoweredAndRaised: a template is lowered after the first content and 8 that are known, raised by
 // new content, and lifted by an operator. Shadow mode only counts.
 func TestLoweredAndRaised(t *testing.T) {
-	for _, shadow := range []bool{false, true} {
-		table := New(shadow)
+	for _, mode := range []TrapMode{LowerTraps, CountTraps} {
+		table, shadow := New(Options{Traps: mode}), mode == CountTraps
 		fetch := func(from, to int, digest string) {
 			for i := from; i < to; i++ {
 				offer(table, fmt.Sprintf("http://a.example/list?page=%d", i), digest, "")
@@ -31,12 +30,12 @@ func TestLoweredAndRaised(t *testing.T) {
 		}
 		offer(table, "http://a.example/first", "same", "")
 		fetch(0, 7, "same")
-		if table.Lower(lists, false) || table.Lowered() != 0 {
+		if table.Lower(lists, false) || table.lowered.Load() != 0 {
 			t.Error("got it lowered after 7 fetches; want 8")
 		}
 		fetch(7, 8, "same")
-		if got := table.Lower(lists, false); got == shadow || table.Lowered() != 2 || table.URLs() != 1 {
-			t.Errorf("shadow %v: got %v, %d templates, %d URLs; want it lowered", shadow, got, table.Lowered(), table.URLs())
+		if got := table.Lower(lists, false); got == shadow || table.lowered.Load() != 2 || table.urls.Load() != 1 {
+			t.Errorf("shadow %v: got %v, %d templates, %d URLs; want it lowered", shadow, got, table.lowered.Load(), table.urls.Load())
 		}
 		if table.Lower("http://a.example/other?page=1", false) || table.Lower("http://b.example/list?page=9", false) {
 			t.Error("got another template lowered")
@@ -49,11 +48,11 @@ func TestLoweredAndRaised(t *testing.T) {
 			t.Errorf("got %+v, %v; want its fetches to decide", of, ok)
 		}
 		fetch(8, 18, "new")
-		if table.Lower(lists, false) || table.Lowered() != 0 || len(table.List()) != 0 {
+		if table.Lower(lists, false) || table.lowered.Load() != 0 || len(table.List()) != 0 {
 			t.Errorf("got %+v; want it raised by new content", table.List())
 		}
 	}
-	if _, ok := New(false).Lift("nonesuch", true); ok {
+	if _, ok := New(Options{Traps: LowerTraps}).Lift("nonesuch", true); ok {
 		t.Error("got an unknown template lifted")
 	}
 }
@@ -67,21 +66,21 @@ func TestCanonicalLinks(t *testing.T) {
 	}{
 		{"http://a.example/list", 2}, {"http://a.example/", 0}, {"http://b.example/list", 0}, {"", 0}, {"https://a.example/list", 0},
 	} {
-		table := New(false)
+		table := New(Options{Traps: LowerTraps})
 		offer(table, "http://a.example/list", "first", "")
 		offer(table, "http://a.example/", "home", "")
 		for i := range 40 {
 			offer(table, fmt.Sprintf("http://a.example/list?page=%d", i), fmt.Sprint(i), c.link)
 		}
-		if got := table.Lowered(); got != c.want {
+		if got := table.lowered.Load(); got != c.want {
 			t.Errorf("canonical %q: got %d templates lowered; want %d", c.link, got, c.want)
 		}
 	}
-	table := New(false)
+	table := New(Options{Traps: LowerTraps})
 	for i := range 40 {
 		url := fmt.Sprintf("http://a.example/list?page=%d", i)
-		table.Offer(canon.Qiita(), &frontier.Fetched{URL: url, Status: 200})
-		table.Offer(canon.Qiita(), &frontier.Fetched{URL: url, Status: 404, Digest: "error page"})
+		table.Offer(&frontier.Fetched{URL: url, Status: 200})
+		table.Offer(&frontier.Fetched{URL: url, Status: 404, Digest: "error page"})
 	}
 	if _, ok := table.Of(lists); ok {
 		t.Error("got fetches without content counted")
@@ -91,7 +90,7 @@ func TestCanonicalLinks(t *testing.T) {
 // TestBoundedMemory: any number of templates and contents leaves the tables as large as they
 // are, and a lowered template keeps its place.
 func TestBoundedMemory(t *testing.T) {
-	table := New(false)
+	table := New(Options{Traps: LowerTraps})
 	for i := range 64 {
 		offer(table, fmt.Sprintf("http://a.example/list?page=%d", i), "same", "")
 	}
@@ -99,8 +98,8 @@ func TestBoundedMemory(t *testing.T) {
 		offer(table, fmt.Sprintf("http://h%d.example/", i), "x", "")
 	}
 	n := 0
-	for i := range table.templates {
-		for _, e := range table.templates[i].entries {
+	for i := range table.traps.templates {
+		for _, e := range table.traps.templates[i].entries {
 			if e.Template != "" {
 				n++
 			}
@@ -109,7 +108,7 @@ func TestBoundedMemory(t *testing.T) {
 	if want := templateSets * templateWays; n > want || n < want*9/10 {
 		t.Errorf("got %d templates; want nearly %d", n, want)
 	}
-	if !table.Lower(lists, false) || table.Lowered() != 2 {
+	if !table.Lower(lists, false) || table.lowered.Load() != 2 {
 		t.Error("got a lowered template evicted by templates with one fetch")
 	}
 }
@@ -123,7 +122,7 @@ func TestGroups(t *testing.T) {
 		"a.example/s/{hash}/":        "a.example/s/{hash}/{rest} a.example/s/{rest}",
 	} {
 		var got []string
-		for group := range New(false).groups([]byte(template)) {
+		for group := range New(Options{Traps: LowerTraps}).groups([]byte(template)) {
 			got = append(got, string(group))
 		}
 		if got[0] != template || strings.Join(got[1:], " ") != want {
@@ -149,7 +148,7 @@ func TestGroupsAreLowered(t *testing.T) {
 		{"http://a.example/print/%d", 8, "http://a.example/print/by/name", "http://a.example/a/by/name", "a.example/print/{rest}"},
 		{"http://a.example/s/0123456789abcde%d/", 3, "http://a.example/s/0123456789abcdef/news", "http://a.example/news", "a.example/s/{rest}"},
 	} {
-		table := New(false)
+		table := New(Options{Traps: LowerTraps})
 		offer(table, "http://a.example/first", "same", "")
 		for i := range 2 * 4 {
 			offer(table, fmt.Sprintf("http://a.example/x/list?page=%d", i), fmt.Sprint(i), "")
@@ -171,7 +170,7 @@ func TestGroupsAreLowered(t *testing.T) {
 }
 
 // offerFacets makes the queries of /list those of facets.
-func offerFacets(t *Table) {
+func offerFacets(t *Evidence) {
 	for i, query := range []string{"color=1", "size=1", "sort=1", "brand=1", "color=1&brand=1", "size=1&brand=1", "size=1&page=1&brand=1"} {
 		offer(t, "http://a.example/list?"+query, fmt.Sprint("facets ", i), "")
 	}
@@ -185,7 +184,7 @@ func TestCombinations(t *testing.T) {
 		every  int
 		want   bool
 	}{{false, 4, false}, {false, 2, true}, {true, 10, false}, {true, 5, true}} {
-		table, n := New(false), 0
+		table, n := New(Options{Traps: LowerTraps}), 0
 		if c.facets {
 			offerFacets(table)
 		}
@@ -209,7 +208,7 @@ func TestCombinations(t *testing.T) {
 		for range 49 {
 			fetch(false)
 		}
-		if table.Lowered() != 0 {
+		if table.lowered.Load() != 0 {
 			t.Errorf("%+v: got %+v after new contents; want it raised", c, table.List())
 		}
 	}

@@ -1,4 +1,11 @@
-// Package shape reduces canonical URLs to their shapes: the host, the path with what looks
+package evidence
+
+import (
+	"bytes"
+	"slices"
+)
+
+// The shape of a canonical URL is the host, the path with what looks
 // generated replaced, and the names of the parameters. URLs of one shape are mostly made by
 // one page template, so that a few of them stand for all.
 //
@@ -25,16 +32,10 @@
 // A token alone can't tell everything: 8 hexadecimal digits without a letter are a number, and IDs of
 // seven characters are words with digits. A file extension stays. "{" in a URL is written %7B, so that
 // no URL looks like a shape.
-package shape
 
-import (
-	"bytes"
-	"slices"
-)
-
-// Append appends the shape of a canonical URL to dst. host is host[:port] of it,
+// AppendShape appends the shape of a canonical URL to dst. host is host[:port] of it,
 // as canon.Host returns it; with a nil host the form is no URL, and appended as it is.
-func Append(dst, form, host []byte) []byte {
+func AppendShape(dst, form, host []byte) []byte {
 	if host == nil {
 		return append(dst, form...)
 	}

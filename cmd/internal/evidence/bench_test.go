@@ -1,6 +1,6 @@
 //go:build unix
 
-package yield
+package evidence
 
 import (
 	"fmt"
@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/trust"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store/captures"
 	"github.com/firstseen/firstseen/store/pebblestore"
@@ -56,7 +54,7 @@ func BenchmarkDone(b *testing.B) {
 
 // BenchmarkOffer counts fetches with declarations, which is what traps by yield add to Done.
 func BenchmarkOffer(b *testing.B) {
-	table, p := New(false), canon.Qiita()
+	table := New(Options{Traps: LowerTraps})
 	fetches := make([]frontier.Fetched, 200_000) // more contents than the table has places, so that each is new
 	for i := range fetches {
 		url := fmt.Sprintf("https://www.host-%03d.example/articles/2026/%08x?id=%d", i%100, i, i)
@@ -65,7 +63,7 @@ func BenchmarkOffer(b *testing.B) {
 	b.ReportAllocs()
 	before, i := cpuTime(), 0
 	for b.Loop() {
-		table.Offer(p, &fetches[i%len(fetches)])
+		table.Offer(&fetches[i%len(fetches)])
 		i++
 	}
 	b.ReportMetric(float64((cpuTime()-before).Nanoseconds())/float64(b.N), "cpu-ns/URL")
@@ -82,17 +80,15 @@ func openDaemon(b *testing.B, trusting, yields bool) *frontier.Frontier {
 	if err != nil {
 		b.Fatal(err)
 	}
-	rules, table := trust.New(), New(false)
-	if trusting {
-		rules.Trust([]string{"*"})
+	opt := Options{Captures: sample}
+	if yields {
+		opt.Traps = LowerTraps
 	}
-	f, err := frontier.New(s, frontier.Options{Delay: -1, MaxInFlight: -1, OnFetched: func(f frontier.Fetched) {
-		sample.Offer(f)
-		rules.Offer(canon.Qiita(), f.URL, f.NoVarySearch, f.CleanParam)
-		if yields {
-			table.Offer(canon.Qiita(), &f)
-		}
-	}})
+	learned := New(opt)
+	if trusting {
+		learned.trust([]string{"*"})
+	}
+	f, err := frontier.New(s, frontier.Options{Delay: -1, MaxInFlight: -1, OnFetched: func(f frontier.Fetched) { learned.Offer(&f) }})
 	if err != nil {
 		b.Fatal(err)
 	}

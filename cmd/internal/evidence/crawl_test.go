@@ -1,4 +1,4 @@
-package yield
+package evidence
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/shape"
 	"github.com/firstseen/firstseen/cmd/internal/synth"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store/memstore"
@@ -23,13 +22,13 @@ type crawled struct {
 }
 
 // crawl fetches up to n URLs with the default fixed limits, and with a table, if it is not nil.
-func crawl(t *testing.T, w *synth.TrapWeb, n int, table *Table) crawled {
+func crawl(t *testing.T, w *synth.TrapWeb, n int, table *Evidence) crawled {
 	t.Helper()
 	is := crawled{real: map[string]int{}}
 	opt := frontier.Options{Delay: -1, MaxInFlight: -1}
 	if table != nil {
 		opt.Lower = table.Lower
-		opt.OnFetched = func(f frontier.Fetched) { table.Offer(canon.Qiita(), &f) }
+		opt.OnFetched = func(f frontier.Fetched) { table.Offer(&f) }
 	}
 	is.crawl(t, w, n, opt)
 	return is
@@ -50,8 +49,8 @@ func crawlByOracle(t *testing.T, w *synth.TrapWeb, n, from int) crawled {
 // known content of a template can do better.
 func crawlByTold(t *testing.T, w *synth.TrapWeb, n int) crawled {
 	t.Helper()
-	is, table, told := crawled{real: map[string]int{}}, New(false), map[string]bool{}
-	template := func(url string) []byte { return shape.Append(nil, []byte(url), canon.Host([]byte(url))) }
+	is, table, told := crawled{real: map[string]int{}}, New(Options{Traps: LowerTraps}), map[string]bool{}
+	template := func(url string) []byte { return AppendShape(nil, []byte(url), canon.Host([]byte(url))) }
 	lower := func(url string, _ bool) bool {
 		if !w.Page(url, 0).InTrap {
 			return false
@@ -64,9 +63,9 @@ func crawlByTold(t *testing.T, w *synth.TrapWeb, n int) crawled {
 		return false
 	}
 	is.crawl(t, w, n, frontier.Options{Delay: -1, MaxInFlight: -1, Lower: lower, OnFetched: func(f frontier.Fetched) {
-		table.Offer(canon.Qiita(), &f)
+		table.Offer(&f)
 		for group := range table.groups(template(f.URL)) {
-			if e := table.templates.find(table.place(group)); e != nil && e.Known > 0 {
+			if t, _ := table.find(group); t != nil && t.Known > 0 {
 				told[string(group)] = true
 			}
 		}
@@ -78,9 +77,9 @@ func crawlByTold(t *testing.T, w *synth.TrapWeb, n int) crawled {
 // it, from a number of known contents on, queued URLs as well.
 func crawlByDirectory(t *testing.T, w *synth.TrapWeb, n, known int) crawled {
 	t.Helper()
-	is, table, trap := crawled{real: map[string]int{}}, New(false), map[string]int{}
+	is, table, trap := crawled{real: map[string]int{}}, New(Options{Traps: LowerTraps}), map[string]int{}
 	directory := func(url string) (outermost string) {
-		for group := range table.groups(shape.Append(nil, []byte(url), canon.Host([]byte(url)))) {
+		for group := range table.groups(AppendShape(nil, []byte(url), canon.Host([]byte(url)))) {
 			outermost = string(group)
 		}
 		return outermost
@@ -104,7 +103,7 @@ func TestCalendarByDirectory(t *testing.T) {
 	for _, seed := range webSeeds(t) {
 		w := synth.NewTrapWeb(synth.TrapOptions{Seed: seed, Kind: synth.TrapCalendar, Hosts: 2})
 		n := w.Pages()
-		without, with := crawl(t, w, n, nil), crawl(t, w, n, New(false))
+		without, with := crawl(t, w, n, nil), crawl(t, w, n, New(Options{Traps: LowerTraps}))
 		least := n
 		for known := 1; known < 400; known += 40 {
 			is := crawlByDirectory(t, w, n, known)
@@ -184,11 +183,11 @@ func TestShareOfTraps(t *testing.T) {
 	for _, kind := range synth.TrapKinds {
 		for _, seed := range webSeeds(t) {
 			w := synth.NewTrapWeb(synth.TrapOptions{Seed: seed, Kind: kind, Hosts: 2})
-			table, pages := New(false), w.Pages()
+			table, pages := New(Options{Traps: LowerTraps}), w.Pages()
 			without, with := crawl(t, w, pages, nil), crawl(t, w, pages, table)
 			name := fmt.Sprintf("%s, seed %d", kind, seed)
 			t.Logf("%s: %d fetches, %.1f %% and %.1f %% of them in the trap, %d and %d real pages, %d templates lowered", name, with.fetches,
-				100*float64(without.inTrap)/float64(pages), 100*float64(with.inTrap)/float64(pages), len(without.real), len(with.real), table.Lowered())
+				100*float64(without.inTrap)/float64(pages), 100*float64(with.inTrap)/float64(pages), len(without.real), len(with.real), table.lowered.Load())
 			if os.Getenv("FIRSTSEEN_TORTURE_N") != "" {
 				t.Logf("%s: an oracle that lowers what evidence was seen of: %.1f %%", name, 100*float64(crawlByTold(t, w, pages).inTrap)/float64(pages))
 				for _, from := range []int{1, 20} {
@@ -241,7 +240,7 @@ func TestCopiesOfCombinations(t *testing.T) {
 	for _, copies := range shares {
 		for _, seed := range webSeeds(t) {
 			w := synth.NewTrapWeb(synth.TrapOptions{Seed: seed, Kind: synth.HonestParams, Hosts: 2, Copies: copies})
-			without, with := crawl(t, w, w.Pages(), nil), crawl(t, w, w.Pages(), New(false))
+			without, with := crawl(t, w, w.Pages(), nil), crawl(t, w, w.Pages(), New(Options{Traps: LowerTraps}))
 			page, late := latest(without.real, with.real)
 			t.Logf("%d %% copies, seed %d: no page is more than %.1f %% of the fetches later", copies, seed, 100*float64(late)/float64(with.fetches))
 			if both(with.real, without.real) != w.Pages() || late*10 > with.fetches && copies <= 15 {

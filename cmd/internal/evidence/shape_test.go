@@ -1,4 +1,4 @@
-package shape
+package evidence
 
 import (
 	"fmt"
@@ -69,7 +69,7 @@ func TestShapes(t *testing.T) {
 			t.Errorf("%s: got %s; want %s", c.url, got, c.want)
 		}
 	}
-	if got := string(Append(nil, []byte("com,example)/7"), nil)); got != "com,example)/7" {
+	if got := string(AppendShape(nil, []byte("com,example)/7"), nil)); got != "com,example)/7" {
 		t.Errorf("got %s; want what is no URL as it is", got)
 	}
 }
@@ -81,7 +81,7 @@ func shapeOf(t *testing.T, p *canon.Profile, url string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(Append(nil, []byte(form), canon.Host([]byte(form))))
+	return string(AppendShape(nil, []byte(form), canon.Host([]byte(form))))
 }
 
 // TestNoURLLooksLikeAShape: a placeholder in the input stays different from a replaced part, also in

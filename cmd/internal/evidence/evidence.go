@@ -1,0 +1,241 @@
+// Package evidence is what a crawl learns from its own fetches, and all that it does by itself because of it.
+//
+// Fetchers report with a result what they fetched: a digest of the content, the canonical link, what the response declares
+// of its parameters. [Evidence.Offer] takes each report once, and three things come of it:
+//
+//   - A sample of the reports is kept (store/captures), and the rules in use are judged by it. That changes nothing.
+//   - A path template whose fetches bring known content is lowered: its URLs come last (traps.go).
+//   - What a trusted host declares of its parameters becomes a rule (declared.go).
+//
+// The last two are adopted without being asked, so each holds at one host and path, names itself in explanations, can be
+// taken back by an operator, and is corrected by later fetches: new content raises a template, a later declaration replaces
+// the one before. [Options].Off switches both off. A rule for more than that is proposed by audit.Learn and adopted by a person.
+package evidence
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/audit"
+	"github.com/firstseen/firstseen/internal/wire"
+	"github.com/firstseen/firstseen/store/captures"
+)
+
+// Options configure an Evidence. The zero value keeps and adopts nothing.
+type Options struct {
+	// Off adopts nothing, whatever the other options say: no template is counted, and no host is trusted. The default is false.
+	Off bool
+	// Traps is what happens to templates whose fetches bring known content. The default is nothing.
+	Traps TrapMode
+	// Captures keeps a sample of the fetches. The default is that none is kept.
+	Captures *captures.Sample
+	// CapturesError is why Captures is nil although fetches were to be kept. The default is none.
+	CapturesError error
+	// JudgeEvery is how often the rules are judged by the sample; negative is never. The default is 15 min.
+	JudgeEvery time.Duration
+	// Saved is the file that keeps what trusted hosts declared. The default is to keep it in memory.
+	Saved string
+	// Profile returns the profile of the crawl, which makes the canonical forms. The default is canon.Qiita.
+	Profile func() *canon.Profile
+	// Use is called with the profile of SetRules, and again whenever what trusted hosts declare changes it. The default does nothing.
+	Use func(*canon.Profile) error
+	// Logger takes the log. The default is slog.Default().
+	Logger *slog.Logger
+}
+
+// TrapMode is what happens to templates whose fetches bring known content.
+type TrapMode uint8
+
+// The modes.
+const (
+	IgnoreTraps TrapMode = iota
+	CountTraps           // they are counted, as a trial: nothing is lowered
+	LowerTraps
+)
+
+// Evidence is what the fetches of a crawl show. Safe for concurrent use.
+type Evidence struct {
+	opt     Options
+	seed    maphash.Seed
+	trusts  atomic.Bool  // a host is trusted
+	lowered atomic.Int64 // templates and groups that are lowered
+	urls    atomic.Int64 // that were lowered, or would have been
+	changed chan struct{}
+
+	mu    sync.Mutex
+	traps traps
+	rules rules
+
+	applying sync.Mutex // makes one profile after another
+	file     ruleFile
+
+	judging chan struct{} // holds something while an audit works: each takes as much memory as the sample
+	judged  atomic.Pointer[Judgement]
+}
+
+// New returns an Evidence without any.
+func New(opt Options) *Evidence {
+	opt.JudgeEvery = cmp.Or(opt.JudgeEvery, 15*time.Minute)
+	if opt.Off {
+		opt.Traps = IgnoreTraps
+	}
+	if opt.Profile == nil {
+		opt.Profile = canon.Qiita
+	}
+	if opt.Use == nil {
+		opt.Use = func(*canon.Profile) error { return nil }
+	}
+	if opt.Logger == nil {
+		opt.Logger = slog.Default()
+	}
+	return &Evidence{opt: opt, seed: maphash.MakeSeed(), changed: make(chan struct{}, 1), judging: make(chan struct{}, 1), rules: rules{places: map[place]said{}}}
+}
+
+// Wants reports whether Offer uses what it is given.
+func (e *Evidence) Wants() bool {
+	return e.opt.Captures != nil || e.opt.Traps != IgnoreTraps || e.trusts.Load()
+}
+
+// Offer takes what was fetched.
+func (e *Evidence) Offer(f *captures.Capture) {
+	if e.opt.Captures != nil {
+		e.opt.Captures.Offer(*f)
+	}
+	declares := e.trusts.Load() && f.NoVarySearch+f.CleanParam != ""
+	counts := e.opt.Traps != IgnoreTraps && f.Digest != "" && f.Redirect == "" && (f.Status == 0 || f.Status/100 == 2)
+	if !declares && !counts {
+		return
+	}
+	profile := e.opt.Profile()
+	form, err := profile.Canonicalize(f.URL)
+	if err != nil {
+		return
+	}
+	link := form
+	if counts && f.Canonical != "" && f.Canonical != f.URL {
+		if named, err := profile.Canonicalize(f.Canonical); err == nil && samePath(form, named) {
+			link = named
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if counts {
+		e.countFetch(form, link, f.Digest)
+	}
+	if declares {
+		e.hear(form, f)
+	}
+}
+
+// Stats counts what was adopted.
+type Stats struct {
+	Counts, Shadow bool  // templates are counted; without being lowered
+	Templates      int64 // templates and groups that are lowered by their fetches
+	URLs           int64 // offered ones that were lowered, or would have been
+
+	Hosts   int   // trusted, as the rule file lists them
+	Rules   int   // that they declared, in use
+	Refused int64 // declarations of them that cannot be used, since the start
+	Last    error // why the latest of these cannot be used; nil for none
+}
+
+// Stats counts what was adopted.
+func (e *Evidence) Stats() Stats {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := Stats{Counts: e.opt.Traps != IgnoreTraps, Shadow: e.opt.Traps == CountTraps, Templates: e.lowered.Load(), URLs: e.urls.Load(),
+		Hosts: len(e.rules.hosts), Refused: e.rules.refused, Last: e.rules.last}
+	for _, said := range e.rules.places {
+		s.Rules += len(said.entries)
+	}
+	return s
+}
+
+// Run adopts what trusted hosts declare, and judges the rules, until ctx ends.
+func (e *Evidence) Run(ctx context.Context) {
+	var both sync.WaitGroup
+	both.Go(func() { e.adoptAsDeclared(ctx) })
+	both.Go(func() { e.judgeNowAndThen(ctx) })
+	both.Wait()
+}
+
+// Judgement is what an audit of the sample found. It is the answer of GET /v1/audit.
+type Judgement = wire.Judgement[*audit.Report]
+
+// ErrNoCaptures is the error of Judge if no fetches are kept.
+var ErrNoCaptures = errors.New("cannot judge; this daemon keeps no captures: see --captures")
+
+// Captures returns the sample of fetches; nil for none. err is why there is none although there should be.
+func (e *Evidence) Captures() (s *captures.Sample, err error) {
+	return e.opt.Captures, e.opt.CapturesError
+}
+
+// Judged returns the latest judgement; nil for none.
+func (e *Evidence) Judged() *Judgement { return e.judged.Load() }
+
+// Judge audits the rules by the sample, once no other audit works. The audit is done inside turn; nil for at once.
+func (e *Evidence) Judge(ctx context.Context, turn func(context.Context, func(context.Context) error) error) (j *Judgement, err error) {
+	if e.opt.Captures == nil {
+		return nil, ErrNoCaptures
+	}
+	select {
+	case e.judging <- struct{}{}:
+		defer func() { <-e.judging }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if turn == nil {
+		return e.judge(ctx)
+	}
+	err = turn(ctx, func(ctx context.Context) (err error) {
+		j, err = e.judge(ctx)
+		return err
+	})
+	return j, err
+}
+
+func (e *Evidence) judge(ctx context.Context) (*Judgement, error) {
+	st := e.opt.Captures.Stats()
+	log := audit.NewLog(audit.Options{})
+	if err := log.AddSample(ctx, e.opt.Captures); err != nil {
+		return nil, fmt.Errorf("cannot read captures: %w", err)
+	}
+	report, err := audit.Run(ctx, log, audit.Request{Profile: e.opt.Profile()})
+	if err != nil {
+		return nil, fmt.Errorf("cannot judge captures: %w", err)
+	}
+	j := &Judgement{JudgedAt: time.Now().UTC(), Captures: st.Rows, Share: st.Share, Taken: st.Taken, Report: report}
+	e.judged.Store(j)
+	return j, nil
+}
+
+// judgeNowAndThen audits when there is something new, until ctx ends.
+func (e *Evidence) judgeNowAndThen(ctx context.Context) {
+	if e.opt.Captures == nil || e.opt.JudgeEvery < 0 {
+		return
+	}
+	tick := time.NewTicker(e.opt.JudgeEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		last := e.Judged()
+		if taken := e.opt.Captures.Stats().Taken; taken == 0 || last != nil && taken == last.Taken {
+			continue
+		}
+		if _, err := e.Judge(ctx, nil); err != nil && ctx.Err() == nil {
+			e.opt.Logger.Warn("cannot judge the rules; trying again later", "error", err)
+		}
+	}
+}
