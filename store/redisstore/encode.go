@@ -97,6 +97,7 @@ func appendItem(dst []byte, it *store.Item, h queueHash) []byte {
 	return appendEntry(dst, it, h, sched.MsOr(it.Due, 0), 0)
 }
 
+// appendEntry appends a URL that is due then, or was completed or dropped then; 0 is the time of the step.
 func appendEntry(dst []byte, it *store.Item, h queueHash, due int64, how byte) []byte {
 	dst = append(append(append(dst, it.Key[:]...), h[:]...), it.Priority)
 	dst = append(appendUint(appendUint(dst, 6, uint64(due)), 6, 0), how)

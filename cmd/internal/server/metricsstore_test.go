@@ -33,14 +33,14 @@ func storeLines(t *testing.T, r *running) (lines []string) {
 
 func TestStoreMetrics(t *testing.T) {
 	m := pebblestore.Metrics{
-		Index:     pebblestore.IndexInfo{Bytes: 1, Mapped: 2, Err: store.ErrCorrupt},
-		DiskBytes: 3, L0Tables: 4, Compacting: 5, PaceTime: 6500 * time.Millisecond, StallTime: 7 * time.Second,
+		Index:        pebblestore.IndexInfo{Bytes: 1, Mapped: 2, Err: store.ErrCorrupt},
+		MarksEvicted: 13, DiskBytes: 3, L0Tables: 4, Compacting: 5, PaceTime: 6500 * time.Millisecond, StallTime: 7 * time.Second,
 		UserBytes: 8, WrittenBytes: 9, CacheHits: 10, CacheMisses: 11,
 		Busy: pebblestore.BusyTimes{Counts: [16]int64{0: 3, 7: 2, 15: 1}, Sum: 12 * time.Second},
 	}
 	busy := "commit_busy_seconds_bucket{le=\"0.001\"} 3|commit_busy_seconds_bucket{le=\"0.05\"} 5|commit_busy_seconds_bucket{le=\"+Inf\"} 6|" +
 		"commit_busy_seconds_sum 12|commit_busy_seconds_count 6"
-	want := "cache_hits_total 10|cache_misses_total 11|compactions 5|disk_bytes 3|index_bytes 1|index_failed 1|index_mapped_bytes 2|level0_tables 4|" +
+	want := "cache_hits_total 10|cache_misses_total 11|compactions 5|disk_bytes 3|index_bytes 1|index_failed 1|index_mapped_bytes 2|level0_tables 4|marks_evicted_total 13|" +
 		"paced_seconds_total 6.5|stopped_seconds_total 7|user_bytes_total 8|written_bytes_total 9"
 	lines := storeLines(t, start(t, canon.Qiita(), Config{Store: fixedMetrics{m: m}}))
 	var buckets []string
