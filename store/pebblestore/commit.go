@@ -114,12 +114,15 @@ func (read readOp) apply(tx *txn) error {
 }
 
 // ask returns what a step that only reads returns.
-func ask[T any](ctx context.Context, s *Store, read func(tx *txn) (T, error)) (answer T, err error) {
-	err = s.do(ctx, readOp(func(tx *txn) (err error) {
+func ask[T any](ctx context.Context, s *Store, read func(tx *txn) (T, error)) (none T, err error) {
+	var answer T
+	if err := s.do(ctx, readOp(func(tx *txn) (err error) {
 		answer, err = read(tx)
 		return err
-	}))
-	return answer, err
+	})); err != nil {
+		return none, err
+	}
+	return answer, nil
 }
 
 // reads reports whether a step only reads.
@@ -152,7 +155,8 @@ const (
 
 // do hands o to the committer, and waits until all of it is durable. Until the committer takes it, the end of ctx withdraws
 // it. When do returns, what o has is the caller's, but for what the committer reads of a step that was withdrawn: its kind
-// and weight.
+// and weight. Of a store that isStuck, the committer may still be at work on o: its
+// caller leaves o alone.
 func (s *Store) do(ctx context.Context, o op) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -99,9 +99,10 @@ type death struct {
 	kill  func(s *Store)           // what it dies of, if it is no fault of the disk
 }
 
+// What is done to a log that was used again goes past errorfs, but for the reuse.
 var deaths = map[string]death{
-	"a log that cannot be written":      {fault: writes(".log", errorfs.OpFileWrite)},
-	"a log that cannot be synced":       {fault: writes(".log", errorfs.OpFileSync, errorfs.OpFileSyncData, errorfs.OpFileSyncTo)},
+	"a log that cannot be written":      {fault: writes(".log", errorfs.OpFileWrite, errorfs.OpReuseForWrite)},
+	"a log that cannot be synced":       {fault: writes(".log", errorfs.OpFileSync, errorfs.OpFileSyncData, errorfs.OpFileSyncTo, errorfs.OpReuseForWrite)},
 	"a manifest that cannot be written": {fault: writes("MANIFEST", errorfs.OpFileWrite)},
 	"tables that cannot be written":     {fault: writes(".sst", errorfs.OpCreate, errorfs.OpFileWrite)},
 	"a note that cannot be written":     {fault: writes(noteTemp, errorfs.OpCreate)},

@@ -54,11 +54,7 @@ func pebbleOptions(dir string, opt Options, h *health, n *noteKeeper) *pebble.Op
 		CacheSize: opt.CacheBytes + 2*2*int64(opt.memTableBytes),
 		// Open asks for none: it needs the processors, and Pebble's own Open waits for those that it began.
 		CompactionConcurrencyRange: func() (lower, upper int) {
-			lower, upper = int(h.compactions.Load()), max(3, runtime.GOMAXPROCS(0))
-			if h.isDead() { // they would fail, again and again
-				lower = 0
-			}
-			return lower, upper
+			return int(h.compactions.Load()), max(3, runtime.GOMAXPROCS(0))
 		},
 	}
 	if opt.noCache {
@@ -155,6 +151,7 @@ func openPebble(dir string, opt Options, h *health, n *noteKeeper) (db *pebble.D
 	})
 	if failed := h.failure(); failed != nil {
 		if err == nil {
+			close(h.closing)
 			_ = db.Close() // which changes nothing on the disk
 		}
 		return nil, openError(dir, opt.FS, failed)
@@ -175,6 +172,7 @@ type health struct {
 	dead                        chan struct{} // closed once err is set
 	stuck                       chan struct{} // closed if a goroutine of Pebble will never go on, nor release its locks
 	parked                      chan struct{} // closed if a compaction met damage, and never ends
+	closing                     chan struct{} // closed by Close
 	misses                      atomic.Int64  // background failures in a row
 
 	// compactions is how many Pebble may run: none while Open loads.
@@ -189,11 +187,12 @@ const maxMisses = 20
 
 // retryPause is the time after which Pebble tries again what failed in the background. Left
 // alone, it tries without a pause. A failed flush holds Pebble's lock in the meantime, so the
-// pause is short. Statistics of a table that is damaged are asked for without end, and nothing waits for them.
-const retryPause, statsPause = 5 * time.Millisecond, time.Second
+// pause is short. Statistics of a damaged table, and compactions of a store that has failed, are tried without end: these
+// pauses are long, and Close ends them.
+const retryPause, idlePause = 5 * time.Millisecond, time.Second
 
 func newHealth() *health {
-	return &health{dead: make(chan struct{}), stuck: make(chan struct{}), parked: make(chan struct{})}
+	return &health{dead: make(chan struct{}), stuck: make(chan struct{}), parked: make(chan struct{}), closing: make(chan struct{})}
 }
 
 // failure returns the first error that die got, or nil.
@@ -236,6 +235,9 @@ func (l pebbleLog) Fatalf(format string, args ...any) {
 }
 
 func (h *health) stick() { h.onceStuck.Do(func() { close(h.stuck) }) }
+
+// isStuck reports whether the committer may never come back from a step, nor leave alone what the step has.
+func (h *health) isStuck() bool { return async.Closed(h.stuck) }
 
 // unlessStuck returns what f returns, or why the store failed if f may never return since a goroutine of Pebble will not. f may
 // then go on.
@@ -297,10 +299,14 @@ func (h *health) listener() *pebble.EventListener {
 	}
 	return &pebble.EventListener{
 		BackgroundError: func(error) {
-			if calledBy(".collectTableStats") {
-				time.Sleep(statsPause)
+			pause := retryPause
+			if h.isDead() || calledBy(".collectTableStats") {
+				pause = idlePause
 			}
-			time.Sleep(retryPause)
+			select {
+			case <-time.After(pause):
+			case <-h.closing:
+			}
 		},
 		WriteStallBegin: func(pebble.WriteStallBeginInfo) { h.stalls.begin() },
 		WriteStallEnd:   h.stalls.end,

@@ -23,8 +23,12 @@ const keysOfRow = 8
 // forgetOld forgets by age, in steps.
 func (s *Store) forgetOld(ctx context.Context, sel store.Selection) (n int64, err error) {
 	for o := (&expireOp{sel: sel}); ; {
-		if err := s.do(ctx, o); err != nil || !o.packed {
-			return o.n, err
+		err := s.do(ctx, o)
+		if err != nil && s.isStuck() {
+			return n, err
+		}
+		if n = o.n; err != nil || !o.packed {
+			return n, err
 		}
 		if err := s.flushRuns(); err != nil {
 			return o.n, err

@@ -36,6 +36,9 @@ func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) 
 	}
 	o := &forgetOp{sel: sel}
 	err := s.do(ctx, o)
+	if err != nil && s.isStuck() {
+		return 0, err
+	}
 	if err != nil {
 		s.forgetLater(o.left)
 	}

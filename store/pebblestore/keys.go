@@ -723,6 +723,9 @@ func (s *Store) warm(ctx context.Context, crawl string, keys []store.Key, order 
 		}
 		return nil
 	}))
+	if err != nil && s.isStuck() {
+		return err
+	}
 	known := make([]bool, len(keys))
 	s.cold.watch(len(keys), func() {
 		for _, r := range runs {

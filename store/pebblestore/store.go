@@ -57,7 +57,6 @@ type Store struct {
 	flights  chan *flight   // empty ones, for groups to come
 	written  chan *flight   // by the committer, to be answered when they are durable
 	stopped  chan struct{}  // closed when all that was accepted is answered
-	closing  chan struct{}  // closed by Close
 	behind   sync.WaitGroup // the keeper, and work between steps; Close waits for it
 
 	// The committer's alone.
@@ -223,7 +222,6 @@ func openNoted(dir string, opt Options, n *note) (*Store, error) {
 		flights:  make(chan *flight, inFlight),
 		written:  make(chan *flight, inFlight),
 		stopped:  make(chan struct{}),
-		closing:  make(chan struct{}),
 		pace:     newPace(db, h, opt.memTableBytes),
 		crawls:   map[string]*crawl{},
 		byNum:    map[uint32]*crawl{},
@@ -234,6 +232,7 @@ func openNoted(dir string, opt Options, n *note) (*Store, error) {
 	s.identity.Store(&store.Identity{})
 	err = s.load()
 	if err = cmp.Or(s.failure(), err); err != nil {
+		close(s.closing)
 		err = errors.Join(fmt.Errorf("cannot open store %s: %w", dir, corruption(err)), s.closePebble())
 		s.closeKeys()
 		return nil, err

@@ -34,13 +34,10 @@ func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, e
 	}
 	o := &takeOp{crawl: crawl, req: req}
 	err = s.do(ctx, o)
-	if len(o.taken.Leases) > 0 && s.failure() == nil {
-		err = nil // what the steps before leased is durable
-	}
-	if err != nil {
+	if err != nil && (s.failure() != nil || len(o.taken.Leases) == 0) {
 		return store.Taken{}, err
 	}
-	return o.taken, nil
+	return o.taken, nil // what the steps before leased is durable
 }
 
 // takeOp reads the queues in the database alone, which flush brings up to date: within the

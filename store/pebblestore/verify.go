@@ -66,7 +66,7 @@ func (s *Store) Verify(ctx context.Context) (*Report, error) {
 	}
 	err = errors.Join(v.verify(), v.end())
 	if err != nil {
-		return r, fmt.Errorf("cannot verify: %w", corruption(err))
+		return r, cmp.Or(s.failure(), fmt.Errorf("cannot verify: %w", corruption(err))) // what a store that failed last wrote is not there
 	}
 	return r, nil
 }

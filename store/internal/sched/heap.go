@@ -1,11 +1,10 @@
-// Package heap is a binary heap whose members know their index, so that any member can be removed in
-// logarithmic time. Each member has an int32 for this. Unlike container/heap, it boxes no values and
-// needs no look-up of the index.
 package sched
 
 import "slices"
 
-// Heap is a binary heap. It is made by [NewHeap].
+// Heap is a binary heap whose members know their index, so that any member can be removed in
+// logarithmic time. Each member has an int32 for this. Unlike container/heap, it boxes no values and
+// needs no look-up of the index. It is made by [NewHeap].
 type Heap[T any] struct {
 	s      []T
 	before func(a, b T) bool
