@@ -204,20 +204,24 @@ func (f *Frontier) Exclude(ctx context.Context, crawl string, rules ...string) (
 }
 
 // WaitExcluded waits until the queued URLs that were excluded by rules so far are forgotten, or the context ends. Close does not wait for them: they
-// are forgotten later, each before it would be handed out.
+// are forgotten later, each before it would be handed out. So are those that could not be forgotten since the last call: the
+// error is why.
 func (f *Frontier) WaitExcluded(ctx context.Context) error {
 	f.purges.mu.Lock()
 	ended := f.purges.ended
 	f.purges.mu.Unlock()
-	if ended == nil {
-		return nil
+	if ended != nil {
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			return fmt.Errorf("not all URLs that are excluded are forgotten yet: %w", ctx.Err())
+		}
 	}
-	select {
-	case <-ended:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	f.purges.mu.Lock()
+	defer f.purges.mu.Unlock()
+	err := f.purges.err
+	f.purges.err = nil
+	return err
 }
 
 // Include takes rules back, and returns how many. The error is store.ErrNotFound if there is no such rule: then none was
@@ -348,9 +352,7 @@ func (f *Frontier) forgetExcluded(crawl string) {
 		return
 	}
 	names, err := f.Crawls(context.Background())
-	if err != nil {
-		return // each of them is forgotten when it is taken
-	}
+	f.purges.failed(err)
 	for _, name := range names {
 		f.purges.add(f, name, "")
 	}

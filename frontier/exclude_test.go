@@ -1,8 +1,10 @@
 package frontier
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -271,4 +273,36 @@ func TestRulesExclude(t *testing.T) {
 			t.Errorf("got %v; want a hashed URI taken", err)
 		}
 	})
+}
+
+// unlisted is a store whose entries cannot be listed while it fails.
+type unlisted struct {
+	store.Store
+	err error
+}
+
+func (s *unlisted) Entries(ctx context.Context, crawl, queue string) iter.Seq2[store.Entry, error] {
+	if s.err == nil {
+		return s.Store.Entries(ctx, crawl, queue)
+	}
+	return func(yield func(store.Entry, error) bool) { yield(store.Entry{}, s.err) }
+}
+
+// TestWaitExcludedTellsWhatFailed: that excluded URLs could not be forgotten is returned once, and they are forgotten by the next rule.
+func TestWaitExcludedTellsWhatFailed(t *testing.T) {
+	s := &unlisted{Store: memstore.New(memstore.Options{}), err: errors.New("broken")}
+	f := openOn(t, s, Options{Delay: -1, Logger: onDrop(func(dropped) {})})
+	addAll(t, f, Link{URL: "http://a.example/x/1"})
+	_, err := f.Exclude(bg, "", "a.example/x/")
+	must(t, err)
+	if err := f.WaitExcluded(bg); !errors.Is(err, s.err) {
+		t.Errorf("got %v; want that the entries could not be listed", err)
+	}
+	s.err = nil
+	_, err = f.Exclude(bg, "", "a.example/y/")
+	must(t, err)
+	must(t, f.WaitExcluded(bg))
+	if _, err := f.Lookup(bg, Link{URL: "http://a.example/x/1"}); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("got %v; want it forgotten", err)
+	}
 }

@@ -364,13 +364,14 @@ type purges struct {
 	mu      sync.Mutex
 	pending map[queueName]bool // guarded by mu
 	ended   chan struct{}      // guarded by mu; closed when the goroutine ends, nil if none runs
+	err     error              // guarded by mu; the first since WaitExcluded returned one
 }
 
 // queueName names a queue of a crawl.
 type queueName struct{ crawl, queue string }
 
 const (
-	// maxPurges bounds the queues that wait. One that found no room is met again.
+	// maxPurges bounds the queues that wait. One that found no room is met again. A crawl always finds room.
 	maxPurges = 1024
 	// purgeAtOnce is how many excluded URLs are forgotten in one step.
 	purgeAtOnce = 1000
@@ -380,7 +381,7 @@ const (
 func (p *purges) add(f *Frontier, crawl, queue string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.pending) >= maxPurges {
+	if queue != "" && len(p.pending) >= maxPurges {
 		return
 	}
 	if p.pending == nil {
@@ -391,10 +392,17 @@ func (p *purges) add(f *Frontier, crawl, queue string) {
 		p.ended = make(chan struct{})
 		f.working.Go(func() {
 			for q, ok := p.next(f); ok; q, ok = p.next(f) {
-				f.purge(q)
+				p.failed(f.purge(q))
 			}
 		})
 	}
+}
+
+// failed keeps an error for WaitExcluded. The URLs that it left are forgotten when they are taken.
+func (p *purges) failed(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.err = cmp.Or(p.err, err)
 }
 
 // next takes a queue. If there is none, or the frontier closes, the goroutine must end.
@@ -415,18 +423,20 @@ func (p *purges) next(f *Frontier) (q queueName, ok bool) {
 
 func (f *Frontier) isClosing() bool { return async.Closed(f.closing) }
 
-// purge forgets the queued URLs of a queue that are excluded. Those that it fails to forget are forgotten
-// when they are taken.
-func (f *Frontier) purge(q queueName) {
+// purge forgets the queued URLs of a queue that are excluded, until the frontier closes.
+func (f *Frontier) purge(q queueName) error {
 	ctx := context.Background()
 	c, err := f.crawl(ctx, q.crawl, false)
 	if err != nil {
-		return
+		return fmt.Errorf("cannot look for URLs that are excluded: %w", err)
 	}
 	id := f.identifier(c)
 	var found []excludedURL
 	for e, err := range f.store.Entries(ctx, c.stored, q.queue) {
-		if err != nil || f.isClosing() {
+		if err != nil {
+			return fmt.Errorf("cannot look for URLs that are excluded: %w", err)
+		}
+		if f.isClosing() {
 			break
 		}
 		if e.State != store.Queued || id.canonicalize(e.URL) != nil {
@@ -436,11 +446,11 @@ func (f *Frontier) purge(q queueName) {
 			found = append(found, excludedURL{e.Key, e.URL, rule})
 		}
 		if len(found) == purgeAtOnce {
-			if f.dropExcluded(ctx, c, found) != nil {
-				return
+			if err := f.dropExcluded(ctx, c, found); err != nil {
+				return err
 			}
 			found = found[:0]
 		}
 	}
-	_ = f.dropExcluded(ctx, c, found)
+	return f.dropExcluded(ctx, c, found)
 }

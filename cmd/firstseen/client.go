@@ -120,7 +120,7 @@ func (p *place) open(ctx context.Context, a *app, readOnly bool) (c *client, end
 	if err != nil {
 		return nil, nil, errors.Join(err, s.Close())
 	}
-	end = func() error { return errors.Join(local.Close(), s.Close()) }
+	end = func() error { return errors.Join(local.Close(ctx), s.Close()) }
 	return &client{base: "http://localhost", http: &http.Client{Transport: inProcess{local}}}, end, nil
 }
 

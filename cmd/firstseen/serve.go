@@ -107,9 +107,6 @@ func (f *serveFlags) run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	if f.redis.given() && f.heuristics && len(evidence.TrustedHosts(rules)) > 0 {
-		return misusef("cannot use trust_declared of the rule file with --redis: daemons that hear of different declarations would make different keys of one URL; learn rules with \"firstseen learn\" instead")
-	}
 	f.server.Logger, f.server.Level, f.server.MinFree = a.log, &a.level, int64(f.minFree)
 	f.server.MaxExpiredOverGRPC = f.maxExpired.grpc
 	f.place()
@@ -154,8 +151,13 @@ func (f *serveFlags) profiles() (base, p *canon.Profile, rules []byte, err error
 	if rules, err = os.ReadFile(f.profile.file); err != nil { // once: it may be a pipe
 		return nil, nil, nil, fmt.Errorf("cannot open rule file: %w", err)
 	}
-	p, err = withRules(base, f.profile.file, rules)
-	return base, p, rules, err
+	if p, err = withRules(base, f.profile.file, rules); err != nil {
+		return nil, nil, nil, err
+	}
+	if f.redis.given() && f.heuristics && len(evidence.TrustedHosts(rules)) > 0 {
+		return nil, nil, nil, misusef("cannot use trust_declared of the rule file with --redis: daemons that hear of different declarations would make different keys of one URL; learn rules with \"firstseen learn\" instead")
+	}
+	return base, p, rules, nil
 }
 
 // open opens the store and a frontier on it, and returns what closes both.

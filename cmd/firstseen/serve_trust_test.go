@@ -61,6 +61,29 @@ func TestTrustedDeclarationsAreRules(t *testing.T) {
 	check(d, []string{"http://a.example/p?id=1&ref=5"}, "new")
 }
 
+// TestTrustNeedsItsOwnStore: each reading of the rule file, at the start and at a reload, refuses trust_declared with --redis, unless
+// the heuristics are off.
+func TestTrustNeedsItsOwnStore(t *testing.T) {
+	rules := filepath.Join(t.TempDir(), "rules.json")
+	if err := os.WriteFile(rules, []byte(`{"trust_declared": ["*"]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		redis      []string
+		heuristics bool
+		want       string
+	}{
+		{nil, true, ""},
+		{[]string{"127.0.0.1:1"}, false, ""},
+		{[]string{"127.0.0.1:1"}, true, "cannot use trust_declared"},
+	} {
+		f := serveFlags{profile: profileFlags{profile: "qiita", file: rules}, redis: redisFlags{c.redis}, heuristics: c.heuristics}
+		if _, _, _, err := f.profiles(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: got %v", c, err)
+		}
+	}
+}
+
 // fetchedDeclaring offers a URL, leases it and reports a fetch that declared something.
 func fetchedDeclaring(t *testing.T, d *daemon, raw, search string) {
 	t.Helper()

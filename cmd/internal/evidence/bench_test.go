@@ -86,7 +86,7 @@ func openDaemon(b *testing.B, trusting, yields bool) *frontier.Frontier {
 	}
 	learned := New(opt)
 	if trusting {
-		learned.trust([]string{"*"})
+		learned.trust([]string{"*"}, nil)
 	}
 	f, err := frontier.New(s, frontier.Options{Delay: -1, MaxInFlight: -1, OnFetched: func(f frontier.Fetched) { learned.Offer(&f) }})
 	if err != nil {

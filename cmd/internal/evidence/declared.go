@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io/fs"
 	"maps"
 	"os"
@@ -27,10 +28,15 @@ import (
 //
 // To read a declaration, and to check that a rule file can have it, takes longer than the rest of a settlement. So Offer only
 // notes its text, and adoptAsDeclared reads what is new, all at once, and makes the next profile of it: the rule file with
-// the declared entries behind its own. They are saved first, because keys depend on them.
+// the declared entries behind its own. They are saved first, because keys depend on them: none is in use that a restart would
+// lose. If that fails, adoptAsDeclared tries it again.
 
 // maxDeclared bounds the text of all declarations, in bytes. Each takes about twice its text in memory.
 const maxDeclared = 4 << 20
+
+// maxTold bounds the declarations that are known to be of no use; each takes some 20 bytes. Then all are forgotten, and the next
+// fetch of each is read again: they must not take the room of declarations that are rules.
+const maxTold = 1 << 16
 
 // Entry is an entry of "params" in a rule file.
 type Entry struct {
@@ -56,6 +62,7 @@ type said struct {
 type rules struct {
 	hosts   []string // as in a rule file: "example.com", "*.example.com" or "*"
 	places  map[place]said
+	told    map[uint64]bool // hashes of place and text: true for a text without entries, false for one without room
 	size    int
 	refused int64
 	last    error
@@ -63,10 +70,11 @@ type rules struct {
 
 // ruleFile is what the declared rules are added to. Evidence.applying is held.
 type ruleFile struct {
-	base   *canon.Profile // without the file
-	with   *canon.Profile // with it
-	fields map[string]any // of its object
-	loaded bool           // what was saved is
+	base    *canon.Profile // without the file
+	with    *canon.Profile // with it
+	fields  map[string]any // of its object
+	loaded  bool           // what was saved is
+	pending bool           // entries changed that are not saved yet, or not in use
 }
 
 // TrustedHosts returns the hosts whose declarations are rules, as the text of a rule file that canon has accepted names them.
@@ -79,7 +87,7 @@ func TrustedHosts(text []byte) []string {
 }
 
 // SetRules uses a rule file: its text, and the profile without and with it. What hosts declared that are not trusted any more is
-// forgotten, and what an earlier process saved of those that are is loaded.
+// forgotten, and what an earlier process saved of those that are is loaded. After an error all is as before.
 func (e *Evidence) SetRules(base, with *canon.Profile, text []byte) error {
 	e.applying.Lock()
 	defer e.applying.Unlock()
@@ -89,44 +97,65 @@ func (e *Evidence) SetRules(base, with *canon.Profile, text []byte) error {
 			return fmt.Errorf("cannot read the rule file: %w", err)
 		}
 	}
-	e.file.base, e.file.with, e.file.fields = base, with, fields
-	if e.trust(TrustedHosts(text)) {
-		if err := e.save(); err != nil {
+	var hosts []string
+	if !e.opt.Off {
+		for _, h := range TrustedHosts(text) {
+			hosts = append(hosts, canonicalHost(h))
+		}
+	}
+	file := ruleFile{base: base, with: with, fields: fields, loaded: e.file.loaded}
+	var saved []savedPlace
+	if !file.loaded && len(hosts) > 0 {
+		var err error
+		if saved, err = e.load(hosts); err != nil {
+			return fmt.Errorf("cannot read what trusted hosts declared from %s; remove it, and URLs of these hosts may be fetched once more: %w", e.opt.Saved, err)
+		}
+		file.loaded = true
+	}
+	was := e.declaredRules()
+	list := slices.DeleteFunc(slices.Clone(was), func(s savedPlace) bool { return !trusts(hosts, s.Host) })
+	if e.file.pending || len(list) < len(was) {
+		if err := e.save(list); err != nil {
 			return err
 		}
 	}
-	if err := e.load(); err != nil {
-		return fmt.Errorf("cannot read what trusted hosts declared from %s; remove it, and URLs of these hosts may be fetched once more: %w", e.opt.Saved, err)
+	if err := e.apply(&file, append(list, saved...)); err != nil { // one of the two is empty
+		e.file.pending = true // the file may lack what stays in use
+		e.wake()
+		return err
 	}
-	return e.apply()
+	e.file = file
+	e.trust(hosts, saved)
+	return nil
 }
 
-// trust replaces the list of trusted hosts, and forgets what others declared. It reports whether there was any.
-func (e *Evidence) trust(hosts []string) (forgot bool) {
-	if e.opt.Off {
-		hosts = nil
-	}
+// trust replaces the list of trusted hosts, forgets what others declared, and adds what was saved.
+func (e *Evidence) trust(hosts []string, saved []savedPlace) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	r := &e.rules
-	r.hosts = nil
-	for _, h := range hosts {
-		r.hosts = append(r.hosts, canonicalHost(h))
-	}
+	r.hosts = hosts
 	e.trusts.Store(len(hosts) > 0)
 	for p, was := range r.places {
-		if !r.trusts(p.host) {
+		if !trusts(hosts, p.host) {
 			r.size -= was.size
 			delete(r.places, p)
-			forgot = true
 		}
 	}
-	return forgot
+	for _, s := range saved {
+		size := len(s.Host) + len(s.Path) + 64
+		for _, entry := range s.Entries {
+			written, _ := json.Marshal(entry) // it was read from JSON
+			size += len(written)
+		}
+		r.places[place{s.Host, s.Path}] = said{read: true, entries: s.Entries, size: size}
+		r.size += size
+	}
 }
 
-// trusts reports whether the list of hosts contains a host, or a domain above it.
-func (r *rules) trusts(host string) bool {
-	return slices.ContainsFunc(r.hosts, func(h string) bool {
+// trusts reports whether a list of hosts contains a host, or a domain above it.
+func trusts(hosts []string, host string) bool {
+	return slices.ContainsFunc(hosts, func(h string) bool {
 		domain, below := strings.CutPrefix(h, "*.")
 		return h == "*" || h == host || below && strings.HasSuffix(host, "."+domain)
 	})
@@ -135,7 +164,7 @@ func (r *rules) trusts(host string) bool {
 // hear notes what a fetch declares, given its canonical form.
 func (e *Evidence) hear(form string, f *captures.Capture) {
 	host, path := hostAndPath(form)
-	if !e.rules.trusts(host) {
+	if !trusts(e.rules.hosts, host) {
 		return
 	}
 	if f.NoVarySearch != "" {
@@ -148,21 +177,47 @@ func (e *Evidence) hear(form string, f *captures.Capture) {
 
 func (e *Evidence) note(p place, text string) {
 	r := &e.rules
-	was := r.places[p]
+	was, ok := r.places[p]
 	if was.text == text {
+		return
+	}
+	id := e.hashOf(p, text)
+	useless, told := r.told[id]
+	if useless && !ok {
 		return
 	}
 	size := len(p.host) + len(p.path) + len(text) + 64
 	if r.size+size-was.size > maxDeclared {
+		if told {
+			return
+		}
+		r.tell(id, false)
 		r.refuse(p, fmt.Errorf("the declarations of all hosts together would have more than %d bytes", maxDeclared))
 		return
 	}
 	r.size += size - was.size
 	r.places[p] = said{strings.Clone(text), false, was.entries, size}
+	e.wake()
+}
+
+// wake has adoptAsDeclared look for what is new.
+func (e *Evidence) wake() {
 	select {
 	case e.changed <- struct{}{}:
 	default:
 	}
+}
+
+func (e *Evidence) hashOf(p place, text string) uint64 {
+	return maphash.Comparable(e.seed, [3]string{p.host, p.path, text})
+}
+
+// tell notes that a declaration is useless, or has no room, so that it is read and counted once.
+func (r *rules) tell(id uint64, useless bool) {
+	if r.told == nil || len(r.told) >= maxTold {
+		r.told = make(map[uint64]bool)
+	}
+	r.told[id] = useless
 }
 
 func (r *rules) refuse(p place, why error) {
@@ -176,6 +231,7 @@ func (r *rules) refuse(p place, why error) {
 const (
 	applyEvery = time.Second
 	applyShare = 20
+	retryEvery = time.Minute // if they cannot be saved or used
 )
 
 // adoptAsDeclared uses and saves declared rules as they come, until ctx ends.
@@ -186,8 +242,10 @@ func (e *Evidence) adoptAsDeclared(ctx context.Context) {
 			return
 		case <-e.changed:
 		}
-		began := time.Now()
+		began, least := time.Now(), applyEvery
 		if changed, err := e.adopt(); err != nil {
+			least = retryEvery
+			e.wake()
 			e.opt.Logger.Error("cannot use the rules that trusted hosts declare; the earlier rules stay in use", "error", err)
 		} else if changed {
 			s := e.Stats()
@@ -196,12 +254,12 @@ func (e *Evidence) adoptAsDeclared(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(max(applyEvery, applyShare*time.Since(began))):
+		case <-time.After(max(least, applyShare*time.Since(began))):
 		}
 	}
 }
 
-// adopt reads the declarations that are new, and uses their rules if there are others now.
+// adopt reads the declarations that are new, and saves and uses their rules if there are others now, or were when that failed.
 func (e *Evidence) adopt() (changed bool, err error) {
 	e.applying.Lock()
 	defer e.applying.Unlock()
@@ -215,14 +273,18 @@ func (e *Evidence) adopt() (changed bool, err error) {
 	e.mu.Unlock()
 	for p, text := range fresh {
 		entries, refused := read(p, text)
-		changed = e.replace(p, text, entries, refused) || changed
+		if e.replace(p, text, entries, refused) {
+			e.file.pending = true
+		}
 	}
-	if !changed {
+	if !e.file.pending {
 		return false, nil
 	}
-	if err = e.save(); err == nil {
-		err = e.apply()
+	list := e.declaredRules()
+	if err = e.save(list); err == nil {
+		err = e.apply(&e.file, list)
 	}
+	e.file.pending = err != nil
 	return true, err
 }
 
@@ -243,6 +305,7 @@ func (e *Evidence) replace(p place, text string, entries []Entry, refused error)
 	} else {
 		e.rules.size -= was.size
 		delete(e.rules.places, p)
+		e.rules.tell(e.hashOf(p, text), true)
 	}
 	return changed
 }
@@ -343,7 +406,7 @@ type savedPlace struct {
 	Entries []Entry `json:"entries"`
 }
 
-// declaredRules returns the entries in use, in order of host and path.
+// declaredRules returns the entries of all places, in order of host and path.
 func (e *Evidence) declaredRules() []savedPlace {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -357,75 +420,63 @@ func (e *Evidence) declaredRules() []savedPlace {
 	return list
 }
 
-// apply uses the profile of the rule file with the declared entries.
-func (e *Evidence) apply() error {
-	list := e.declaredRules()
+// apply uses the profile of a rule file with the declared entries.
+func (e *Evidence) apply(file *ruleFile, list []savedPlace) error {
 	if len(list) == 0 {
-		return e.opt.Use(e.file.with)
+		return e.opt.Use(file.with)
 	}
-	params, _ := e.file.fields["params"].([]any)
+	params, _ := file.fields["params"].([]any)
 	for _, s := range list {
 		for _, entry := range s.Entries {
 			params = append(params, entry)
 		}
 	}
-	file := maps.Clone(e.file.fields)
-	file["params"] = params
-	text, err := json.Marshal(file)
+	fields := maps.Clone(file.fields)
+	fields["params"] = params
+	text, err := json.Marshal(fields)
 	if err != nil {
 		return err
 	}
-	p, err := e.file.base.With(canon.WithRuleFile(bytes.NewReader(text)))
+	p, err := file.base.With(canon.WithRuleFile(bytes.NewReader(text)))
 	if err != nil {
 		return fmt.Errorf("cannot use the rule file with the rules that trusted hosts declare: %w", err)
 	}
 	return e.opt.Use(p)
 }
 
-func (e *Evidence) save() error {
+func (e *Evidence) save(list []savedPlace) error {
 	if e.opt.Saved == "" {
 		return nil
 	}
-	text, err := durable.Marshal(e.declaredRules())
+	text, err := durable.Marshal(list)
 	if err != nil {
 		return err
 	}
 	return durable.WriteFile(e.opt.Saved, append(text, '\n'))
 }
 
-// load adds the entries that an earlier process saved, of hosts that are trusted still, the first time that a host is trusted.
-func (e *Evidence) load() error {
-	if e.opt.Saved == "" || e.file.loaded || !e.trusts.Load() {
-		return nil
+// load returns the entries that an earlier process saved, of hosts that are trusted still. Nothing was declared before the first time
+// that a host is trusted, which is when it is called.
+func (e *Evidence) load(hosts []string) ([]savedPlace, error) {
+	if e.opt.Saved == "" {
+		return nil, nil
 	}
 	text, err := os.ReadFile(e.opt.Saved)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return nil, nil
 	}
 	var list []savedPlace
 	if err == nil {
 		err = durable.Unmarshal(text, &list)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	e.file.loaded = true
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, s := range list {
-		p, size := place{s.Host, s.Path}, len(s.Host)+len(s.Path)+64
-		if _, ok := e.rules.places[p]; ok || !e.rules.trusts(s.Host) {
-			continue
-		}
-		entries := slices.DeleteFunc(s.Entries, func(entry Entry) bool { return check(entry) != nil })
-		for _, entry := range entries {
-			written, _ := json.Marshal(entry) // it was read from JSON
-			size += len(written)
-		}
-		e.rules.places[p] = said{read: true, entries: entries, size: size}
-		e.rules.size += size
+	list = slices.DeleteFunc(list, func(s savedPlace) bool { return !trusts(hosts, s.Host) })
+	for i := range list {
+		list[i].Entries = slices.DeleteFunc(list[i].Entries, func(entry Entry) bool { return check(entry) != nil })
 	}
-	return nil
+	return list, nil
 }
 
 // hostAndPath returns the host, without port, and the path of a canonical form.

@@ -91,7 +91,7 @@ func TestDeclarationsBecomeRules(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeUsedIsCounted: a declaration that is left out is counted, and its neighbours
+// TestWhatCannotBeUsedIsCounted: a declaration that is left out is counted, once however often it is made, and its neighbours
 // are used.
 func TestWhatCannotBeUsedIsCounted(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -108,8 +108,10 @@ func TestWhatCannotBeUsedIsCounted(t *testing.T) {
 		"an asterisk":         {"https://a.example/robots.txt", "", "a*", 0},
 	} {
 		d := newDeclaring(t, Options{}, "*")
-		d.fetched(c.url, c.search, c.clean)
-		d.adopted(t)
+		for range 3 {
+			d.fetched(c.url, c.search, c.clean)
+			d.adopted(t)
+		}
 		if s := d.Stats(); s.Rules != c.rules || s.Refused != 1 || s.Last == nil {
 			t.Errorf("%s: got %+v; want %d rules and 1 left out", name, s, c.rules)
 		}
@@ -177,9 +179,75 @@ func TestRulesAreReplacedSavedAndForgotten(t *testing.T) {
 	}
 }
 
+// TestUnsavedRulesAreNotUsed: while rules cannot be saved, none of them is in use, also after a reload; once they can, they are.
+func TestUnsavedRulesAreNotUsed(t *testing.T) {
+	saved := filepath.Join(t.TempDir(), "later", "declared.json")
+	d := newDeclaring(t, Options{Saved: saved}, "a.example")
+	d.fetched("https://a.example/p", `params=("x")`, "")
+	check := func(want string) {
+		t.Helper()
+		if got, err := d.profile.Canonicalize("https://a.example/p?x=1"); got != want || err != nil {
+			t.Errorf("got %s, %v; want %s", got, err, want)
+		}
+	}
+	for range 2 {
+		if _, err := d.adopt(); err == nil {
+			t.Error("got no error of a file that cannot be written")
+		}
+		if err := d.SetRules(canon.Qiita(), canon.Qiita(), []byte(`{"trust_declared": ["*"]}`)); err == nil {
+			t.Error("got no error of a reload while rules cannot be saved")
+		}
+		check("https://a.example/p?x=1")
+	}
+	if err := os.Mkdir(filepath.Dir(saved), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if !d.adopted(t) || d.adopted(t) {
+		t.Error("want the rules adopted, once")
+	}
+	check("https://a.example/p")
+	if text, err := os.ReadFile(saved); err != nil || !strings.Contains(string(text), "a.example") {
+		t.Errorf("got %s, %v; want it saved", text, err)
+	}
+}
+
+// TestReloadThatFailsChangesNothing: neither the trusted hosts nor the rule file, if the saved rules are damaged or the new profile
+// is refused; and what stays in use is saved again.
+func TestReloadThatFailsChangesNothing(t *testing.T) {
+	saved := filepath.Join(t.TempDir(), "declared.json")
+	if err := os.WriteFile(saved, []byte("damaged"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := newDeclaring(t, Options{Saved: saved})
+	was := d.file
+	other := canon.None()
+	if err := d.SetRules(other, other, []byte(`{"trust_declared": ["*"]}`)); err == nil || d.Stats().Hosts != 0 || d.file.with != was.with || d.Wants() {
+		t.Errorf("got %v, %+v; want an error and no trusted host", err, d.Stats())
+	}
+	if err := os.Remove(saved); err != nil {
+		t.Fatal(err)
+	}
+	d.setHosts(t, "a.example")
+	d.fetched("https://a.example/p", `params=("x")`, "")
+	d.adopted(t)
+	use := d.opt.Use
+	d.opt.Use = func(*canon.Profile) error { return os.ErrInvalid }
+	if err := d.SetRules(other, other, nil); err == nil || d.Stats().Rules != 1 || d.file.with != was.with {
+		t.Errorf("got %v, %+v; want an error and the rules of before", err, d.Stats())
+	}
+	d.opt.Use = use
+	d.adopted(t)
+	if text, err := os.ReadFile(saved); err != nil || !strings.Contains(string(text), "a.example") {
+		t.Errorf("got %s, %v; want the rules in use saved", text, err)
+	}
+}
+
 func TestMemoryOfDeclarationsIsBounded(t *testing.T) {
 	d := newDeclaring(t, Options{}, "*")
 	long := strings.Repeat("n", 7000)
+	for i := range 1000 {
+		d.fetched(fmt.Sprintf("https://a.example/%d", i), `params=("`+long+`")`, "")
+	}
 	for i := range 1000 {
 		d.fetched(fmt.Sprintf("https://a.example/%d", i), `params=("`+long+`")`, "")
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/internal/wire"
 )
 
 // FuzzLines sends bodies to the two line interfaces: each line that isn't blank
@@ -42,7 +43,7 @@ func FuzzLines(f *testing.F) {
 		if len(lines) != sent {
 			t.Errorf("got %d lines of %d", len(lines), sent)
 		}
-		for _, answer := range []lineAnswerer{r.web.answering(r.guardedAdd, nil, false), r.web.answering(r.guardedSee, r.f.Peek, true), r.web.importLines} {
+		for _, answer := range []lineAnswerer{r.web.answering(r.guardedAdd, nil, wire.URLLine{}, false), r.web.answering(r.guardedSee, r.f.Peek, wire.URLLine{}, true), r.web.importLines} {
 			var out bytes.Buffer
 			answer(t.Context(), lines, &out)
 			n := 0

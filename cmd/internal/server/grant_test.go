@@ -117,6 +117,9 @@ func TestTokenOfCrawls(t *testing.T) {
 			t.Errorf("%s with the other token: got %s; want no refusal", at.pattern, got)
 		}
 	}
+	if got := ask(teamToken, route{pattern: "POST /v1/done"}, ""); !strings.Contains(got, `crawl \"DEFAULT\"`) {
+		t.Errorf("got %s; want the name of the default crawl", got)
+	}
 	got := r.requestWith(t, teamToken, "GET", "/v1/stats?crawl=*", "")
 	if !strings.Contains(got, `"crawls":["a"]`) || strings.Contains(got, "firstseen_") || strings.Contains(got, "http://a.com/b") {
 		t.Errorf("got %s; want the crawl a alone and no counters", got)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -52,7 +53,7 @@ func (g *guard) check(ctx context.Context, crawl string) error {
 	}
 	have, err := g.grant(ctx)
 	if err == nil && !have.touches(crawl) {
-		err = status.Errorf(codes.PermissionDenied, "cannot touch crawl %.200q; the token %s is for %.500s", crawl, have.name, strings.Join(have.crawls, ", "))
+		err = status.Errorf(codes.PermissionDenied, "cannot touch crawl %.200q; the token %s is for %.500s", cmp.Or(crawl, defaultCrawl), have.name, strings.Join(have.crawls, ", "))
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -36,23 +37,19 @@ const (
 // postURLs queues the URLs of the body's lines, and answers each with a line,
 // in order.
 func (s *httpAPI) postURLs(w http.ResponseWriter, r *http.Request) {
-	s.answerOffers(w, r, s.answering(s.guardedAdd, nil, isBrief(r)))
+	s.answerOffers(w, r, s.guardedAdd, nil)
 }
 
 // postSeen records the URLs of the body's lines as seen without queueing them,
 // and answers in the same way: a duplicate filter for crawlers that keep their
 // own queue.
 func (s *httpAPI) postSeen(w http.ResponseWriter, r *http.Request) {
-	s.answerOffers(w, r, s.answering(s.guardedSee, s.f.Peek, isBrief(r)))
+	s.answerOffers(w, r, s.guardedSee, s.f.Peek)
 }
 
-// answerOffers answers the lines of a body, which are JSON or, as text/plain, URLs as they stand. What a list of URLs can't
-// say of each line, the query says of all of them.
-func (s *httpAPI) answerOffers(w http.ResponseWriter, r *http.Request, answer lineAnswerer) {
-	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "text/plain" {
-		s.streamLines(w, r, answer)
-		return
-	}
+// answerOffers answers the lines of a body, which are JSON or, as text/plain, URLs as they stand. The query has the defaults of
+// all lines.
+func (s *httpAPI) answerOffers(w http.ResponseWriter, r *http.Request, offer, peek offering) {
 	q := r.URL.Query()
 	all := wire.URLLine{Crawl: q.Get("crawl"), Queue: q.Get("queue")}
 	priority, _ := strconv.Atoi(q.Get("priority")) // they were checked
@@ -62,14 +59,19 @@ func (s *httpAPI) answerOffers(w http.ResponseWriter, r *http.Request, answer li
 		writeError(w, http.StatusBadRequest, "invalid", "cannot read the query; unless_fetched_after: "+err.Error())
 		return
 	}
+	answer := s.answering(offer, peek, all, isBrief(r))
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "text/plain" {
+		s.streamLines(w, r, answer)
+		return
+	}
 	s.streamLines(w, r, func(ctx context.Context, lines []bodyLine, out *bytes.Buffer) {
 		for i := range lines {
 			if l := &lines[i]; l.tooLong == 0 && !bytes.HasPrefix(bytes.TrimSpace(l.text), []byte("{")) {
-				all.URL = strings.TrimSpace(strings.TrimPrefix(string(l.text), "\ufeff"))
-				if all.URLBytes = wire.BytesOf(all.URL); all.URLBytes != nil {
-					all.URL = ""
+				plain := wire.URLLine{URL: strings.TrimSpace(strings.TrimPrefix(string(l.text), "\ufeff"))}
+				if plain.URLBytes = wire.BytesOf(plain.URL); plain.URLBytes != nil {
+					plain.URL = ""
 				}
-				l.text, _ = json.Marshal(all) // texts and numbers
+				l.text, _ = json.Marshal(plain) // texts
 			}
 		}
 		answer(ctx, lines, out)
@@ -109,11 +111,11 @@ func (l *bodyLine) fault(max int, advice string) *wire.Fault {
 // lineAnswerer commits lines and appends an answer for each, in order.
 type lineAnswerer func(ctx context.Context, lines []bodyLine, out *bytes.Buffer)
 
-// answering answers lines by what became of their URLs. Lines that ask not to be recorded go to
-// peek; where that is nil, they are refused.
-func (s *httpAPI) answering(offer, peek offering, brief bool) lineAnswerer {
+// answering answers lines by what became of their URLs. Fields that a line leaves out are those of all. Lines that ask not to be
+// recorded go to peek; where that is nil, they are refused.
+func (s *httpAPI) answering(offer, peek offering, all wire.URLLine, brief bool) lineAnswerer {
 	return func(ctx context.Context, lines []bodyLine, out *bytes.Buffer) {
-		s.answerLines(ctx, lines, out, offer, peek, brief)
+		s.answerLines(ctx, lines, out, offer, peek, &all, brief)
 	}
 }
 
@@ -228,7 +230,7 @@ func readLines(r *bufio.Reader, max int, more func() bool) (lines []bodyLine, er
 
 // answerLines commits lines and writes their verdicts. Lines that ask not to be recorded are
 // answered in their turn: as if those before them were separate requests.
-func (s *httpAPI) answerLines(ctx context.Context, lines []bodyLine, out *bytes.Buffer, offer, peek offering, brief bool) {
+func (s *httpAPI) answerLines(ctx context.Context, lines []bodyLine, out *bytes.Buffer, offer, peek offering, all *wire.URLLine, brief bool) {
 	verdicts := make([]wire.VerdictLine, len(lines))
 	var adds addList
 	recording := true
@@ -237,7 +239,7 @@ func (s *httpAPI) answerLines(ctx context.Context, lines []bodyLine, out *bytes.
 		adds = addList{}
 	}
 	for i := range lines {
-		u, record, err := s.parseLine(&lines[i], &verdicts[i])
+		u, record, err := s.parseLine(&lines[i], all, &verdicts[i])
 		if err == nil && !record && peek == nil {
 			err = &wire.Fault{Code: "json", Message: "got record false; want it in /v1/seen alone: a URL that is queued is recorded"}
 		}
@@ -289,13 +291,14 @@ func writeLine(out *bytes.Buffer, v wire.VerdictLine) {
 	out.Write(b)
 }
 
-// parseLine reads a line, and what the verdict repeats of it. record is whether to record its URL.
-func (s *httpAPI) parseLine(line *bodyLine, v *wire.VerdictLine) (u frontier.Link, record bool, fault *wire.Fault) {
+// parseLine reads a line, with the defaults of all lines, and what the verdict repeats of it. record is whether to record its URL.
+func (s *httpAPI) parseLine(line *bodyLine, all *wire.URLLine, v *wire.VerdictLine) (u frontier.Link, record bool, fault *wire.Fault) {
 	if fault := line.fault(s.maxLine(), "; send a URL that is not UTF-8 as url_bytes, in base64"); fault != nil {
 		return u, true, fault
 	}
-	var l wire.URLLine
+	l := *all
 	err := s.shapeOf(reflect.TypeFor[wire.URLLine]()).decode(line.text, &l)
+	l.Crawl = cmp.Or(l.Crawl, all.Crawl) // "" names none
 	v.ID, v.URL, v.URLBytes = l.ID, l.URL, l.URLBytes
 	if err != nil {
 		return u, true, shapeFault(err)

@@ -187,3 +187,27 @@ func TestAllCrawlsCannotBeChanged(t *testing.T) {
 		}
 	}
 }
+
+// TestQueryHasTheDefaultsOfLines: what the query of an offer says holds for each line that does not say otherwise, whatever
+// its form.
+func TestQueryHasTheDefaultsOfLines(t *testing.T) {
+	s := start(t, canon.Qiita(), Config{})
+	if got := s.request(t, "POST", "/v1/urls?crawl=news&priority=2", `{"url":"http://a.com/1"}
+{"url":"http://a.com/2","crawl":""}
+{"url":"http://a.com/3","crawl":"shop","priority":5}`); strings.Count(got, `"new"`) != 3 {
+		t.Errorf("got %s; want three new URLs", got)
+	}
+	for _, c := range [][2]string{{"news", "2"}, {"shop", "1"}, {"DEFAULT", "0"}} {
+		if got := s.request(t, "GET", "/v1/urls?count&crawl="+c[0], ""); !strings.Contains(got, `:`+c[1]) {
+			t.Errorf("crawl %s: got %s; want %s", c[0], got, c[1])
+		}
+	}
+	for crawl, want := range map[string]string{"news": `"priority":2`, "shop": `"priority":5`} {
+		if got := s.request(t, "POST", "/v1/lease", `{"crawl":"`+crawl+`"}`); !strings.Contains(got, want) {
+			t.Errorf("crawl %s: got %s; want %s", crawl, got, want)
+		}
+	}
+	if got := s.request(t, "POST", "/v1/urls?unless_fetched_after=never", `{"url":"http://a.com/1"}`); !strings.HasPrefix(got, "400") {
+		t.Errorf("got %s; want 400", got)
+	}
+}

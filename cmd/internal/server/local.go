@@ -45,7 +45,7 @@ func OpenLocal(ctx context.Context, st store.Store, readOnly bool, log *slog.Log
 		s.f = guard{own: l.front, reader: l.front}
 	}
 	if err := s.readPause(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot read whether queues are paused: %w", err), l.Close())
+		return nil, errors.Join(fmt.Errorf("cannot read whether queues are paused: %w", err), l.Close(ctx))
 	}
 	mux := http.NewServeMux()
 	for _, r := range s.described() {
@@ -57,13 +57,12 @@ func OpenLocal(ctx context.Context, st store.Store, readOnly bool, log *slog.Log
 	return l, nil
 }
 
-// Close closes what OpenLocal opened.
-func (l *Local) Close() error {
+// Close closes what OpenLocal opened, once the URLs that a command excluded are forgotten. Once ctx ends, it waits for them no longer.
+func (l *Local) Close(ctx context.Context) error {
 	if l.front == nil {
 		return nil
 	}
-	// A command that excludes URLs ends when those that are queued are forgotten.
-	return errors.Join(l.front.WaitExcluded(context.Background()), l.front.Close())
+	return errors.Join(l.front.WaitExcluded(ctx), l.front.Close())
 }
 
 // storeReader is a reader of a store.
