@@ -245,7 +245,7 @@ func (f *adding) file(ctx context.Context, a *app, files *fileSet, name string, 
 	}
 	defer files.done(in)
 	opt := archive.Options{Log: f.log.options(), Crawl: f.place.crawl, Links: true, Fill: f.fill, Leave: f.leave}
-	opt.Log.Events, opt.Log.Fields = logs.All, f.fields
+	opt.Log.Events, opt.Log.Fields, opt.Log.Must = logs.All, f.fields, f.fields[ownFields:]
 	counts, err := archive.Read(ctx, in, func(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
 		results, err := to.AddBatch(ctx, urls)
 		if err != nil {
