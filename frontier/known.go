@@ -17,7 +17,7 @@ type Known struct {
 	// Next is when to fetch it next. The default, zero, is never again: it is
 	// completed.
 	Next time.Time
-	// At is when it was fetched, if that was before: ages count from then, where the store keeps texts. Of several times of a completed URL the
+	// At is when it was fetched, if that was before: ages count from then, where the store keeps texts. Of several times of a URL the
 	// latest counts. The default is now.
 	At time.Time
 	// Redirect is where the fetch was redirected to, an absolute URL. If it is another variant
@@ -105,14 +105,18 @@ func (f *Frontier) putPart(ctx context.Context, p *part, known []Known, results 
 			continue
 		}
 		item := id.item(u, r)
+		at, err := f.fetchedAt(ctx, p.crawl, r.Key, this.known)
+		if err != nil {
+			return err
+		}
 		if o := this.known.Outcome; o == Done && !this.known.Next.IsZero() {
 			fetched := f.clock()
-			if at := this.known.At; !at.IsZero() && at.Before(fetched) {
+			if !at.IsZero() && at.Before(fetched) {
 				fetched = at
 			}
 			item.Meta = record{depth: u.Depth, disc: u.Discriminator, exempt: u.SkipTraps, fetched: fetched.UnixMilli(), meta: u.Meta}.encode()
 		}
-		this.Settlement = settlementOf(item, this.known)
+		this.Settlement = settlementOf(item, this.known, at)
 		if err := f.countKnown(ctx, p.crawl, &this); err != nil {
 			return err
 		}
@@ -130,15 +134,32 @@ func (f *Frontier) putPart(ctx context.Context, p *part, known []Known, results 
 	return err
 }
 
-// settlementOf is the settlement that creates or overwrites a URL, due at the next time or completed.
-func settlementOf(item store.Item, k *Known) store.Settlement {
+// fetchedAt is when a known URL was last fetched, zero for now. The caller's time may be that of an old log, of a page that was fetched or
+// dropped since: then the store's counts.
+func (f *Frontier) fetchedAt(ctx context.Context, c *crawl, key store.Key, k *Known) (time.Time, error) {
+	if k.At.IsZero() {
+		return k.At, nil
+	}
+	e, err := f.store.Lookup(ctx, c.stored, key)
+	switch {
+	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrCorrupt): // which Settle answers with Unreadable
+		return k.At, nil
+	case err != nil:
+		return k.At, fmt.Errorf("cannot look up %q: %w", k.URL, err)
+	}
+	was, err := entryOf(e)
+	return later(k.At, was.Fetched), err
+}
+
+// settlementOf is the settlement that creates or overwrites a URL, due at the next time or completed at that time.
+func settlementOf(item store.Item, k *Known, at time.Time) store.Settlement {
 	s := store.Settlement{Key: item.Key, Outcome: store.Requeue, Due: k.Next, NewRound: true, Create: true,
 		URL: item.URL, Meta: item.Meta, Queue: item.Queue, UnicodeHost: item.UnicodeHost}
 	if s.Meta == nil {
 		s.Meta = record{}.replacing()
 	}
 	if k.Next.IsZero() {
-		s.Outcome, s.Ended = store.Complete, k.At
+		s.Outcome, s.Ended = store.Complete, at
 	}
 	s.Fetched = k.Outcome == Done
 	if item.Priority > 0 {

@@ -3,6 +3,7 @@ package frontier
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -78,6 +79,29 @@ func TestUnlessFetchedAfter(t *testing.T) {
 }
 
 // TestUnlessFetchedAfterWithoutTexts: a store that doesn't know when pages were fetched refuses these offers, and no others.
+// TestOldLogOfAFreshPage checks that a log does not make a page older than its last fetch, which may have queued or dropped it.
+func TestOldLogOfAFreshPage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := openKeep(t, true, Options{Delay: -1})
+		began := time.Now()
+		time.Sleep(240 * time.Hour)
+		fresh, next := time.Now(), time.Now().Add(1000*time.Hour)
+		for _, was := range []Outcome{Done, Recrawl, Drop} {
+			for _, log := range []Known{{Outcome: Release}, {}, {Next: next}} {
+				log.URL, log.At = fmt.Sprintf("http://a.example/%d/%d/%t", was, log.Outcome, log.Next.IsZero()), began
+				addOne(t, f, log.Link)
+				_, err := f.Settle(bg, []Settlement{{Lease: leaseOne(t, f), Outcome: was, At: next}})
+				must(t, err)
+				_, err = f.Put(bg, []Known{log})
+				must(t, err)
+				if e, err := f.Lookup(bg, log.Link); err != nil || !e.Fetched.Equal(fresh) {
+					t.Errorf("%s: got %v, %v; want %v, of its fetch", log.URL, e.Fetched, err, fresh)
+				}
+			}
+		}
+	})
+}
+
 func TestUnlessFetchedAfterWithoutTexts(t *testing.T) {
 	f := openKeep(t, false, Options{})
 	got := addAll(t, f, Link{URL: "http://a.example/"}, Link{URL: "http://b.example/", UnlessFetchedAfter: time.Now()}, Link{URL: "http://c.example/"})

@@ -126,8 +126,8 @@ type Settlement struct {
 	// without effect on a URL that is [Entry.Respelled].
 	Mark uint32
 
-	// Ended is when the URL was completed or dropped, if that was before the step, as a log or another store says: see [Entry.Ended]. A URL that is
-	// Done already keeps the later time. Only for Complete and Drop. The default is the time of the step.
+	// Ended is when the URL was completed or dropped, if that was before the step, as a log or another store says: see [Entry.Ended]. A URL that
+	// ended already keeps the later time. Only for Complete and Drop. The default is the time of the step.
 	Ended time.Time
 
 	// URL replaces the fetch URL. With Create it is the URL of a new entry,

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"math"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -200,7 +201,7 @@ func (f *adding) run(ctx context.Context, a *app, c *client, names []string) err
 	if f.leave, err = f.filters.leave(); err != nil {
 		return err
 	}
-	to, err := c.frontier(ctx)
+	to, err := c.frontier(ctx, f.place.crawl)
 	if err != nil {
 		return err
 	}
@@ -244,7 +245,7 @@ func (f *adding) file(ctx context.Context, a *app, files *fileSet, name string, 
 	}
 	defer files.done(in)
 	opt := archive.Options{Log: f.log.options(), Crawl: f.place.crawl, Links: true, Fill: f.fill, Leave: f.leave}
-	opt.Log.Events, opt.Log.Fields = logs.All, f.fields
+	opt.Log.Events, opt.Log.Fields, opt.Log.Must = logs.All, f.fields, f.fields[ownFields:]
 	counts, err := archive.Read(ctx, in, func(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
 		results, err := to.AddBatch(ctx, urls)
 		if err != nil {
@@ -396,12 +397,12 @@ func (f *adding) tell(a *app, name string, c *archive.Counts, format string) err
 	return endOutput(out, 0)
 }
 
-// frontier returns a client of crawlers at the same place. It sends again what a daemon that restarts did not answer.
-func (c *client) frontier(ctx context.Context) (*frontierclient.Client, error) {
-	if err := c.get(ctx, "/v1/stats", nil, &struct{}{}); err != nil { // whose errors say what to do
+// frontier returns a client of crawlers at the same place, for a crawl: a token may be for that alone. It sends again what a daemon that restarts did not answer.
+func (c *client) frontier(ctx context.Context, crawl string) (*frontierclient.Client, error) {
+	if err := c.get(ctx, "/v1/stats", url.Values{"crawl": {crawl}}, &struct{}{}); err != nil { // whose errors say what to do
 		return nil, err
 	}
-	opt := frontierclient.Options{Addr: strings.TrimPrefix(strings.TrimPrefix(c.base, "http://"), "https://"), Token: c.token, Transport: c.http.Transport}
+	opt := frontierclient.Options{Addr: strings.TrimPrefix(strings.TrimPrefix(c.base, "http://"), "https://"), Token: c.token, Crawl: crawl, Transport: c.http.Transport}
 	if transport, ok := c.http.Transport.(*http.Transport); ok && strings.HasPrefix(c.base, "https://") {
 		opt.TLS = transport.TLSClientConfig
 	}

@@ -319,6 +319,23 @@ func (c *client) crawls(ctx context.Context, name string) ([]string, error) {
 	return nil, misusef("cannot find crawl %q in the store, which has %s", name, strings.Join(quotedAll(st.Crawls), ", "))
 }
 
+// hasQueue returns an error unless one of the crawls has the queue, for the same reason. No name is no mistake.
+func (c *client) hasQueue(ctx context.Context, crawls []string, queue string) error {
+	for _, crawl := range crawls {
+		var page wire.Queues
+		if queue == "" {
+			return nil
+		}
+		if err := c.get(ctx, "/v1/queues", url.Values{"crawl": {crawl}, "queue": {queue}}, &page); err != nil {
+			return err
+		}
+		if len(page.Queues) > 0 {
+			return nil
+		}
+	}
+	return misusef("cannot find queue %q in crawl %s", queue, strings.Join(quotedAll(crawls), ", "))
+}
+
 func quotedAll(names []string) []string {
 	if len(names) == 0 {
 		return []string{"no crawl"}

@@ -175,6 +175,9 @@ func (s *selection) list(ctx context.Context, c *client, crawl string, out *outp
 // change does something to the selected URLs of each crawl, and says to how many.
 func (s *selection) change(ctx context.Context, a *app, c *client, do, done string) error {
 	crawls, err := c.crawls(ctx, s.place.crawl)
+	if err == nil {
+		err = c.hasQueue(ctx, crawls, s.queue)
+	}
 	if err != nil {
 		return err
 	}
@@ -512,6 +515,9 @@ func (f *forgetFlags) complete(a *app, cmd *cobra.Command) {
 			return misuse{err}
 		}
 		crawls, err := c.crawls(ctx, f.place.crawl)
+		if err == nil {
+			err = c.hasQueue(ctx, crawls, f.queue)
+		}
 		if err != nil {
 			return err
 		}

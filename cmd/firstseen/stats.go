@@ -106,7 +106,7 @@ func (f *listFlags) run(ctx context.Context, c *client, out *output) error {
 				return err
 			}
 			for i := range page.Queues {
-				f.write(out, &page.Queues[i])
+				f.write(out, &page.Queues[i], len(crawls) > 1)
 			}
 			if page.More == "" {
 				break
@@ -117,7 +117,8 @@ func (f *listFlags) run(ctx context.Context, c *client, out *output) error {
 	return nil
 }
 
-func (f *listFlags) write(out *output, q *wire.Queue) {
+// write writes a queue; in text it names the crawl if there are several.
+func (f *listFlags) write(out *output, q *wire.Queue, several bool) {
 	if f.asJSON {
 		out.json(q)
 		return
@@ -127,6 +128,9 @@ func (f *listFlags) write(out *output, q *wire.Queue) {
 		next = q.Next.UTC().Format(time.RFC3339)
 	}
 	text := fmt.Sprintf("%-9s  %12s  %-20s  %s", q.State, grouped(q.Held), cmp.Or(next, "-"), visible(q.Queue))
+	if several {
+		text += " of crawl " + visible(q.Crawl)
+	}
 	if q.Reason != "" {
 		text += "  (" + q.Reason + ")"
 	}

@@ -83,6 +83,10 @@ func TestNamedTokens(t *testing.T) {
 		t.Errorf("got log %s; want the line of the fault", log)
 	}
 	run(teamFile, 0, "delay", "--crawl", "news", "--queue", "a.example", "5s")
+	hup("write "+team+" crawls=news\n", "msg=reloaded")
+	if got := run(teamFile, 0, "add", "--crawl", "news", file("urls", "http://a.example/added\n")); !strings.Contains(got, "1 new") {
+		t.Errorf("got %s; want a URL added with a token of its crawl", got)
+	}
 	hup("admin "+team+" crawls=news,other\n", "msg=reloaded")
 	run(teamFile, 0, "delay", "--crawl", "other", "--queue", "a.example", "5s")
 	run(bossFile, statusFailed, "delay", "--crawl", "news", "--queue", "a.example", "5s")

@@ -251,7 +251,7 @@ func (s *Store) settle(name string, st *store.Settlement, now int64) store.Settl
 	case sched.Same:
 		k := c.known[st.Key]
 		if q = k.queue; !st.Ended.IsZero() {
-			k.Ended = max(k.Ended, sched.Ended(st, now))
+			k.Ended = sched.Ended(st, k.Ended, now)
 		}
 	}
 	if st.QueueChange != nil {
@@ -283,7 +283,7 @@ func (s *Store) make(c *crawl, st *store.Settlement, now int64) *queue {
 	k.URL, k.Meta, k.Priority, k.Respelled = st.URL, bytes.Clone(st.Meta), 0, false
 	k.queue = c.queue(st.Queue)
 	k.Change(st)
-	return s.outcome(c, k, st, now)
+	return s.outcome(c, k, st, 0, now)
 }
 
 // apply applies an outcome to a URL whose text is there.
@@ -295,6 +295,7 @@ func (s *Store) apply(c *crawl, k *known, st *store.Settlement, now int64) *queu
 		k.Record = l.Record
 		return k.queue
 	}
+	was := k.Ended
 	switch k.state {
 	case store.Leased:
 		k.Record = l.Past(st)
@@ -314,7 +315,7 @@ func (s *Store) apply(c *crawl, k *known, st *store.Settlement, now int64) *queu
 		c.closeOvertaken(st.Key, now)
 	}
 	k.Change(st)
-	return s.outcome(c, k, st, now)
+	return s.outcome(c, k, st, was, now)
 }
 
 // closeOvertaken ends the overtaken lease of a key, if it has one.
@@ -325,9 +326,9 @@ func (c *crawl) closeOvertaken(key store.Key, now int64) {
 	}
 }
 
-// outcome applies an outcome to a URL that is not held and not counted, and returns
+// outcome applies an outcome to a URL that is not held and not counted, and ended before at was or not, 0. It returns
 // its queue.
-func (s *Store) outcome(c *crawl, k *known, st *store.Settlement, now int64) *queue {
+func (s *Store) outcome(c *crawl, k *known, st *store.Settlement, was, now int64) *queue {
 	q := k.queue
 	if q.Result(st); st.Fetched && (s.ages || c.Settings.Retention > 0) {
 		k.seen = s.stamp()
@@ -337,9 +338,9 @@ func (s *Store) outcome(c *crawl, k *known, st *store.Settlement, now int64) *qu
 	}
 	switch st.Outcome {
 	case store.Complete:
-		s.end(k, store.Done, sched.Ended(st, now))
+		s.end(k, store.Done, sched.Ended(st, was, now))
 	case store.Drop:
-		s.end(k, store.Dropped, sched.Ended(st, now))
+		s.end(k, store.Dropped, sched.Ended(st, was, now))
 	case store.Requeue:
 		k.Due = sched.Due(st, now)
 		s.push(k)

@@ -115,7 +115,7 @@ func (o *settleOp) settleOne(tx *txn, st *store.Settlement) store.SettleStatus {
 			o.aged = append(o.aged, st.Key)
 		}
 	}
-	if at := sched.Ended(st, sched.Now(tx.now)); step == sched.Same && !st.Ended.IsZero() && at > f.rec.Ended {
+	if at := sched.Ended(st, f.rec.Ended, sched.Now(tx.now)); step == sched.Same && !st.Ended.IsZero() && at > f.rec.Ended {
 		f.rec.Ended = at
 		tx.set(appendDoneRow(nil, c.num, f.queue.id, &st.Key), appendDone(nil, &f.rec, store.Done))
 	}
@@ -158,7 +158,7 @@ func (tx *txn) makeSettled(c *crawl, st *store.Settlement, f *found, known bool)
 	if st.UnicodeHost {
 		tx.unicodeHosts()
 	}
-	tx.outcome(c, st, f, true)
+	tx.outcome(c, st, f, 0, true)
 }
 
 // applySettled applies an outcome to a URL whose text is there.
@@ -176,6 +176,7 @@ func (tx *txn) applySettled(c *crawl, st *store.Settlement, f *found) {
 		tx.writeLease(l)
 		return
 	}
+	was := f.rec.Ended
 	switch l := f.lease; {
 	case l == nil && !f.held():
 		tx.anew(c, &st.Key)
@@ -196,12 +197,12 @@ func (tx *txn) applySettled(c *crawl, st *store.Settlement, f *found) {
 		tx.release(c, f)
 	}
 	f.rec.Change(st)
-	tx.outcome(c, st, f, false)
+	tx.outcome(c, st, f, was, false)
 }
 
 // outcome queues a URL that was released, or ends it as done or dropped. If the text of one that ended
-// is kept, its place names the queue. One that is made has no place yet.
-func (tx *txn) outcome(c *crawl, st *store.Settlement, f *found, made bool) {
+// is kept, its place names the queue. One that is made has no place yet; one that ended before did so at was, which is else 0.
+func (tx *txn) outcome(c *crawl, st *store.Settlement, f *found, was int64, made bool) {
 	k, state := &f.rec.Key, store.Done
 	f.queue.Result(st)
 	if st.Mark != 0 && !f.rec.Respelled {
@@ -217,7 +218,7 @@ func (tx *txn) outcome(c *crawl, st *store.Settlement, f *found, made bool) {
 		state = store.Dropped
 	}
 	f.queue.End(state, 1)
-	f.rec.Due, f.rec.Ended = 0, sched.Ended(st, sched.Now(tx.now))
+	f.rec.Due, f.rec.Ended = 0, sched.Ended(st, was, sched.Now(tx.now))
 	if !tx.s.opt.KeepURLs {
 		if !tx.s.sched.retiring(c) { // or it says that the URL was queued elsewhere since (ownedBy)
 			tx.s.sched.places.remove(&placeKey{c.num, *k})

@@ -209,8 +209,8 @@ func (m *model) settle(crawl string, s store.Settlement) store.SettleStatus {
 	}
 	c := m.crawl(crawl)
 	if u != nil && u.State == store.Done && s.Outcome == store.Complete {
-		if at := m.ended(s); !s.Ended.IsZero() && at.After(u.Ended) {
-			u.Ended = at
+		if !s.Ended.IsZero() {
+			u.Ended = m.ended(s, u.Ended)
 		}
 		m.configure(c.queue(u.Queue), s.QueueChange)
 		return answer
@@ -221,10 +221,11 @@ func (m *model) settle(crawl string, s store.Settlement) store.SettleStatus {
 	if u.State == store.SeenOnly {
 		u.URL, u.Meta, u.Priority, u.Queue, u.Respelled = s.URL, s.Meta, 0, s.Queue, false
 	}
+	was := u.Ended
 	m.endLease(c, u, s)
 	m.change(u, s)
 	q := c.queue(u.Queue)
-	m.outcome(c, u, s)
+	m.outcome(c, u, s, was)
 	m.configure(q, s.QueueChange)
 	return answer
 }
@@ -308,15 +309,19 @@ func (m *model) due(s store.Settlement) time.Time {
 	return s.Due
 }
 
-// ended is when a URL ended that a settlement completes or drops.
-func (m *model) ended(s store.Settlement) time.Time {
+// ended is when a URL ended that a settlement completes or drops: not before it ended already.
+func (m *model) ended(s store.Settlement, was time.Time) time.Time {
+	at := m.now
 	if !s.Ended.IsZero() && s.Ended.Before(m.now) {
-		return s.Ended
+		at = s.Ended
 	}
-	return m.now
+	if was.After(at) {
+		return was
+	}
+	return at
 }
 
-func (m *model) outcome(c *modelCrawl, u *modelURL, s store.Settlement) {
+func (m *model) outcome(c *modelCrawl, u *modelURL, s store.Settlement, was time.Time) {
 	if s.Outcome == store.Extend {
 		u.Expires, u.Leased = m.due(s), m.now
 		return
@@ -342,7 +347,7 @@ func (m *model) outcome(c *modelCrawl, u *modelURL, s store.Settlement) {
 		u.State = store.Dropped
 		q.dropped++
 	}
-	u.Due, u.Ended = time.Time{}, m.ended(s)
+	u.Due, u.Ended = time.Time{}, m.ended(s, was)
 	if !m.keep {
 		u.State = store.SeenOnly
 	}

@@ -203,6 +203,8 @@ var settleCases = []testCase{
 		}
 		f.settle(store.Settlement{Key: key(1), Outcome: store.Drop, Ended: early})
 		ended(1, early)
+		f.settle(store.Settlement{Key: key(1), Ended: early.Add(-time.Minute)})
+		ended(1, early)
 		f.settle(store.Settlement{Key: key(2), Create: true, Queue: "a", URL: url(2), Ended: early})
 		ended(2, early)
 	}},

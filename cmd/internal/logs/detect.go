@@ -138,7 +138,7 @@ func (d *detector) judge() (*reading, error) {
 		if err != nil {
 			return nil, d.unreadable("%v", err)
 		}
-		return &reading{format: Table, parser: t, end: d.end}, nil
+		return d.table(t)
 	case format == List && d.opt.Scheme == "":
 		return &reading{format: List, end: d.end}, nil
 	case format != "":
@@ -203,12 +203,26 @@ func (d *detector) vote() (*reading, error) {
 		return nil, d.unreadable("%v", err)
 	}
 	if t != nil {
-		return &reading{format: Table, parser: t, end: d.end}, nil
+		return d.table(t)
 	}
 	if d.opt.URLField != "" && slices.ContainsFunc(d.lines, func(line string) bool { return strings.ContainsAny(line, ",;|\t") }) {
 		return nil, d.unreadable("got no column or field %q; its first line is %.200q (if it is a list: %s list)", d.opt.URLField, d.lines[0], d.opt.Flag)
 	}
 	return d.list()
+}
+
+// table reads a table, if it has the columns that it must.
+func (d *detector) table(t *tableParser) (*reading, error) {
+	for _, name := range d.opt.Must {
+		if t.has(name) {
+			continue
+		}
+		if t.names == nil {
+			return nil, d.unreadable("got no column %q; its %d columns have no names: give a number", name, t.width)
+		}
+		return nil, d.unreadable("got no column %q; its columns are %q", name, t.columns())
+	}
+	return &reading{format: Table, parser: t, end: d.end}, nil
 }
 
 // lineFormat finds the format of lines that explains most of them: nil if there is none, an error if two explain as many, as

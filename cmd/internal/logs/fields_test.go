@@ -73,3 +73,57 @@ func TestFields(t *testing.T) {
 		}
 	}
 }
+
+// TestMust refuses tables that lack a column that they must have.
+func TestMust(t *testing.T) {
+	type row struct {
+		URL  string `parquet:"url"`
+		Rank int64  `parquet:"rank"`
+	}
+	var parquetFile bytes.Buffer
+	w := parquet.NewGenericWriter[row](&parquetFile)
+	if _, err := w.Write([]row{{"http://a.example/", 3}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const table, bare = "url,Rank,time\nhttp://a.example/,3,2026-01-01\n", "http://a.example/\t3\thi\nhttp://b.example/\t4\tho\n"
+	for _, c := range []struct{ text, must, want string }{
+		{table, "rank", ""},
+		{table, "2", ""},
+		{table, "timestamp", ""},
+		{table, "rnk", `got no column "rnk"; its columns are ["url" "Rank" "time"]`},
+		{table, "4", `got no column "4"`},
+		{table, "digest", `got no column "digest"`},
+		{bare, "3", ""},
+		{bare, "rank", "its 3 columns have no names: give a number"},
+		{"#fields\tts\thost\turi\n1.5\ta.example\t/x\n1.5\tb.example\t/y\n", "rank", `its columns are ["ts" "host" "uri"]`},
+		{parquetFile.String(), "rank", ""},
+		{parquetFile.String(), "rnk", `got no column "rnk"; its columns are ["url" "rank"]`},
+		{`{"url":"http://a.example/"}` + "\n", "rank", ""},
+	} {
+		path := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := Open(t.Context(), path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, records := "", 0
+		for b, err := range Read(f, Options{Fields: []string{c.must}, Must: []string{c.must}}) {
+			if err != nil {
+				said = err.Error()
+				break
+			}
+			records += len(b.Records)
+		}
+		if !strings.Contains(said, c.want) || (c.want == "") != (said == "") || (c.want == "") != (records > 0) {
+			t.Errorf("%.20q, %q: got %d records, %s; want %q", c.text, c.must, records, said, c.want)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/firstseen/firstseen/cmd/internal/parquetfile"
@@ -16,7 +17,10 @@ func (s *sink) parquet(f *File) error {
 	if stored == nil {
 		return fmt.Errorf("cannot read %s; got Parquet in a pipe; want a file", f.Name)
 	}
-	err := parquetfile.Read(&endableAt{f.ctx, stored}, size, s.opt.URLField, s.opt.Fields, func(number int64, row *parquetfile.Row, err error) bool {
+	must := slices.DeleteFunc(slices.Clone(s.opt.Must), func(name string) bool {
+		return slices.ContainsFunc(recorded, func(m meaning) bool { return slices.Contains(vocabulary[m], plainName(name)) })
+	})
+	err := parquetfile.Read(&endableAt{f.ctx, stored}, size, s.opt.URLField, s.opt.Fields, must, func(number int64, row *parquetfile.Row, err error) bool {
 		s.number = number
 		if err == nil {
 			s.emit(parquetRecord(row))

@@ -37,6 +37,9 @@ type Options struct {
 	// (lastmod, changefreq, priority), and what any record knows (timestamp, status, digest, mime, length, redirect, referrer).
 	// A field that is not one value is its JSON. The default is none.
 	Fields []string
+	// Must are those of Fields without which a table or a Parquet file is refused. Other formats don't say what all of their records have.
+	// The default is none.
+	Must []string
 	// Events chooses the records. The default is all, also those of kind Other.
 	Events Choice
 	// Declared asks for what the responses in WARC and ARC files declare of their URLs.

@@ -61,6 +61,9 @@ type Record struct {
 	Offset int64
 }
 
+// recorded are the meanings that field knows.
+var recorded = []meaning{aTime, aStatus, aLength, aDigest, aType, aRedirect, aReferrer}
+
 // field returns what a record knows by a name of the vocabulary. So a CDX file, which names nothing, has a field "timestamp" as
 // a table with such a column does.
 func (r *Record) field(name string) string {

@@ -659,6 +659,25 @@ func (t *tableParser) values(cells []string) []string {
 	return all
 }
 
+// has reports whether there is a column that a caller names, or one of what records know by that name.
+func (t *tableParser) has(name string) bool {
+	if n := t.columnOf(name); n >= 0 && n < t.width {
+		return true
+	}
+	return slices.ContainsFunc(recorded, func(m meaning) bool {
+		return t.column[m] >= 0 && slices.Contains(vocabulary[m], plainName(name))
+	})
+}
+
+// columns returns the names of the columns, as the header has them.
+func (t *tableParser) columns() []string {
+	names := t.names
+	if t.header != nil {
+		names = t.header
+	}
+	return names[:min(len(names), 50)]
+}
+
 // columnOf returns the column that a caller names, by its name or its number from 1; -1 or less, or t.width or more, for none.
 func (t *tableParser) columnOf(name string) int {
 	if n, err := strconv.Atoi(name); err == nil {

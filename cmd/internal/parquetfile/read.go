@@ -50,18 +50,18 @@ var columnNames = [columns][]string{
 
 // Read reads the rows of a file of size bytes and calls yield for each, with its number from 1,
 // until yield returns false. urlColumn names the column of the URL; "" is "url". fields name further columns, whose values
-// are in Row.Fields: texts, numbers, and times as RFC 3339 has them. The error says why no more rows can be read.
+// are in Row.Fields: texts, numbers, and times as RFC 3339 has them. A file must have those of them that are in must. The error says why no more rows can be read.
 //
 // It takes memory for a page of each column, at most 64 MiB unpacked each, and for an index
 // of at most 64 MiB.
-func Read(in io.ReaderAt, size int64, urlColumn string, fields []string, yield func(number int64, row *Row, err error) bool) (err error) {
+func Read(in io.ReaderAt, size int64, urlColumn string, fields, must []string, yield func(number int64, row *Row, err error) bool) (err error) {
 	r := &reader{in: in, yield: yield, fields: fields}
 	defer func() {
 		if p := recover(); p != nil { // the library, on what checks can't find
 			err = fmt.Errorf("%w (%v)", errBroken, p)
 		}
 	}()
-	return r.read(size, urlColumn)
+	return r.read(size, urlColumn, must)
 }
 
 type reader struct {
@@ -74,7 +74,7 @@ type reader struct {
 	column  []*column // the columns above, and then one for each of fields; nil where the file has none
 }
 
-func (r *reader) read(size int64, urlColumn string) error {
+func (r *reader) read(size int64, urlColumn string, must []string) error {
 	if err := checkFooter(r.in, size); err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (r *reader) read(size int64, urlColumn string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.findColumns(file, urlColumn); err != nil {
+	if err := r.findColumns(file, urlColumn, must); err != nil {
 		return err
 	}
 	meta := file.Metadata()
@@ -94,8 +94,8 @@ func (r *reader) read(size int64, urlColumn string) error {
 	return nil
 }
 
-// findColumns finds the columns by name. urlField, if there is one, names that of the URL.
-func (r *reader) findColumns(file *parquet.File, urlField string) error {
+// findColumns finds the columns by name. urlField, if there is one, names that of the URL; there must be those of the fields that are in must.
+func (r *reader) findColumns(file *parquet.File, urlField string, must []string) error {
 	wanted := slices.Clone(columnNames[:])
 	for _, name := range r.fields {
 		wanted = append(wanted, []string{name})
@@ -119,12 +119,18 @@ func (r *reader) findColumns(file *parquet.File, urlField string) error {
 			r.column[i] = &column{index: leaf.ColumnIndex, optional: leaf.MaxDefinitionLevel > 0, unit: timeUnit(leaf.Node.Type())}
 		}
 	}
+	var names []string
+	for _, field := range file.Schema().Fields() {
+		names = append(names, field.Name())
+	}
+	names = names[:min(len(names), 50)]
 	if r.column[columnURL] == nil {
-		var names []string
-		for _, field := range file.Schema().Fields() {
-			names = append(names, field.Name())
+		return fmt.Errorf("got columns %q; want one that is named url, or --url-field", names)
+	}
+	for i, name := range r.fields {
+		if r.column[columns+i] == nil && slices.Contains(must, name) {
+			return fmt.Errorf("got no column %q; its columns are %q", name, names)
 		}
-		return fmt.Errorf("got columns %q; want one that is named url, or --url-field", names[:min(len(names), 50)])
 	}
 	r.row.Fetched = r.column[columnStatus] != nil
 	return nil

@@ -29,7 +29,7 @@ func parquetFiles(t testing.TB) []string {
 func readParquetBytes(raw []byte) (allocated uint64, err error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	err = Read(bytes.NewReader(raw), int64(len(raw)), "", nil, func(int64, *Row, error) bool { return true })
+	err = Read(bytes.NewReader(raw), int64(len(raw)), "", nil, nil, func(int64, *Row, error) bool { return true })
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc, err
 }
@@ -102,7 +102,7 @@ func TestNested(t *testing.T) {
 	}
 	for field, want := range map[string]string{"request.url": "http://a.example/ http://b.example/ ", "": "", "request": ""} {
 		var got string
-		err := Read(bytes.NewReader(file.Bytes()), int64(file.Len()), field, nil, func(_ int64, row *Row, err error) bool {
+		err := Read(bytes.NewReader(file.Bytes()), int64(file.Len()), field, nil, nil, func(_ int64, row *Row, err error) bool {
 			got += row.URL + " "
 			return err == nil
 		})

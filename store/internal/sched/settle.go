@@ -86,8 +86,9 @@ func Due(s *store.Settlement, now int64) int64 {
 	return MsOr(s.Due, now)
 }
 
-// Ended returns when a URL ended that a settlement completes or drops.
-func Ended(s *store.Settlement, now int64) int64 { return min(MsOr(s.Ended, now), now) }
+// Ended returns when a URL ended that a settlement completes or drops: not before it ended already, or 0. An old log is no news
+// of a URL that was dropped since.
+func Ended(s *store.Settlement, was, now int64) int64 { return max(was, min(MsOr(s.Ended, now), now)) }
 
 // Change applies to a record what a settlement replaces in it.
 func (r *Record) Change(s *store.Settlement) {

@@ -85,6 +85,7 @@ local function apply(e, r, l)
     extend(q, e, r, l)
     return q
   end
+  local was = r.done > 0 and ended_at(r) or 0
   local overtakes = l and e.token ~= 0 and e.token ~= l.token and l.late == 0 and l['until'] > now
   if l then
     r.attempts = l.attempts
@@ -109,7 +110,7 @@ local function apply(e, r, l)
     write_record(c, e.key, r)
     return q
   end
-  r.due, r.done = e.due == 0 and now or min(now, e.due), e.outcome == COMPLETE and 1 or 2
+  r.due, r.done = max(was, e.due == 0 and now or min(now, e.due)), e.outcome == COMPLETE and 1 or 2
   count(c, q, 0, 0, 0, 2 - r.done, r.done - 1)
   if keep then
     call('SADD', queue_key(c, 'd', q), e.key)
