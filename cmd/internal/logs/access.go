@@ -26,6 +26,7 @@ type accessParser struct {
 	host   int    // which of the first two cells is the virtual host where both are names; -1: not known
 	behind int    // which of the cells behind the request is the virtual host; -1: none
 	rival  int    // another one that can be; -1: none
+	syslog bool   // some lines have what syslog and others put before them, though most have not
 	own    *regexp.Regexp
 	cells  accessLine // of the line that is read
 }
@@ -78,7 +79,7 @@ func (l *accessLine) cut(text string) error {
 		return bad("got no request behind the time")
 	}
 	l.request, rest, ok = cutQuoted(quoted)
-	if !ok {
+	if !ok || l.request == "" && rest != "" && rest[0] != ' ' { // quotes that a table doubled
 		return bad("got a request without its end")
 	}
 	l.leading = columns(l.leading[:0], head)
@@ -121,8 +122,10 @@ func (p *accessParser) learn(lines []string) {
 		}
 	}
 	for _, line := range lines {
+		before := carried.FindString(line)
+		p.syslog = p.syslog || before != ""
 		l := &p.cells
-		if l.cut(line) != nil {
+		if l.cut(line[len(before):]) != nil {
 			continue
 		}
 		n++
@@ -159,6 +162,9 @@ func (p *accessParser) line(text string, emit func(Record)) error {
 	if strings.TrimSpace(text) == "" {
 		return isBlankLine
 	}
+	if p.syslog {
+		text = text[len(carried.FindString(text)):]
+	}
 	if p.own != nil {
 		return p.ownLine(text, emit)
 	}
@@ -176,7 +182,7 @@ func (p *accessParser) line(text string, emit func(Record)) error {
 			break
 		}
 	}
-	if len(l.between) == 1 && slices.Contains(codes, l.between[0]) {
+	if len(l.between) == 1 && len(l.between[0]) == 3 && slices.Contains(codes, l.between[0]) {
 		status, behind, l.between = l.between[0], l.behind, l.between[:0]
 	}
 	if status == "" {
@@ -274,7 +280,7 @@ func (p *accessParser) site(l *accessLine) (string, error) {
 	switch {
 	case at >= 0:
 		host = l.leading[at]
-	case len(l.between) == 1 && len(l.behind) > 0:
+	case len(l.between) == 1 && len(l.behind) > 0 && (isServer(l.between[0]) || strings.Trim(l.between[0], "0123456789.") != ""): // not how long it took
 		host = given(l.between[0])
 	case p.rival >= 0 && p.base != DefaultBase: // which was named because of that
 	case p.rival >= 0 && p.rival < len(l.behind):

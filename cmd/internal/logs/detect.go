@@ -142,10 +142,13 @@ func (d *detector) judge() (*reading, error) {
 	case format == List && d.opt.Scheme == "":
 		return &reading{format: List, end: d.end}, nil
 	case format != "":
-		inner := cmp.Or(d.unwrapped(), d)
+		inner := d
+		if format != List {
+			inner = cmp.Or(d.unwrapped(), d)
+		}
 		p, err := newParser(format, d.opt, inner.lines)
 		if inner != d && err == nil {
-			p = wrapped{p}
+			p = wrapped{p, format}
 		}
 		return &reading{format: format, parser: p, end: d.end}, err
 	}
@@ -182,13 +185,14 @@ func (d *detector) vote() (*reading, error) {
 			return nil, d.unreadable("got %s; want a sitemap, a list or a log", what)
 		}
 	}
-	if inner := d.unwrapped(); inner != nil {
+	inner := d.unwrapped()
+	if inner != nil {
 		best, err := inner.lineFormat()
 		if best == nil && err == nil {
 			best = inner.objects()
 		}
 		if best != nil && err == nil && !best.document {
-			best.parser = wrapped{best.parser}
+			best.parser = wrapped{best.parser, best.format}
 			return best, nil
 		}
 	}
@@ -196,7 +200,7 @@ func (d *detector) vote() (*reading, error) {
 		return best, err
 	}
 	if how := d.objects(); how != nil {
-		return how, nil
+		return cmp.Or(inner.carriedList(), how), nil
 	}
 	t, err := learnTable(d.lines, d.opt)
 	if err != nil {
@@ -207,6 +211,9 @@ func (d *detector) vote() (*reading, error) {
 	}
 	if d.opt.URLField != "" && slices.ContainsFunc(d.lines, func(line string) bool { return strings.ContainsAny(line, ",;|\t") }) {
 		return nil, d.unreadable("got no column or field %q; its first line is %.200q (if it is a list: %s list)", d.opt.URLField, d.lines[0], d.opt.Flag)
+	}
+	if how := inner.carriedList(); how != nil {
+		return how, nil
 	}
 	return d.list()
 }
@@ -264,7 +271,7 @@ func (d *detector) try(format Format) *sink {
 	_ = p.end(s.emit)
 	c, good := &s.b.Counts, 0
 	for _, r := range s.b.Records {
-		if r.Kind == Other && format != Access || plausible(strings.ReplaceAll(r.URL, " ", "+")) {
+		if r.Kind == Other || plausible(strings.ReplaceAll(r.URL, " ", "+")) {
 			good++
 		}
 	}
@@ -281,7 +288,8 @@ var carried = regexp.MustCompile(`^(?:(?:<\d+>)?(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d
 // carriers are the fields in which Docker, Loki, journald, Filebeat and others have a line.
 var carriers = []string{"log", "line", "MESSAGE", "message", "msg", "textPayload", "_raw"}
 
-// unwrap returns the line in what carries it, and whether there is one.
+// unwrap returns the line in what carries it, and whether there is one. A field carries a line if it has more than a word: a name of a
+// file, or a number, is something else.
 func unwrap(text string) (string, bool) {
 	if !strings.HasPrefix(text, "{") {
 		before := carried.FindString(text)
@@ -291,35 +299,78 @@ func unwrap(text string) (string, bool) {
 	if decode(text, &o) != nil {
 		return text, false
 	}
-	inner := strings.TrimRight(o.text(carriers...), "\r\n")
-	return inner, inner != ""
+	for _, name := range carriers {
+		inner := strings.TrimRight(o.text(name), "\r\n")
+		if strings.ContainsAny(strings.TrimSpace(inner), " \t{") || strings.Contains(inner, "://") {
+			return inner, true
+		}
+	}
+	if o["stream"] != nil && strings.TrimSpace(o.text("log")) == "" { // of Docker
+		return "", true
+	}
+	return text, false
 }
 
 // wrapped reads lines that are carried by others.
-type wrapped struct{ parser }
+type wrapped struct {
+	parser
+	format Format
+}
 
 func (w wrapped) line(text string, emit func(Record)) error {
 	inner, ok := unwrap(text)
 	if !ok && strings.HasPrefix(text, "-- ") {
 		return isComment // of journald
 	}
+	if w.format == JSON || w.format == List { // what carries them may say that the fetch failed
+		emit = found(emit)
+	}
 	return w.parser.line(inner, emit)
+}
+
+// found takes a record without a status for a URL that was only found.
+func found(emit func(Record)) func(Record) {
+	return func(r Record) {
+		if r.Status == 0 && (r.Kind == Fetch || r.Kind == Listed) {
+			r.Kind = Link
+		}
+		emit(r)
+	}
 }
 
 // unwrapped returns a detector of the lines that others carry, if most do, and have no URL themselves.
 func (d *detector) unwrapped() *detector {
-	inner := *d
+	inner, without := *d, 0
 	inner.lines = nil
 	for _, line := range d.lines {
-		if text, ok := unwrap(line); ok && strings.TrimSpace(text) != "" {
+		text, ok := unwrap(line)
+		if !ok {
+			without++
+		} else if strings.TrimSpace(text) != "" {
 			inner.lines = append(inner.lines, text)
 		}
 	}
-	if _, _, read, _ := d.json(); read > 0 || 2*len(inner.lines) <= len(d.lines) {
+	if _, _, read, _ := d.json(); read > 0 || len(inner.lines) <= without {
 		return nil
 	}
 	inner.head = nil
 	return &inner
+}
+
+// carriedList returns the reading of a list whose lines others carry; nil if they are none.
+func (d *detector) carriedList() *reading {
+	if d == nil || !slices.ContainsFunc(d.lines, func(line string) bool { return strings.Contains(line, "://") }) {
+		return nil
+	}
+	how, err := d.list()
+	if err != nil {
+		return nil
+	}
+	if how.parser == nil {
+		how.parser = &listParser{scheme: d.opt.Scheme}
+	}
+	how.parser = wrapped{how.parser, List}
+	return how
 }
 
 // objects returns the reading of JSON, and of lines with names, if most lines are.

@@ -88,7 +88,7 @@ func (p *jsonParser) value(text string, emit func(Record)) error {
 		return p.object(o, emit)
 	}
 	if o := keyed(text); o != nil {
-		err := p.object(o, emit)
+		err := p.object(o, found(emit)) // its message may say that the fetch failed, or was put off
 		if errors.Is(err, errNoURL) {
 			return other("a message without a URL")
 		}

@@ -53,7 +53,7 @@ var vocabulary = [meanings][]string{
 	aLength:   {"length", "scbytes", "size", "bytes", "contentlength"},
 	aRedirect: {"redirect", "redirecturl", "redirecttarget", "redirectlocation"},
 	aReferrer: {"referer", "referrer", "cs(referer)", "httpreferer", "requestreferer", "request.headers.referer", "via", "parent"},
-	anError:   {"error", "exception", "#error", "failed", "isfailed", "errors", "failuredetails"},
+	anError:   {"error", "err", "exception", "#error", "failed", "isfailed", "errors", "failuredetails"},
 	aSuccess:  {"success", "succeeded", "successful", "issuccess", "issuccessful", "ok", "fetched"},
 }
 
