@@ -303,12 +303,12 @@ func (r *importRun) log(ctx context.Context, name string, file *logs.File) error
 // endFile says what was left of a file that was read, and returns the error that the exit status is made of: err of the
 // reading, or told of saying what was counted. what the command does, and done is what an interruption leaves of it.
 func (a *app) endFile(ctx context.Context, name string, counts *archive.Counts, what, done string, err, told error) error {
-	units := counts.Units
-	if len(counts.Examples) > 0 {
-		units.Examples = nil
+	units, examples := counts.Units, counts.Examples
+	if units.Lost() && len(examples) > 0 {
+		units.Examples, examples = examples, nil
 	}
 	tellUnits(a.err, name, &units)
-	for _, text := range counts.Examples {
+	for _, text := range examples {
 		fmt.Fprintf(a.err, "%s: %s\n", name, text)
 	}
 	switch {

@@ -54,7 +54,8 @@ in a temporary directory that is removed at the end.
 
 The format is detected: lists, tables with a column of URLs, CDX, CDXJ, Common Crawl indexes,
 WARC, ARC, WACZ, Heritrix crawl.log, Nutch dumps, Scrapy feeds and logs, access logs of servers,
-CloudFront and S3, wget logs, sitemaps, Parquet, dumps of URLFrontier and StormCrawler.
+CloudFront and S3, logfmt, LTSV, wget logs, sitemaps, RSS, Atom, OPML, Parquet, dumps of URLFrontier
+and StormCrawler.
 Lines that cannot be read are counted, and the first 20 are shown. Lists of hosts need --scheme, logs
 of paths --base, and what can be read in two ways --format or --url-field.
 

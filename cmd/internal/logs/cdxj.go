@@ -176,7 +176,8 @@ func (o fields) status(r *Record) {
 		}
 	}
 	happened := func(name string) bool {
-		return !slices.Contains([]string{"", "false", "null", `""`, "{}", "[]"}, string(o[name]))
+		raw := string(o[name])
+		return !slices.Contains([]string{"", `""`, "{}", "[]"}, raw) && !nothing.MatchString(strings.Trim(raw, `"`))
 	}
 	isFalse := func(name string) bool { return string(o[name]) == "false" }
 	if r.Kind == Fetch && (slices.ContainsFunc(vocabulary[anError], happened) || slices.ContainsFunc(vocabulary[aSuccess], isFalse) || failures.MatchString(o.text("status", "state", "result", "outcome"))) {

@@ -29,6 +29,7 @@ func TestFields(t *testing.T) {
 	}
 	for _, c := range []struct{ name, text, fields, want string }{
 		{"table", "url,Score,title\nhttp://a.example/,3,\"x, y\"\nhttp://b.example/,,z\n", "title|score|none|2", "x, y|3||3 z|||"},
+		{"columns of one plain name", "url,server_code,page_code,page-code\nhttp://a.example/,x,7,8\n", "page_code|page-code|Server Code", "7|8|x"},
 		{"tabs without a header", "http://a.example/\t3\thi\nhttp://b.example/\t4\tho\n", "2|3", "3|hi 4|ho"},
 		{"quotes over lines", "url,title\nhttp://a.example/,\"x\ny\"\n", "title", "x\ny"},
 		{"Zeek", "#fields\tts\thost\turi\tmethod\n1.5\ta.example\t/x\tGET\n1.5\tb.example\t/y\tPOST\n", "method", "GET POST"},

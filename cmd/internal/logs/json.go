@@ -451,14 +451,17 @@ func (d *document) begun(t json.Token, depth int) error {
 			}
 		}
 	case json.Delim('{'):
-		o, held := fields{}, false
+		o, held, isPage := fields{}, false, false
 		for d.dec.More() && !d.s.stopped {
 			name, err := d.dec.Token()
 			if err != nil {
 				return err
 			}
 			key, _ := name.(string)
-			if d.in.left = maxEntry; slices.Contains(containers, plainName(key)) && o["url"] == nil && depth < 4 {
+			isPage = isPage || plainName(key) == "url"
+			// Capitals are read with the object: its URL may come behind its links. A browser's history is too long for that.
+			streamed := slices.Contains(containers, key) || plainName(key) == "browserhistory"
+			if d.in.left = maxEntry; streamed && !isPage && depth < 4 {
 				t, err := d.dec.Token()
 				if _, nested := t.(json.Delim); err == nil && nested {
 					held = true

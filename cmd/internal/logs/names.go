@@ -76,7 +76,11 @@ func plainName(s string) string {
 // anyStatus stands for the names of statuses that nobody foresaw.
 const anyStatus = "any status"
 
-var someStatus = regexp.MustCompile(`^(?:http|web|last|final|crawl|fetch|response|resp|page|server|client)+(?:status|code|statuscode|responsecode|responsestatus)$|^response$`)
+var someStatus = regexp.MustCompile(`^(?:http|web|last|final|crawl|fetch|response|resp|page|server|client)+(?:status|statuscode|responsecode|responsestatus)$|` +
+	`^(?:page|server|client)?(?:http|web|last|final|crawl|fetch|response|resp)+code$|^response$`) // a page code is an id
+
+// someError matches the names of columns with failures that nobody foresaw.
+var someError = regexp.MustCompile(`^(?:http|web|dns|net|network|connection|connect|curl|tls|ssl|last|final|crawl|crawler|fetch|request|response|page|load|download|server|client|js)*error(?:s|message|msg|text|code|no|class|type|kind|name|reason|string|description|details?)?$`)
 
 // isScheme reports whether a text is a scheme, or says of a connection whether it was encrypted.
 func isScheme(s string) bool { return encrypted.MatchString(s) || plaintext.MatchString(s) }

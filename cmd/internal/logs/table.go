@@ -204,7 +204,7 @@ func isURLName(name string) bool {
 }
 
 // beside are names of columns with URLs that are not the page's own.
-var beside = regexp.MustCompile(`referr?er$|^referr?er|image|canonical|redirect|cover|thumb|logo|icon|sitemap|avatar`)
+var beside = regexp.MustCompile(`referr?er$|^(?:http|request)?referr?er|image|canonical|redirect|cover|thumb|logo|icon|sitemap|avatar`)
 
 // choose chooses the column of the URL.
 func (t *tableParser) choose(body [][]string, shares []int, asked int) (bool, error) {
@@ -252,7 +252,7 @@ func (t *tableParser) choose(body [][]string, shares []int, asked int) (bool, er
 }
 
 // own are the names of the column that a row is about, whatever other URLs it has. Others, such as a page and a link, can both be.
-var own = []string{"url", "originalurl", "originaluri", "original", "fullurl", "requesturl", "permalink", "loc", "address", "urladdress", "csuri"}
+var own = []string{"url", "matchedat", "originalurl", "originaluri", "original", "fullurl", "requesturl", "permalink", "loc", "address", "urladdress", "csuri"}
 
 // rival returns an error if another column could as well be meant as one that a header names.
 func (t *tableParser) rival(column int, shares []int, asked int) error {
@@ -304,7 +304,7 @@ func (t *tableParser) findFailures(body [][]string) {
 		case column == t.column[aURL] || column == t.column[aStatus]:
 		case 2*answers > words && t.column[aStatus] < 0:
 			t.column[aStatus] = column
-		case slices.Contains(vocabulary[anError], name) || strings.HasSuffix(name, "error") || strings.HasPrefix(name, "error"):
+		case slices.Contains(vocabulary[anError], name) || someError.MatchString(name):
 			t.failed = append(t.failed, failing{column, func(cell string) bool { return !nothing.MatchString(cell) }})
 		case slices.Contains(vocabulary[aSuccess], name):
 			t.failed = append(t.failed, failing{column, func(cell string) bool { return cell != "" && nothing.MatchString(cell) && cell != "ok" }})
@@ -601,7 +601,7 @@ func (t *tableParser) record(cells []string) (Record, error) {
 	if column >= len(cells) {
 		return Record{}, bad("got %d columns; want a URL in column %d", len(cells), column+1)
 	}
-	if len(cells) > t.width { // of a separator that nobody quoted
+	if len(cells) > t.width && !t.isPadded(cells) { // of a separator that nobody quoted
 		return Record{}, bad("got %d columns; want %d", len(cells), t.width)
 	}
 	r := Record{URL: get(aURL), Kind: Listed, Time: anyTime(get(aTime)), Via: get(aReferrer), Redirect: get(aRedirect), Digest: bareDigest(get(aDigest))}
@@ -643,6 +643,14 @@ func (t *tableParser) record(cells []string) (Record, error) {
 	return r, nil
 }
 
+// isPadded reports whether the cells beyond the last column are empty, as spreadsheets write them. The separator could be of
+// the URL, too, and have moved the cells behind it, unless there are none or the status is where it should be.
+func (t *tableParser) isPadded(cells []string) bool {
+	status := t.column[aStatus]
+	return strings.TrimSpace(strings.Join(cells[t.width:], "")) == "" &&
+		(t.column[aURL] == t.width-1 || status > t.column[aURL] && slices.Contains(codes, strings.TrimSpace(cells[status])))
+}
+
 // values returns the cells of Options.Fields.
 func (t *tableParser) values(cells []string) []string {
 	if t.fields == nil {
@@ -682,6 +690,9 @@ func (t *tableParser) columns() []string {
 func (t *tableParser) columnOf(name string) int {
 	if n, err := strconv.Atoi(name); err == nil {
 		return n - 1
+	}
+	if i := slices.IndexFunc(t.header, func(s string) bool { return strings.TrimSpace(s) == name }); i >= 0 {
+		return i // others can have the same plain name
 	}
 	return slices.Index(t.names, plainName(name))
 }

@@ -75,6 +75,8 @@ func (p *w3cParser) url() (string, Kind) {
 	}
 	scheme := p.get(vocabulary[aScheme]...)
 	switch {
+	case p.get("csmethod") == "CONNECT": // a tunnel to a host
+		return target, Other
 	case isURL(strings.ReplaceAll(target, " ", "+")):
 		return target, Fetch
 	case isHost(target):

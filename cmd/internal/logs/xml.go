@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -52,7 +53,7 @@ func (s *sink) xml(f *File) error {
 // entry reads what an entry has: its elements by their names.
 func (s *sink) entry(text map[string]string) {
 	s.number++
-	r := Record{URL: strings.TrimSpace(text["loc"] + text["link"] + text["url"]), Kind: Link}
+	r := Record{URL: cmp.Or(strings.TrimSpace(text["loc"]), strings.TrimSpace(text["link"]), strings.TrimSpace(text["url"])), Kind: Link}
 	if s.format == Burp {
 		r.Kind = Fetch
 		r.answered(strings.TrimSpace(text["status"]))
@@ -70,10 +71,11 @@ func (s *sink) entry(text map[string]string) {
 
 // xmlEntries follows the tokens of one file. An entry is an element that has its location in a child: <loc> in <url> or <sitemap>,
 // <link> in the <item> or <entry> of a feed, whose text or href it is, <url> in an <item> of Burp. The locations of images and videos have
-// other parents. An entry is whole at its end, or where a second location begins in it. Bookmarks and OPML have an entry in an attribute.
+// other parents, or other prefixes. Of two children of one name the first one counts. An entry is whole at its end, or where a second location begins in it. Bookmarks and OPML have an entry in an attribute.
 type xmlEntries struct {
 	depth, entry int               // of the element that is open, and of the entry around it, 0 for none
-	of, child    string            // names of the entry, and of its child
+	of, child    string            // names of the entry, and of its child that is read
+	space        string            // prefix of the entry
 	bookmarks    bool              // HTML, which leaves elements open
 	text         map[string]string // of the elements of the entry that are read
 	had          bool              // a location of the entry is whole
@@ -86,6 +88,7 @@ var xmlElements = map[string][]string{
 	"sitemap": {"loc", "lastmod", "changefreq", "priority"},
 	"item":    {"loc", "link", "url", "status"},
 	"entry":   {"link"},
+	"image":   {}, // of a feed: its URL is of no page
 }
 
 func (x *xmlEntries) token(t xml.Token) error {
@@ -98,6 +101,8 @@ func (x *xmlEntries) token(t xml.Token) error {
 			x.found = map[string]string{"loc": href}
 		} else if feed := attribute(t, "xmlurl"); feed != "" {
 			x.found = map[string]string{"loc": feed}
+		} else if link := attribute(t, "url"); name == "outline" && link != "" {
+			x.found = map[string]string{"loc": link}
 		}
 		if x.bookmarks {
 			return nil
@@ -107,12 +112,14 @@ func (x *xmlEntries) token(t xml.Token) error {
 		}
 		switch {
 		case x.entry == 0 && x.depth > 1 && xmlElements[name] != nil:
-			x.entry, x.of = x.depth, name
+			x.entry, x.of, x.space = x.depth, name, t.Name.Space
 		case x.entry > 0 && x.depth == x.entry+1:
 			if x.child = name; name == "loc" && x.had { // the links of a feed are of one entry
 				x.found, x.text, x.had = x.text, nil, false
 			}
-			if rel := attribute(t, "rel"); name == "link" && (rel == "" || rel == "alternate") && x.text["link"] == "" {
+			if t.Name.Space != x.space && t.Name.Space != "atom" || strings.TrimSpace(x.text[name]) != "" {
+				x.child = ""
+			} else if rel := attribute(t, "rel"); name == "link" && (rel == "" || rel == "alternate") {
 				return x.add(attribute(t, "href"))
 			}
 		}
@@ -126,7 +133,7 @@ func (x *xmlEntries) token(t xml.Token) error {
 			x.had, x.child = x.had || x.child == "loc", ""
 		case x.depth == x.entry:
 			x.found, x.text, x.had, x.entry = x.text, nil, false, 0
-			if x.found == nil {
+			if x.found == nil && x.of != "image" {
 				x.found = map[string]string{} // an entry without anything
 			}
 		}
