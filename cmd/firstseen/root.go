@@ -15,12 +15,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
 // app is what the subcommands share: the process's streams and its log.
@@ -28,8 +28,8 @@ type app struct {
 	in       io.Reader
 	out, err io.Writer
 	log      *slog.Logger
-	level    slog.LevelVar // of log; serve lets its clients change it
-	disk     vfs.FS        // where serve has its store; nil for the machine's
+	level    slog.LevelVar       // of log; serve lets its clients change it
+	store    pebblestore.Options // where serve has its store: the FS of tests
 }
 
 // run runs the command line and returns the exit status.

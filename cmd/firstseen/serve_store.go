@@ -63,7 +63,7 @@ func (f *serveFlags) openStore(ctx context.Context, a *app) (store.Store, error)
 		return s, nil
 	}
 	opt := f.storeOptions()
-	opt.FS, opt.Logger = a.disk, a.log
+	opt.FS, opt.Logger = a.store.FS, a.log
 	opt.OnDamage = func(err error) {
 		a.log.Error("the disk damaged a part of the store: its keys are refused; run firstseen verify, and restore a backup", "error", err)
 	}

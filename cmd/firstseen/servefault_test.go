@@ -19,6 +19,7 @@ import (
 	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/internal/freeport"
 	"github.com/firstseen/firstseen/internal/testutil/hang"
+	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
 // TestServeSaysWhatFailed: for each fault of a disk at which the store cannot go on, serve ends with status 3 and says what failed on which
@@ -150,7 +151,7 @@ func serveOn(t *testing.T, disk vfs.FS, db string) *ownDaemon {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		a := &app{in: strings.NewReader(""), out: io.Discard, err: d.log, disk: disk}
+		a := &app{in: strings.NewReader(""), out: io.Discard, err: d.log, store: pebblestore.Options{FS: disk}}
 		root := newRootCmd(a)
 		root.SetArgs([]string{"serve", "--db", db, "--grpc", addrs[0], "--http", addrs[1], "--min-free", "-1", "--captures", "0", "--write-buffers", "4", "--delay", "0"})
 		cmd, err := root.ExecuteContextC(ctx)
