@@ -18,7 +18,7 @@ type Known struct {
 	// completed.
 	Next time.Time
 	// At is when it was fetched, if that was before: ages count from then, where the store keeps texts. Of several times of a URL the
-	// latest counts. The default is now.
+	// latest counts, unless it is completed while it waits to be fetched again. The default is now.
 	At time.Time
 	// Redirect is where the fetch was redirected to, an absolute URL. If it is another variant
 	// of this page, with the same key, it becomes the URL to fetch, now, and Next does not
@@ -135,9 +135,10 @@ func (f *Frontier) putPart(ctx context.Context, p *part, known []Known, results 
 }
 
 // fetchedAt is when a known URL was last fetched, zero for now. The caller's time may be that of an old log, of a page that was fetched or
-// dropped since: then the store's counts.
+// dropped since: then the store's counts. For one that is completed Settle takes the later time without a look-up, which would cost
+// an import several times what the rest does; only that of a URL that waits to be fetched again is not known to it.
 func (f *Frontier) fetchedAt(ctx context.Context, c *crawl, key store.Key, k *Known) (time.Time, error) {
-	if k.At.IsZero() {
+	if k.At.IsZero() || k.Next.IsZero() {
 		return k.At, nil
 	}
 	e, err := f.store.Lookup(ctx, c.stored, key)
