@@ -49,7 +49,7 @@ func TestAddToDaemon(t *testing.T) {
 		t.Errorf("got %s, %v; want a verdict for each line that is not blank", answer, err)
 	}
 	var got []string
-	for range 5 {
+	for range 6 {
 		body := `{"crawl":"shop","queue":"one","max":1,"delay_seconds":0,"max_in_flight":99}`
 		resp, err := http.Post("http://"+d.http+"/v1/lease", "application/json", strings.NewReader(body))
 		if err != nil {
@@ -67,7 +67,7 @@ func TestAddToDaemon(t *testing.T) {
 	want := []string{
 		`"http://a.example/top" 6 0 map[lastmod:[2026-11-01]]`,
 		`"http://a.example/json" 3 3 map[tags:[["x","y"]] title:[T]]`,
-		`"http://a.example/plain" 2 4 map[]`, `"http://a.example/\xff" 2 4 map[]`,
+		`"http://a.example/plain" 2 4 map[]`, `"http://a.example/\xff" 2 4 map[]`, `"http://b.example/" 2 4 map[]`,
 		`"http://a.example/low" 1 0 map[]`,
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
