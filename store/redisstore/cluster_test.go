@@ -218,7 +218,7 @@ func TestANodeIsAddedWithTLS(t *testing.T) {
 	t.Parallel()
 	const password = "secret"
 	dir, o := t.TempDir(), rediscluster.Options{Masters: 1, ReplicasEach: 1, Password: password}
-	o.NodeTimeout = time.Minute // a handshake that takes longer is given up, and redis-cli waits for it for ever; no node dies in this test
+	o.NodeTimeout = 15 * time.Second // as by default: a handshake that takes longer is given up, and redis-cli waits for it for ever; no node dies in this test
 	ca, cert, key := redisstore.Certificate(t)
 	for path, text := range map[*string][]byte{&o.TLS.CA: ca, &o.TLS.Cert: cert, &o.TLS.Key: key} {
 		f, err := os.CreateTemp(dir, "")
