@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unsafe"
 
 	"github.com/firstseen/firstseen/canon/internal/foreign"
 	"github.com/firstseen/firstseen/internal/whatwg"
+	"github.com/firstseen/firstseen/internal/zerocopy"
 )
 
 // The sentinels. Every error of a canonicalization wraps exactly one of them.
@@ -92,7 +92,7 @@ func (p *Profile) AppendCanonical(dst, raw []byte) ([]byte, error) {
 	if p.qiita != nil {
 		return p.qiita.appendCanonical(dst, raw)
 	}
-	form, err := p.form(unsafe.String(unsafe.SliceData(raw), len(raw)))
+	form, err := p.form(zerocopy.String(raw))
 	if err != nil {
 		return dst, err
 	}

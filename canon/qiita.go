@@ -3,9 +3,9 @@ package canon
 import (
 	"bytes"
 	"fmt"
-	"unsafe"
 
 	"github.com/firstseen/firstseen/internal/fault"
+	"github.com/firstseen/firstseen/internal/zerocopy"
 )
 
 // Qiita is the default profile: the six steps of the Qiita article on URL
@@ -58,7 +58,7 @@ func (q *qiita) canonicalize(raw string) (string, error) {
 	if len(raw) > q.maxLength {
 		return "", q.tooLong(len(raw), "URL")
 	}
-	s := unsafe.Slice(unsafe.StringData(raw), len(raw))
+	s := zerocopy.Bytes(raw)
 	l, ok := scan(s)
 	if ok && q.isClean(s, &l) {
 		return raw[:l.end], nil
@@ -79,11 +79,11 @@ const shortURL = 256
 
 // rewriteLong makes the buffer it writes to the string, since nothing else refers to it.
 func (q *qiita) rewriteLong(raw string, l *layout, ok bool) (string, error) {
-	out, err := q.appendOther(make([]byte, 0, len(raw)+len(raw)/8), unsafe.Slice(unsafe.StringData(raw), len(raw)), l, ok)
+	out, err := q.appendOther(make([]byte, 0, len(raw)+len(raw)/8), zerocopy.Bytes(raw), l, ok)
 	if err != nil || string(out) == raw {
 		return raw[:len(out)], err
 	}
-	return unsafe.String(unsafe.SliceData(out), len(out)), nil
+	return zerocopy.String(out), nil
 }
 
 // isClean reports whether the canonical form is raw up to its fragment.

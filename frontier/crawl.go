@@ -14,6 +14,7 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/internal/fault"
+	"github.com/firstseen/firstseen/internal/zerocopy"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -527,7 +528,7 @@ func KeyOf(p *canon.Profile, e store.Entry) (key store.Key, canonical string, er
 	if err != nil {
 		return key, "", err
 	}
-	form, err := p.AppendCanonical(nil, view(e.URL))
+	form, err := p.AppendCanonical(nil, zerocopy.Bytes(e.URL))
 	if err == nil && len(form) == 0 {
 		err = canon.ErrURL
 	}

@@ -4,12 +4,12 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"strings"
-	"unsafe"
 
 	"golang.org/x/net/publicsuffix"
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/hashkey"
+	"github.com/firstseen/firstseen/internal/zerocopy"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -57,7 +57,7 @@ func (id *identifier) identify(u *Link, r *Result) bool {
 
 // canonicalize puts the canonical form of a URL into id.scratch.
 func (id *identifier) canonicalize(url string) (err error) {
-	id.scratch, err = id.profile.AppendCanonical(id.scratch[:0], view(url))
+	id.scratch, err = id.profile.AppendCanonical(id.scratch[:0], zerocopy.Bytes(url))
 	if err == nil && len(id.scratch) == 0 {
 		err = canon.ErrURL
 	}
@@ -107,9 +107,6 @@ func keyOf(canonical []byte, exact bool, queue, disc string) store.Key {
 	b = binary.BigEndian.AppendUint32(b, uint32(len(disc)))
 	return hashkey.SumShort(b)
 }
-
-// view returns a string as bytes without a copy; canon only reads them.
-func view(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 // QueueFunc returns the queue key of a URL, at most store.MaxQueueKey bytes, ""
 // if it has none (the URL is then refused as [ReasonQueue]). It is called with

@@ -105,18 +105,14 @@ func (f *Frontier) putPart(ctx context.Context, p *part, known []Known, results 
 			continue
 		}
 		item := id.item(u, r)
-		at, err := f.fetchedAt(ctx, p.crawl, r.Key, this.known)
-		if err != nil {
-			return err
-		}
 		if o := this.known.Outcome; o == Done && !this.known.Next.IsZero() {
-			fetched := f.clock()
-			if !at.IsZero() && at.Before(fetched) {
-				fetched = at
+			fetched, err := f.lastFetch(ctx, p.crawl, r.Key, this.known)
+			if err != nil {
+				return err
 			}
 			item.Meta = record{depth: u.Depth, disc: u.Discriminator, exempt: u.SkipTraps, fetched: fetched.UnixMilli(), meta: u.Meta}.encode()
 		}
-		this.Settlement = settlementOf(item, this.known, at)
+		this.Settlement = settlementOf(item, this.known)
 		if err := f.countKnown(ctx, p.crawl, &this); err != nil {
 			return err
 		}
@@ -134,33 +130,34 @@ func (f *Frontier) putPart(ctx context.Context, p *part, known []Known, results 
 	return err
 }
 
-// fetchedAt is when a known URL was last fetched, zero for now. The caller's time may be that of an old log, of a page that was fetched or
-// dropped since: then the store's counts. For one that is completed Settle takes the later time without a look-up, which would cost
-// an import several times what the rest does; only that of a URL that waits to be fetched again is not known to it.
-func (f *Frontier) fetchedAt(ctx context.Context, c *crawl, key store.Key, k *Known) (time.Time, error) {
-	if k.At.IsZero() || k.Next.IsZero() {
-		return k.At, nil
+// lastFetch is when a URL that will be fetched again was fetched last. The caller's time may be that of an old log, of a page that was
+// fetched or dropped since: then the store's counts. Of a URL that is completed Settle takes the later time by itself, since a
+// look-up for each would cost an import several times what the rest does.
+func (f *Frontier) lastFetch(ctx context.Context, c *crawl, key store.Key, k *Known) (time.Time, error) {
+	now := f.clock()
+	if k.At.IsZero() || k.At.After(now) {
+		return now, nil
 	}
 	e, err := f.store.Lookup(ctx, c.stored, key)
 	switch {
 	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrCorrupt): // which Settle answers with Unreadable
 		return k.At, nil
 	case err != nil:
-		return k.At, fmt.Errorf("cannot look up %q: %w", k.URL, err)
+		return now, fmt.Errorf("cannot look up %q: %w", k.URL, err)
 	}
 	was, err := entryOf(e)
 	return later(k.At, was.Fetched), err
 }
 
-// settlementOf is the settlement that creates or overwrites a URL, due at the next time or completed at that time.
-func settlementOf(item store.Item, k *Known, at time.Time) store.Settlement {
+// settlementOf is the settlement that creates or overwrites a URL, due at the next time or completed.
+func settlementOf(item store.Item, k *Known) store.Settlement {
 	s := store.Settlement{Key: item.Key, Outcome: store.Requeue, Due: k.Next, NewRound: true, Create: true,
 		URL: item.URL, Meta: item.Meta, Queue: item.Queue, UnicodeHost: item.UnicodeHost}
 	if s.Meta == nil {
 		s.Meta = record{}.replacing()
 	}
 	if k.Next.IsZero() {
-		s.Outcome, s.Ended = store.Complete, at
+		s.Outcome, s.Ended = store.Complete, k.At
 	}
 	s.Fetched = k.Outcome == Done
 	if item.Priority > 0 {

@@ -7,9 +7,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"unsafe"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/internal/zerocopy"
 )
 
 // UrlHash is the SHA-256 of a canonical form, its 32 bytes in digest order.
@@ -29,7 +29,7 @@ func Sum(canonical []byte) UrlHash { return sha256.Sum256(canonical) }
 
 // SumString is [Sum] of a string, without a copy of it.
 func SumString(canonical string) UrlHash {
-	return Sum(unsafe.Slice(unsafe.StringData(canonical), len(canonical)))
+	return Sum(zerocopy.Bytes(canonical))
 }
 
 // SumShort returns the short hash of a canonical form.

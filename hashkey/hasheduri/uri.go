@@ -4,10 +4,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
-	"unsafe"
 
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/internal/hashedform"
+	"github.com/firstseen/firstseen/internal/zerocopy"
 )
 
 // URI is a hashed URI taken apart. It is comparable, and equal URIs print alike.
@@ -201,7 +201,7 @@ func (h *Hasher) AppendForm(dst []byte, uri string) ([]byte, error) {
 
 func (h *Hasher) appendForm(dst []byte, uri string, query, fragment bool) ([]byte, hashedform.Parts, error) {
 	o := hashedform.Options{Variant: h.Variant, KeepQuery: query, KeepFragment: fragment, Literal: h.Literal}
-	dst, parts, err := hashedform.Append(dst, unsafe.Slice(unsafe.StringData(uri), len(uri)), o)
+	dst, parts, err := hashedform.Append(dst, zerocopy.Bytes(uri), o)
 	if err != nil {
 		err = fault.As(ErrRelative, "cannot hash URI; got %q and no base; want a scheme and a colon at its start", uri[:min(len(uri), 200)])
 	}

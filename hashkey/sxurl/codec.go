@@ -6,10 +6,10 @@ import (
 	"hash/maphash"
 	"strings"
 	"sync"
-	"unsafe"
 
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/internal/whatwg"
+	"github.com/firstseen/firstseen/internal/zerocopy"
 )
 
 // Codec encodes, decodes and matches keys. The zero value is ready, and is what the
@@ -284,7 +284,7 @@ func (e *Encoder) Encode(url string) (Key, error) {
 
 // EncodeBytes is [Encoder.Encode] of bytes. url is neither kept nor changed.
 func (e *Encoder) EncodeBytes(url []byte) (Key, error) {
-	return e.Encode(unsafe.String(unsafe.SliceData(url), len(url)))
+	return e.Encode(zerocopy.String(url))
 }
 
 // host returns the bits of a host, from memory if it is there.
@@ -302,7 +302,7 @@ func (e *Encoder) host(name string) (bits, error) {
 	}
 	h.bits = e.codec.Layout.hostBits(Parts{TLD: tld, Domain: domain, Subdomain: subdomain})
 	h.buf = append(h.buf[:0], name...)
-	h.name = unsafe.String(unsafe.SliceData(h.buf), len(h.buf))
+	h.name = zerocopy.String(h.buf)
 	return h.bits, nil
 }
 

@@ -188,7 +188,7 @@ const maxMisses = 20
 // retryPause is the time after which Pebble tries again what failed in the background. Left
 // alone, it tries without a pause. A failed flush holds Pebble's lock in the meantime, so the
 // pause is short. Statistics of a damaged table, and compactions of a store that has failed, are tried without end: these
-// pauses are long, and Close ends them.
+// pauses are long, and Close ends them. The lock is no matter then: of a dead store only calls that were in Pebble as it died wait for it.
 const retryPause, idlePause = 5 * time.Millisecond, time.Second
 
 func newHealth() *health {

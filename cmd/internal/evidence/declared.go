@@ -18,6 +18,7 @@ import (
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/durable"
 	"github.com/firstseen/firstseen/frontier/declared"
+	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/store/captures"
 )
 
@@ -251,11 +252,7 @@ func (e *Evidence) adoptAsDeclared(ctx context.Context) {
 			s := e.Stats()
 			e.opt.Logger.Info("the rules that trusted hosts declare are in use", "rules", s.Rules, "left_out", s.Refused, "last_left_out", s.Last)
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(max(least, applyShare*time.Since(began))):
-		}
+		_ = async.Sleep(ctx, max(least, applyShare*time.Since(began)))
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/audit"
+	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store/captures"
 )
@@ -222,14 +223,7 @@ func (e *Evidence) judgeNowAndThen(ctx context.Context) {
 	if e.opt.Captures == nil || e.opt.JudgeEvery < 0 {
 		return
 	}
-	tick := time.NewTicker(e.opt.JudgeEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for async.Sleep(ctx, e.opt.JudgeEvery) == nil {
 		last := e.Judged()
 		if taken := e.opt.Captures.Stats().Taken; taken == 0 || last != nil && taken == last.Taken {
 			continue

@@ -72,7 +72,7 @@ func (o fields) raw(name string) json.RawMessage {
 func (o fields) plain() {
 	var renamed []string
 	for name := range o {
-		if strings.ContainsFunc(name, func(c rune) bool { return c < 'a' && c != '.' }) && plainName(name) != name || name == "response" {
+		if plainName(name) != name {
 			renamed = append(renamed, name)
 		}
 	}

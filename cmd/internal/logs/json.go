@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// A jsonParser reads logs of one JSON object a line. It detects by the keys which program wrote
+// A jsonParser reads logs of one JSON object a line, or of lines that have names with their values as one has (see keyed). It detects by the keys which program wrote
 // the log: index servers (Common Crawl, Wayback), Scrapy feeds, Nutch, StormCrawler's
 // status index, URLFrontier dumps, access logs of nginx, Apache, Caddy and Traefik, crawlers and scanners. It also accepts plain
 // URLs between the objects, which URLFrontier's input files have. A field is read only for the program that is recognised.

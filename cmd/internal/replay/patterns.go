@@ -2,9 +2,9 @@ package replay
 
 import (
 	"bytes"
-	"unsafe"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/zerocopy"
 )
 
 // A Pattern is what URLs of endless sites have in common: a trap, which is what
@@ -73,7 +73,7 @@ func patternsOf(form []byte, scratch []byte) (patternSet, []byte) {
 // trapOf returns the trap that a frontier with its defaults would refuse a URL for. It may
 // view the form as a string, since Check keeps nothing.
 func trapOf(form []byte) patternSet {
-	switch (frontier.Traps{}).Check(unsafe.String(unsafe.SliceData(form), len(form))) {
+	switch (frontier.Traps{}).Check(zerocopy.String(form)) {
 	case frontier.ReasonTooLong:
 		return longTrap
 	case frontier.ReasonPathDepth:

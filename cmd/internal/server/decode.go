@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"unicode/utf8"
-	"unsafe"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/mem"
@@ -12,6 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/zerocopy"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -402,7 +402,7 @@ const (
 
 // asText is a string field's value, which shares b's memory.
 func asText(b []byte) (string, bool) {
-	return unsafe.String(unsafe.SliceData(b), len(b)), utf8.Valid(b)
+	return zerocopy.String(b), utf8.Valid(b)
 }
 
 // isEntry reports whether b is an entry of the metadata as clients write them: a

@@ -1,0 +1,11 @@
+// Package zerocopy views strings as bytes and bytes as strings. It is for callees that only read and keep nothing, and
+// for bytes that nobody will change.
+package zerocopy
+
+import "unsafe"
+
+// Bytes returns the bytes of s. They must not be changed.
+func Bytes(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
+
+// String returns b as a string, which must not be used when b has changed.
+func String(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
