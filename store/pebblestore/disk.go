@@ -86,10 +86,12 @@ var tableOf = regexp.MustCompile(`^L[0-9]: ([0-9]{6,}): `)
 
 // openError converts an error of pebble.Open to one of this package.
 func openError(dir string, fs vfs.FS, err error) error {
+	failed := (*os.PathError)(nil)
+	errors.As(err, &failed)
 	switch {
 	case errors.Is(err, pebble.ErrDBDoesNotExist):
 		err = fault.As(errors.Join(store.ErrNotFound, err), "the directory has no store")
-	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EACCES), err.Error() == "lock held by current process":
+	case failed == nil && (errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES)), err.Error() == "lock held by current process":
 		err = fault.As(err, "%w", store.ErrLocked)
 	case foreignFormat(dir, fs):
 		err = fault.As(store.ErrFormat, "it has another format: %w", err)
@@ -98,7 +100,7 @@ func openError(dir string, fs vfs.FS, err error) error {
 		err = fault.As(errors.Join(store.ErrCorrupt, err), "table %s is missing or was cut (%s); put it back, restore a copy of the directory or import an export", path, firstLine(err))
 	default:
 		err = corruption(err)
-		if failed := (*os.PathError)(nil); errors.As(err, &failed) && !errors.Is(err, store.ErrCorrupt) {
+		if failed != nil && !errors.Is(err, store.ErrCorrupt) {
 			err = fault.As(err, "%w", failed) // without what Pebble says around it
 		}
 	}

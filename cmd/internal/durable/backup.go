@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -126,7 +127,8 @@ func (d *Backups) make(ctx context.Context, info *wire.Backup) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := WriteFile(filepath.Join(tmp, noteName), append(note, '\n')); err != nil {
+	_, err = writeNew(filepath.Join(tmp, noteName), bytes.NewReader(append(note, '\n')))
+	if err = errors.Join(err, SyncDir(tmp)); err != nil {
 		return err
 	}
 	return Rename(tmp, filepath.Join(d.path, info.Name))
@@ -224,7 +226,7 @@ func copyBesides(from, to string) (n int64, err error) {
 		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 			return n, err
 		}
-		some, err := CopyFile(source, target)
+		some, err := copyFile(source, target)
 		if err = errors.Join(err, SyncDir(filepath.Dir(target))); err != nil {
 			return n, err
 		}
@@ -306,7 +308,7 @@ func copyTree(ctx context.Context, from, to string) error {
 		case neverChanges(rel) && os.Link(path, target) == nil:
 			return nil
 		}
-		_, err = CopyFile(path, target)
+		_, err = copyFile(path, target)
 		return err
 	})
 	for _, dir := range dirs {

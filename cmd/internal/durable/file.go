@@ -163,18 +163,24 @@ func SyncDir(name string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// CopyFile copies a file to a new one, whose directory the caller syncs, and returns its size.
-func CopyFile(from, to string) (n int64, err error) {
+// copyFile copies a file to a new one, and returns its size.
+func copyFile(from, to string) (n int64, err error) {
 	in, err := os.Open(from)
 	if err != nil {
 		return 0, err
 	}
 	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	return writeNew(to, in)
+}
+
+// writeNew writes a file of a directory that gets its name when all of it is there, so a crash may leave a part of the file.
+// The caller syncs the directory.
+func writeNew(path string, text io.Reader) (n int64, err error) {
+	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return 0, err
 	}
-	n, err = io.Copy(out, in)
+	n, err = io.Copy(out, text)
 	return n, errors.Join(err, out.Sync(), out.Close())
 }
 
