@@ -90,41 +90,44 @@ func TestFaultsNameTheirFile(t *testing.T) {
 
 // TestUnreadableFiles: a file that may not be read is named, whatever it is, and the store is not said to be locked.
 func TestUnreadableFiles(t *testing.T) {
-	mem := vfs.NewMem()
-	s := mustOpen(t, "db", Options{FS: mem, BufferBytes: 1})
-	see(t, s, "", testKeys(0, 10))
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
+	made := func() (mem *vfs.MemFS, names []string) {
+		mem = vfs.NewMem()
+		s := mustOpen(t, "db", Options{FS: mem, BufferBytes: 1})
+		see(t, s, "", testKeys(0, 10))
+		names, err := mem.List("db")
+		if err := errors.Join(err, s.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return mem, names
 	}
-	names, err := mem.List("db")
-	if err != nil {
-		t.Fatal(err)
-	}
-	met := 0
+	_, names := made()
+	refused := map[string]bool{}
 	for _, name := range names {
-		path := mem.PathJoin("db", name)
-		fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
-			if op.Kind == errorfs.OpOpen && op.Path == path {
-				return &os.PathError{Op: "open", Path: path, Err: syscall.EACCES}
-			}
-			return nil
-		}))
 		for _, mode := range []Mode{OpenExisting, OpenReadOnly} {
+			mem, _ := made()
+			path := mem.PathJoin("db", name)
+			fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+				if op.Kind == errorfs.OpOpen && op.Path == path {
+					return &os.PathError{Op: "open", Path: path, Err: syscall.EACCES}
+				}
+				return nil
+			}))
 			s, err := openPrepared("db", Options{FS: fs, Mode: mode})
-			if err == nil {
-				err = s.Close() // it needs no such file
-				if err != nil {
-					t.Errorf("%s: %v", name, err)
+			if err == nil { // it needs no such file
+				if err := s.Close(); err != nil {
+					t.Errorf("%s, mode %v: %v", name, mode, err)
 				}
 				continue
 			}
-			met++
+			refused[strings.TrimRight(strings.TrimSuffix(name, ".log"), "-0123456789")] = true
 			if errors.Is(err, store.ErrLocked) || !strings.Contains(err.Error(), path) || !errors.Is(err, syscall.EACCES) {
 				t.Errorf("%s, mode %v: got %v; want that %s may not be read", name, mode, err, path)
 			}
 		}
 	}
-	if met < 4 {
-		t.Errorf("%d opens were refused; want more", met)
+	for _, kind := range []string{"OPTIONS", "firstseen.store"} {
+		if !refused[kind] {
+			t.Errorf("got refusals for %v; want one for %s", refused, kind)
+		}
 	}
 }
