@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/firstseen/firstseen/internal/fields"
+	"github.com/firstseen/firstseen/internal/zerocopy"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -99,7 +99,7 @@ func (r record) encode() []byte {
 	}
 	if r.disc != "" {
 		flags |= hasDisc
-		b = fields.AppendText(b, r.disc)
+		b = zerocopy.AppendText(b, r.disc)
 	}
 	if r.exempt {
 		flags |= isExempt
@@ -123,7 +123,7 @@ func (r record) encode() []byte {
 	}
 	if r.reason != "" {
 		more |= hasReason
-		b = fields.AppendText(b, string(r.reason))
+		b = zerocopy.AppendText(b, string(r.reason))
 	}
 	if r.first != 0 {
 		more |= hasFirst
@@ -154,7 +154,7 @@ func decodeRecord(b []byte) (r record, err error) {
 	if len(b) == 0 {
 		return r, nil
 	}
-	d := fields.Reader{B: b}
+	d := zerocopy.Reader{B: b}
 	flags, more := d.Byte(), byte(0)
 	if flags&hasMore != 0 {
 		more = d.Byte()

@@ -2,10 +2,13 @@ package store
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"time"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/internal/fault"
+	"github.com/firstseen/firstseen/internal/zerocopy"
 )
 
 // Identity records how the keys of a store are made. A store belongs to the identity it was created
@@ -26,6 +29,26 @@ func IdentityOf(p *canon.Profile) Identity {
 // Or returns id with its zero fields taken from other.
 func (id Identity) Or(other Identity) Identity {
 	return Identity{cmp.Or(id.Profile, other.Profile), cmp.Or(id.Version, other.Version), cmp.Or(id.KeyKind, other.KeyKind), cmp.Or(id.Unicode, other.Unicode)}
+}
+
+// AppendTo appends the identity as stores on disk and key files record it: its version as a uvarint, then profile, key kind and
+// Unicode version, each after its length as a uvarint.
+func (id Identity) AppendTo(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, uint64(id.Version))
+	for _, s := range []string{id.Profile, id.KeyKind, id.Unicode} {
+		dst = zerocopy.AppendText(dst, s)
+	}
+	return dst
+}
+
+// ParseIdentity reads what AppendTo appended. The error is ErrCorrupt if b is anything else.
+func ParseIdentity(b []byte) (Identity, error) {
+	r := zerocopy.Reader{B: b}
+	id := Identity{Version: r.Int(), Profile: r.Text(), KeyKind: r.Text(), Unicode: r.Text()}
+	if r.Bad || len(r.B) > 0 {
+		return Identity{}, fault.As(ErrCorrupt, "cannot read identity; got %x", b)
+	}
+	return id, nil
 }
 
 // String returns the identity in words.

@@ -20,9 +20,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/firstseen/firstseen/cmd/internal/archive"
 	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/cmd/internal/server"
+	"github.com/firstseen/firstseen/cmd/internal/transfer"
 	"github.com/firstseen/firstseen/frontier"
 	frontierclient "github.com/firstseen/firstseen/frontier/client"
 	"github.com/firstseen/firstseen/store"
@@ -210,7 +210,7 @@ func (f *adding) run(ctx context.Context, a *app, c *client, names []string) err
 	shown := showProgress(a.err, func(passed time.Duration) string {
 		return fmt.Sprintf("%s new, %s duplicates, %s", grouped(f.added.Load()), grouped(f.known.Load()), files.inputLine(passed))
 	})
-	var all archive.Counts
+	var all transfer.Counts
 	var errs []error
 	for _, name := range names {
 		counts, err := f.file(ctx, a, files, name, to)
@@ -238,15 +238,15 @@ func (f *adding) run(ctx context.Context, a *app, c *client, names []string) err
 var errNotAdded = errors.New("cannot add URLs")
 
 // file adds the URLs of a file.
-func (f *adding) file(ctx context.Context, a *app, files *fileSet, name string, to *frontierclient.Client) (*archive.Counts, error) {
+func (f *adding) file(ctx context.Context, a *app, files *fileSet, name string, to *frontierclient.Client) (*transfer.Counts, error) {
 	in, err := files.open(ctx, name)
 	if err != nil {
-		return &archive.Counts{}, err
+		return &transfer.Counts{}, err
 	}
 	defer files.done(in)
-	opt := archive.Options{Log: f.log.options(), Crawl: f.place.crawl, Links: true, Fill: f.fill, Leave: f.leave}
+	opt := transfer.Options{Log: f.log.options(), Crawl: f.place.crawl, Links: true, Fill: f.fill, Leave: f.leave}
 	opt.Log.Events, opt.Log.Fields, opt.Log.Must = logs.All, f.fields, f.fields[ownFields:]
-	counts, err := archive.Read(ctx, in, func(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
+	counts, err := transfer.Read(ctx, in, func(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
 		results, err := to.AddBatch(ctx, urls)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", errNotAdded, err)
@@ -372,7 +372,7 @@ type addedFile struct {
 	Units      logs.Counts      `json:"units"`
 }
 
-func (f *adding) tell(a *app, name string, c *archive.Counts, format string) error {
+func (f *adding) tell(a *app, name string, c *transfer.Counts, format string) error {
 	out := newOutput(a.out)
 	if f.js {
 		out.json(addedFile{name, c.Format, c.Records, c.New, c.Known, c.Requeued, c.Refused, c.Reasons, c.Unreadable, c.Other, c.Filtered, c.Units})

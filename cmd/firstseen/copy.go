@@ -19,8 +19,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firstseen/firstseen/cmd/internal/durable"
-	"github.com/firstseen/firstseen/cmd/internal/rekey"
 	"github.com/firstseen/firstseen/cmd/internal/server"
+	"github.com/firstseen/firstseen/cmd/internal/transfer"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
@@ -131,7 +131,7 @@ func (f *copyFlags) copy(ctx context.Context, a *app) (n crawlfile.Counts, err e
 	if err != nil {
 		return n, err
 	}
-	return rekey.Pipe(ctx, src.write, dst, to)
+	return transfer.Pipe(ctx, src.write, dst, to)
 }
 
 // toName is the name of the crawl in the copy.

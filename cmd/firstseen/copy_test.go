@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/rekey"
+	"github.com/firstseen/firstseen/cmd/internal/transfer"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/memstore"
@@ -128,7 +128,7 @@ func TestFailedCopyLeavesNothing(t *testing.T) {
 	}
 	from := frontier.StoredCrawl{Stored: store.DefaultCrawl, Identity: src.Identity()}
 	to := frontier.StoredCrawl{Stored: store.DefaultCrawl, Identity: dst.Identity()}
-	if n, err := rekey.Pipe(t.Context(), storedCrawl(src, from).write, dst, to); !errors.Is(err, store.ErrIdentity) {
+	if n, err := transfer.Pipe(t.Context(), storedCrawl(src, from).write, dst, to); !errors.Is(err, store.ErrIdentity) {
 		t.Errorf("got %+v, error %v; want %v", n, err, store.ErrIdentity)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {

@@ -16,12 +16,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/archive"
 	"github.com/firstseen/firstseen/cmd/internal/logs"
+	"github.com/firstseen/firstseen/cmd/internal/transfer"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/crawlfile"
-	"github.com/firstseen/firstseen/store/keyfile"
 	"github.com/firstseen/firstseen/store/pebblestore"
 	"github.com/firstseen/firstseen/store/redisstore"
 )
@@ -107,13 +106,13 @@ func (f *importFlags) openStore(ctx context.Context, a *app) (store.Store, error
 	return pebblestore.Open(f.db, pebblestore.Options{KeepURLs: f.keep, Logger: a.log})
 }
 
-func (f *importFlags) options() (opt archive.Options, err error) {
+func (f *importFlags) options() (opt transfer.Options, err error) {
 	if err = f.log.check(); err != nil {
 		return opt, err
 	}
 	f.log.events = "" // the kind of a record decides
-	opt = archive.Options{Log: f.log.options(), Crawl: f.crawl, Links: f.links}
-	if opt.Statuses, err = archive.ParseStatuses(f.statuses); err != nil {
+	opt = transfer.Options{Log: f.log.options(), Crawl: f.crawl, Links: f.links}
+	if opt.Statuses, err = transfer.ParseStatuses(f.statuses); err != nil {
 		return opt, misuse{err}
 	}
 	if f.keep { // what was fetched is due no more: the field has the time of the fetch, for record
@@ -155,12 +154,12 @@ type importRun struct {
 	a       *app
 	flags   *importFlags
 	profile *canon.Profile
-	opt     archive.Options
+	opt     transfer.Options
 	files   *fileSet
 
 	store   store.Store // nil until it is open
 	front   *frontier.Frontier
-	journal *archive.Journal
+	journal *transfer.Journal
 }
 
 func (r *importRun) run(ctx context.Context, names []string) error {
@@ -199,7 +198,7 @@ func (r *importRun) open(ctx context.Context) error {
 	if err != nil {
 		return openError{errors.Join(err, s.Close())}
 	}
-	journal, err := archive.OpenJournal(cmp.Or(r.flags.notes, r.flags.db))
+	journal, err := transfer.OpenJournal(cmp.Or(r.flags.notes, r.flags.db))
 	if err != nil {
 		return openError{errors.Join(err, front.Close(), s.Close())}
 	}
@@ -227,7 +226,7 @@ func (r *importRun) file(ctx context.Context, name string) error {
 		return fmt.Errorf("interrupted before %s was read", name)
 	case isScrapySeen(head):
 		return fmt.Errorf("cannot import %s; got Scrapy's requests.seen: one-way fingerprints, which name no URL; want its log, a feed or an archive (docs/LOGS.md)", name)
-	case bytes.HasPrefix(head, []byte(keyfile.Magic)):
+	case bytes.HasPrefix(head, []byte(crawlfile.KeysMagic)):
 		if err := r.open(ctx); err != nil {
 			return err
 		}
@@ -280,7 +279,7 @@ func (r *importRun) keys(ctx context.Context, name string, file *logs.File) erro
 		return fmt.Errorf("cannot import %s; %s keys were read, %s of them new: %w", name, grouped(n.Keys), grouped(n.New), err)
 	}
 	return r.tell(fmt.Sprintf("%s: %s keys, %s of them new", name, grouped(n.Keys), grouped(n.New)),
-		importedFile{File: name, Counts: archive.Counts{Format: "keys", Records: n.Keys, New: n.New, Known: n.Keys - n.New}})
+		importedFile{File: name, Counts: transfer.Counts{Format: "keys", Records: n.Keys, New: n.New, Known: n.Keys - n.New}})
 }
 
 func (r *importRun) log(ctx context.Context, name string, file *logs.File) error {
@@ -294,7 +293,7 @@ func (r *importRun) log(ctx context.Context, name string, file *logs.File) error
 	opt := r.opt
 	opt.From, opt.Checkpoint = from, part.Checkpoint
 	began := time.Now()
-	counts, err := archive.Read(ctx, file, r.record(), opt)
+	counts, err := transfer.Read(ctx, file, r.record(), opt)
 	err = errors.Join(err, part.End(err == nil))
 	told := r.tell(importedText(name, &counts), importedFile{File: name, Counts: counts, Seconds: time.Since(began).Seconds()})
 	return r.a.endFile(ctx, name, &counts, "import", "recorded; the same command goes on from there", err, told)
@@ -302,7 +301,7 @@ func (r *importRun) log(ctx context.Context, name string, file *logs.File) error
 
 // endFile says what was left of a file that was read, and returns the error that the exit status is made of: err of the
 // reading, or told of saying what was counted. what the command does, and done is what an interruption leaves of it.
-func (a *app) endFile(ctx context.Context, name string, counts *archive.Counts, what, done string, err, told error) error {
+func (a *app) endFile(ctx context.Context, name string, counts *transfer.Counts, what, done string, err, told error) error {
 	units, examples := counts.Units, counts.Examples
 	if units.Lost() && len(examples) > 0 {
 		units.Examples, examples = examples, nil
@@ -323,7 +322,7 @@ func (a *app) endFile(ctx context.Context, name string, counts *archive.Counts, 
 }
 
 // record returns the function that records URLs: as seen, or with their text as completed.
-func (r *importRun) record() archive.Recorder {
+func (r *importRun) record() transfer.Recorder {
 	if !r.flags.keep {
 		return r.front.See
 	}
@@ -340,7 +339,7 @@ func (r *importRun) record() archive.Recorder {
 // importedFile is the answer for a file.
 type importedFile struct {
 	File string `json:"file"`
-	archive.Counts
+	transfer.Counts
 	Whole   bool    `json:"imported_before,omitempty"`
 	Seconds float64 `json:"seconds"`
 }
@@ -356,7 +355,7 @@ func (r *importRun) tell(text string, file importedFile) error {
 }
 
 // importedText says in a line what became of a file's records.
-func importedText(name string, c *archive.Counts) string {
+func importedText(name string, c *transfer.Counts) string {
 	text := fmt.Sprintf("%s: %s, %s records, %s new, %s seen before", name, c.Format, grouped(c.Records), grouped(c.New), grouped(c.Known))
 	var left []string
 	for _, part := range []struct {

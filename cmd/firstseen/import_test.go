@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/firstseen/firstseen/cmd/internal/archive"
+	"github.com/firstseen/firstseen/cmd/internal/transfer"
 )
 
 const archived = ` CDX N b a m s k r M S V g
@@ -131,12 +131,12 @@ func TestImportRealArchives(t *testing.T) {
 
 // imported imports a file and returns its counts; of a file that can't be read to its
 // end, those up to there, and of one that can't be read at all none.
-func imported(t *testing.T, db, file string) (all []archive.Counts) {
+func imported(t *testing.T, db, file string) (all []transfer.Counts) {
 	t.Helper()
 	var out, errOut bytes.Buffer
 	status := run(t.Context(), []string{"import", "--db", db, "--json", file}, nil, &out, &errOut)
 	for d := json.NewDecoder(&out); d.More(); {
-		var c archive.Counts
+		var c transfer.Counts
 		if err := d.Decode(&c); err != nil {
 			t.Fatal(err)
 		}

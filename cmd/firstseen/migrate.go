@@ -11,7 +11,7 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/durable"
-	"github.com/firstseen/firstseen/cmd/internal/rekey"
+	"github.com/firstseen/firstseen/cmd/internal/transfer"
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
@@ -69,7 +69,7 @@ one; each whose variants split, "split", the URL and its old canonical form; eac
 }
 
 // run migrates. It returns no counts if the store was only taken to another format.
-func (f *migrateFlags) run(ctx context.Context, a *app, otherProfile bool) (*rekey.Counts, error) {
+func (f *migrateFlags) run(ctx context.Context, a *app, otherProfile bool) (*transfer.RekeyCounts, error) {
 	was, now, err := pebblestore.Upgrade(ctx, f.db, f.to, pebblestore.Options{})
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (f *migrateFlags) run(ctx context.Context, a *app, otherProfile bool) (*rek
 }
 
 // rekey makes a new store with the keys of another profile or Unicode version.
-func (f *migrateFlags) rekey(ctx context.Context, a *app, otherProfile bool) (n *rekey.Counts, err error) {
+func (f *migrateFlags) rekey(ctx context.Context, a *app, otherProfile bool) (n *transfer.RekeyCounts, err error) {
 	src, err := pebblestore.Open(f.db, pebblestore.Options{Mode: pebblestore.OpenReadOnly, IndexBytes: -1})
 	if err != nil {
 		return nil, err
@@ -119,13 +119,13 @@ func (f *migrateFlags) rekey(ctx context.Context, a *app, otherProfile bool) (n 
 		return nil, err
 	}
 	out := newOutput(a.out)
-	opt := rekey.Options{Base: base, Profile: p, DropKeys: f.dropKeys, List: func(what, url, other string) {
+	opt := transfer.RekeyOptions{Base: base, Profile: p, DropKeys: f.dropKeys, List: func(what, url, other string) {
 		if !f.asJSON {
 			out.line(what + "\t" + visible(url) + "\t" + visible(other))
 		}
 	}}
-	counts, err := rekey.Store(ctx, src, tmp, opt)
-	if errors.Is(err, rekey.ErrLost) {
+	counts, err := transfer.Rekey(ctx, src, tmp, opt)
+	if errors.Is(err, transfer.ErrLost) {
 		err = fault.As(store.ErrIdentity, "got %s keys without the text of a URL, and %s URLs that have no key by profile %q; use --drop-keys to leave them out",
 			grouped(counts.Dropped), grouped(counts.Refused), p)
 	}
@@ -138,7 +138,7 @@ func (f *migrateFlags) rekey(ctx context.Context, a *app, otherProfile bool) (n 
 	return &counts, durable.Publish(tmp, f.to)
 }
 
-func printRekeyed(a *app, n *rekey.Counts, asJSON bool) error {
+func printRekeyed(a *app, n *transfer.RekeyCounts, asJSON bool) error {
 	if asJSON {
 		out := newOutput(a.out)
 		out.json(n)

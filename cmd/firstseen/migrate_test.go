@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/rekey"
+	"github.com/firstseen/firstseen/cmd/internal/transfer"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
@@ -98,17 +98,17 @@ func wantKnown(t *testing.T, f *frontier.Frontier, u frontier.Link, want store.S
 // and splits are listed, and the old store is as it was.
 func TestMigrateProfile(t *testing.T) {
 	for profile, c := range map[string]struct {
-		want    rekey.Counts
+		want    transfer.RekeyCounts
 		listed  []string
 		variant frontier.Link // of a.example/x, which was no variant before
 	}{
 		"qiita:+strip-www": {
-			rekey.Counts{URLs: 5, Kept: 2, Merged: 1},
+			transfer.RekeyCounts{URLs: 5, Kept: 2, Merged: 1},
 			[]string{"merge\thttp://www.a.example/x?a=1&b=2\thttp://a.example/x?b=2&a=1\n"},
 			frontier.Link{URL: "http://www.a.example/x?b=2&a=1"},
 		},
 		"whatwg": {
-			rekey.Counts{URLs: 5, Kept: 2, Split: 2},
+			transfer.RekeyCounts{URLs: 5, Kept: 2, Split: 2},
 			[]string{
 				"split\thttp://b.example//two#f\thttp://b.example/two\n",
 				"split\thttp://a.example/x?b=2&a=1\thttp://a.example/x?a=1&b=2\n",
@@ -136,7 +136,7 @@ func TestMigrateProfile(t *testing.T) {
 			}
 			mustRun(t, "verify", "--db", to)
 			args[4] = to + "2"
-			var n rekey.Counts
+			var n transfer.RekeyCounts
 			if err := json.Unmarshal([]byte(mustRun(t, append(args, "--json")...)), &n); err != nil || n != c.want {
 				t.Errorf("got %+v, %v; want %+v", n, err, c.want)
 			}

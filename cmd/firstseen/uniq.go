@@ -21,13 +21,13 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/archive"
 	"github.com/firstseen/firstseen/cmd/internal/evidence"
 	"github.com/firstseen/firstseen/cmd/internal/logs"
+	"github.com/firstseen/firstseen/cmd/internal/transfer"
 	"github.com/firstseen/firstseen/cmd/internal/uniq"
 	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/keyfile"
+	"github.com/firstseen/firstseen/store/crawlfile"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
@@ -512,10 +512,10 @@ func keysOf(ctx context.Context, name string, p *canon.Profile) (iter.Seq2[store
 	if err != nil {
 		return nil, err
 	}
-	if !bytes.HasPrefix(file.Peek(len(keyfile.Magic)), []byte(keyfile.Magic)) {
+	if !bytes.HasPrefix(file.Peek(len(crawlfile.KeysMagic)), []byte(crawlfile.KeysMagic)) {
 		return nil, file.Close()
 	}
-	r, err := keyfile.NewReader(file.Reader())
+	r, err := crawlfile.NewKeyReader(file.Reader())
 	if err == nil {
 		_, err = r.Header().Identity.Adopt(store.IdentityOf(p), true, r.Header().UnicodeHosts)
 	}
@@ -549,15 +549,15 @@ func (f *uniqFlags) openMemory(ctx context.Context, a *app, p *canon.Profile) (*
 
 // notes are on the files of a run with --db that were read to their end: they are not read again.
 type notes struct {
-	*archive.Journal
+	*transfer.Journal
 	names  []string // still to be read
 	before int      // files that are not
-	parts  []*archive.Part
+	parts  []*transfer.Part
 }
 
 // openNotes takes those files out that were read in the same way before.
 func (f *uniqFlags) openNotes(names []string) (*notes, error) {
-	journal, err := archive.OpenJournal(f.db)
+	journal, err := transfer.OpenJournal(f.db)
 	if err != nil || f.db == "" {
 		return &notes{Journal: journal, names: names}, err
 	}

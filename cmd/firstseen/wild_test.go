@@ -13,8 +13,8 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"github.com/firstseen/firstseen/cmd/internal/archive"
 	"github.com/firstseen/firstseen/cmd/internal/logs"
+	"github.com/firstseen/firstseen/cmd/internal/transfer"
 )
 
 // wildFiles writes the files of the transcripts of package logs into a directory, and returns their names by the flags that
@@ -110,7 +110,7 @@ func TestWildFilesMeanTheSame(t *testing.T) {
 		if got := failed(said); !slices.Equal(got, uniqFailed) {
 			t.Errorf("%q: import cannot read %v; uniq cannot read %v", flags, got, uniqFailed)
 		}
-		imported := map[string]archive.Counts{}
+		imported := map[string]transfer.Counts{}
 		recorded := 0
 		for in := json.NewDecoder(strings.NewReader(out)); in.More(); {
 			var f importedFile

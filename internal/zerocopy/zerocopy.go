@@ -1,5 +1,5 @@
-// Package zerocopy views strings as bytes and bytes as strings. It is for callees that only read and keep nothing, and
-// for bytes that nobody will change.
+// Package zerocopy reads bytes where they are: [Bytes] and [String] view strings as bytes and bytes as strings, for callees that only read and keep nothing, and
+// for bytes that nobody will change; a [Reader] takes a value apart.
 package zerocopy
 
 import "unsafe"

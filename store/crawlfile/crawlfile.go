@@ -21,7 +21,7 @@
 //	+---------------+-------------------+---------------+-------+
 //	| 0, 4 bytes    | rows in the file 8                | CRC 4 |
 //	+---------------+-----------------------------------+-------+
-//	| a key file, see package keyfile                           |
+//	| a key file, see keys.go                                   |
 //	+-----------------------------------------------------------+
 //
 // A CRC is the CRC-32C of the bytes of its row before it; the 12 bytes "firstseen.c1" are no part of a row. A row is an
@@ -41,8 +41,6 @@ import (
 
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/internal/frame"
-	"github.com/firstseen/firstseen/store/keyfile"
 )
 
 // Magic is what a file begins with.
@@ -157,7 +155,7 @@ func (w *writer) end() error {
 }
 
 func (w *writer) framed(length uint32, body []byte) error {
-	w.buf = frame.Seal(append(binary.BigEndian.AppendUint32(w.buf[:0], length), body...))
+	w.buf = seal(append(binary.BigEndian.AppendUint32(w.buf[:0], length), body...))
 	if _, err := w.w.Write(w.buf); err != nil {
 		return fmt.Errorf("cannot write crawl file: %w", err)
 	}
@@ -166,25 +164,25 @@ func (w *writer) framed(length uint32, body []byte) error {
 
 // reader reads a file of either kind: its rows, if it has any, and then its keys.
 type reader struct {
-	r    frame.Reader
-	rows int64           // read so far
-	made store.Identity  // of a crawl file
-	file *keyfile.Reader // of a key file
+	r    rowReader
+	rows int64          // read so far
+	made store.Identity // of a crawl file
+	file *KeyReader     // of a key file
 }
 
 // open begins to read a file. For one of another kind the error is store.ErrFormat.
 func open(r io.Reader) (*reader, error) {
 	br := bufio.NewReaderSize(r, 1<<20)
-	rd := &reader{r: frame.Reader{R: br, Kind: "crawl file"}}
+	rd := &reader{r: rowReader{src: br, kind: "crawl file"}}
 	start, err := br.Peek(len(Magic))
 	if err != nil || string(start) != Magic {
-		rd.file, err = keyfile.NewReader(br)
+		rd.file, err = NewKeyReader(br)
 		return rd, err
 	}
 	_, _ = br.Discard(len(Magic)) // it was peeked at
 	first, ok, err := rd.next()
 	if err == nil && (!ok || first.Identity == nil) {
-		err = rd.r.Damaged("; got none of an identity")
+		err = rd.r.damaged("; got none of an identity")
 	}
 	if err != nil {
 		return nil, err
@@ -194,11 +192,11 @@ func open(r io.Reader) (*reader, error) {
 }
 
 // keys returns the reader of the keys, when there is no further row.
-func (r *reader) keys() (*keyfile.Reader, error) {
+func (r *reader) keys() (*KeyReader, error) {
 	if r.file != nil {
 		return r.file, nil
 	}
-	return keyfile.NewReader(r.r.R)
+	return NewKeyReader(r.r.src)
 }
 
 // next returns the next row; ok is false after the last, and for a key file.
@@ -207,21 +205,21 @@ func (r *reader) next() (next row, ok bool, err error) {
 		return next, false, nil
 	}
 	var length [4]byte
-	if err := r.r.Fill(length[:]); err != nil {
+	if err := r.r.fill(length[:]); err != nil {
 		return next, false, err
 	}
 	n := binary.BigEndian.Uint32(length[:])
 	if n > maxRow {
-		return next, false, r.r.Damaged("; got a row of %d bytes; want at most %d", n, maxRow)
+		return next, false, r.r.damaged("; got a row of %d bytes; want at most %d", n, maxRow)
 	}
 	if n == 0 {
-		end, err := r.r.Row(length[:], 8)
+		end, err := r.r.row(length[:], 8)
 		if err == nil && binary.BigEndian.Uint64(end[4:]) != uint64(r.rows) {
-			err = r.r.Damaged("; got %d rows; want %d", r.rows, binary.BigEndian.Uint64(end[4:]))
+			err = r.r.damaged("; got %d rows; want %d", r.rows, binary.BigEndian.Uint64(end[4:]))
 		}
 		return next, false, err
 	}
-	text, err := r.r.Row(length[:], int(n))
+	text, err := r.r.row(length[:], int(n))
 	if err != nil {
 		return next, false, err
 	}
@@ -230,7 +228,7 @@ func (r *reader) next() (next row, ok bool, err error) {
 		return next, false, fmt.Errorf("cannot read row %d of crawl file: %w", r.rows, errors.Join(err, store.ErrCorrupt))
 	}
 	if u := next.URL; u != nil && len(u.Key) != len(store.Key{}) || u == nil && next.Queue == nil && next.Identity == nil {
-		return next, false, r.r.Damaged("; row %d has neither a queue nor a URL with its key", r.rows)
+		return next, false, r.r.damaged("; row %d has neither a queue nor a URL with its key", r.rows)
 	}
 	return next, true, nil
 }
@@ -280,7 +278,7 @@ func (n *Counts) count(s store.State) {
 func Scan(r io.Reader, url func(store.Entry) error) (n Counts, err error) {
 	br := bufio.NewReaderSize(r, 1<<20)
 	if _, err := br.Peek(len(Magic)); err != nil { // what was cut off so early is no file of another kind
-		return n, (&frame.Reader{R: br, Kind: "crawl file"}).Fill(make([]byte, len(Magic)))
+		return n, (&rowReader{src: br, kind: "crawl file"}).fill(make([]byte, len(Magic)))
 	}
 	rd, err := open(br)
 	if err != nil {
@@ -398,5 +396,5 @@ func ExportKeys(ctx context.Context, w io.Writer, s store.Store, crawl string, i
 		return own.Export(ctx, w, crawl)
 	}
 	// The store does not record which keys are of internationalised hosts.
-	return keyfile.Write(w, keyfile.Header{Identity: id, UnicodeHosts: true}, s.Keys(ctx, crawl))
+	return WriteKeys(w, Header{Identity: id, UnicodeHosts: true}, s.Keys(ctx, crawl))
 }

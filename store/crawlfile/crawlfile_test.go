@@ -1,4 +1,4 @@
-package crawlfile
+package crawlfile_test
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/firstseen/firstseen/hashkey"
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/crawlfile"
 	"github.com/firstseen/firstseen/store/memstore"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
@@ -87,8 +88,8 @@ func check(t testing.TB, err error) {
 // picture is what a crawl is, as far as it can move.
 type picture struct {
 	Keys   []store.Key
-	URLs   []urlRow
-	Queues []queueRow
+	URLs   []crawlfile.URLRow
+	Queues []crawlfile.QueueRow
 }
 
 func pictureOf(t testing.TB, s store.Store, crawl string) (p picture) {
@@ -99,16 +100,16 @@ func pictureOf(t testing.TB, s store.Store, crawl string) (p picture) {
 	}
 	for e, err := range s.Entries(t.Context(), crawl, "") {
 		check(t, err)
-		r := *urlRowOf(e)
+		r := *crawlfile.URLRowOf(e)
 		if e.Due.Before(due) {
 			r.Due = time.Time{} // it was due at once
 		}
 		p.URLs = append(p.URLs, r)
 	}
-	slices.SortFunc(p.URLs, func(a, b urlRow) int { return bytes.Compare(a.Key, b.Key) })
+	slices.SortFunc(p.URLs, func(a, b crawlfile.URLRow) int { return bytes.Compare(a.Key, b.Key) })
 	for q, err := range s.Queues(t.Context(), crawl, "") {
 		check(t, err)
-		r := *queueRowOf(q)
+		r := *crawlfile.QueueRowOf(q)
 		if !r.NotBefore.After(time.Now()) {
 			r.NotBefore = time.Time{} // it has no effect any more
 		}
@@ -139,9 +140,9 @@ func diff(t testing.TB, want, got picture) string {
 func exported(t testing.TB, s store.Store) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	n, err := Export(t.Context(), &b, s, "c", store.Identity{})
+	n, err := crawlfile.Export(t.Context(), &b, s, "c", store.Identity{})
 	check(t, err)
-	if want := (Counts{Queues: 2, Waiting: 38, Done: 1, Dropped: 1, Keys: 100}); n != want {
+	if want := (crawlfile.Counts{Queues: 2, Waiting: 38, Done: 1, Dropped: 1, Keys: 100}); n != want {
 		t.Fatalf("exported %+v; want %+v", n, want)
 	}
 	return b.Bytes()
@@ -155,9 +156,9 @@ func TestACrawlIsTheSameInAnotherStore(t *testing.T) {
 			src, dst := pair[0](t), pair[1](t)
 			fill(t, src)
 			file := exported(t, src)
-			n, err := Import(t.Context(), bytes.NewReader(file), dst, "other", ImportOptions{})
+			n, err := crawlfile.Import(t.Context(), bytes.NewReader(file), dst, "other", crawlfile.ImportOptions{})
 			check(t, err)
-			if want := (Counts{Queues: 2, Waiting: 38, Done: 1, Dropped: 1, Keys: 100, New: 60}); n != want {
+			if want := (crawlfile.Counts{Queues: 2, Waiting: 38, Done: 1, Dropped: 1, Keys: 100, New: 60}); n != want {
 				t.Errorf("imported %+v; want %+v", n, want)
 			}
 			if d := diff(t, pictureOf(t, src, "c"), pictureOf(t, dst, "other")); d != "" {
@@ -200,10 +201,10 @@ func (b *busy) Entries(ctx context.Context, crawl, queue string) iter.Seq2[store
 // seen that was never fetched.
 func TestALiveCrawlLosesNothing(t *testing.T) {
 	var file bytes.Buffer
-	_, err := Export(t.Context(), &file, &busy{Store: openMem(t), t: t}, "c", store.Identity{})
+	_, err := crawlfile.Export(t.Context(), &file, &busy{Store: openMem(t), t: t}, "c", store.Identity{})
 	check(t, err)
 	dst := openMem(t)
-	_, err = Import(t.Context(), &file, dst, "c", ImportOptions{})
+	_, err = crawlfile.Import(t.Context(), &file, dst, "c", crawlfile.ImportOptions{})
 	check(t, err)
 	if st, err := dst.Stats(t.Context(), "c"); err != nil || st.Seen != st.Held || st.Held == 0 {
 		t.Errorf("got %+v, %v; want all that is seen to wait", st, err)
@@ -214,14 +215,14 @@ func TestIdentityOfAFile(t *testing.T) {
 	src := openPebble(t)
 	fill(t, src)
 	var keys bytes.Buffer
-	_, err := ExportKeys(t.Context(), &keys, src, "c", store.Identity{})
+	_, err := crawlfile.ExportKeys(t.Context(), &keys, src, "c", store.Identity{})
 	check(t, err)
 	for name, file := range map[string][]byte{"crawl": exported(t, src), "keys": keys.Bytes()} {
-		if id, err := IdentityOf(bytes.NewReader(file)); err != nil || id != identity {
+		if id, err := crawlfile.IdentityOf(bytes.NewReader(file)); err != nil || id != identity {
 			t.Errorf("%s: got %+v, %v; want %+v", name, id, err, identity)
 		}
 	}
-	if _, err := IdentityOf(strings.NewReader("http://example/\nhttp://example/2\n")); !errors.Is(err, store.ErrFormat) {
+	if _, err := crawlfile.IdentityOf(strings.NewReader("http://example/\nhttp://example/2\n")); !errors.Is(err, store.ErrFormat) {
 		t.Errorf("a list of URLs: %v; want ErrFormat", err)
 	}
 }
@@ -233,11 +234,11 @@ func TestImportBrokenOffAnywhere(t *testing.T) {
 	fill(t, src)
 	file, want := exported(t, src), pictureOf(t, src, "c")
 	for _, fromStart := range []bool{false, true} {
-		dst, at, runs := openMem(t), Progress{}, 0
+		dst, at, runs := openMem(t), crawlfile.Progress{}, 0
 		errStop := errors.New("power cut")
 		for done := false; !done; runs++ {
 			steps := 0
-			opt := ImportOptions{Batch: 7, After: at, Saved: func(p Progress) error {
+			opt := crawlfile.ImportOptions{Batch: 7, After: at, Saved: func(p crawlfile.Progress) error {
 				steps++
 				if fromStart && steps <= runs || p == at {
 					return nil
@@ -246,9 +247,9 @@ func TestImportBrokenOffAnywhere(t *testing.T) {
 				return errStop
 			}}
 			if fromStart {
-				opt.After = Progress{}
+				opt.After = crawlfile.Progress{}
 			}
-			_, err := Import(t.Context(), bytes.NewReader(file), dst, "c", opt)
+			_, err := crawlfile.Import(t.Context(), bytes.NewReader(file), dst, "c", opt)
 			if done = err == nil; !done && !errors.Is(err, errStop) {
 				t.Fatal(err)
 			}
@@ -268,7 +269,7 @@ func TestASecondImportDisturbsNothing(t *testing.T) {
 	fill(t, src)
 	file := exported(t, src)
 	load := func() {
-		_, err := Import(t.Context(), bytes.NewReader(file), dst, "c", ImportOptions{})
+		_, err := crawlfile.Import(t.Context(), bytes.NewReader(file), dst, "c", crawlfile.ImportOptions{})
 		check(t, err)
 	}
 	load()
@@ -304,7 +305,7 @@ func TestDamageIsFound(t *testing.T) {
 
 // readAll imports into a store that does nothing.
 func readAll(ctx context.Context, file []byte) error {
-	_, err := Import(ctx, bytes.NewReader(file), sink{}, "c", ImportOptions{})
+	_, err := crawlfile.Import(ctx, bytes.NewReader(file), sink{}, "c", crawlfile.ImportOptions{})
 	return err
 }
 
@@ -336,7 +337,7 @@ func TestAnotherIdentityIsRefused(t *testing.T) {
 	other.Version++
 	dst := memstore.New(memstore.Options{})
 	check(t, dst.Prepare(t.Context(), store.Terms{Identity: other}))
-	_, err := Import(t.Context(), bytes.NewReader(exported(t, src)), dst, "c", ImportOptions{})
+	_, err := crawlfile.Import(t.Context(), bytes.NewReader(exported(t, src)), dst, "c", crawlfile.ImportOptions{})
 	if !errors.Is(err, store.ErrIdentity) || !strings.Contains(err.Error(), "cannot import the crawl: it was created with version 1 of profile") || !strings.Contains(err.Error(), "firstseen migrate --db OLD") {
 		t.Errorf("got %v; want ErrIdentity with what it has and what to do", err)
 	}
@@ -347,9 +348,9 @@ func FuzzImport(f *testing.F) {
 	src := openMem(f)
 	fill(f, src)
 	f.Add(exported(f, src))
-	f.Add([]byte(Magic))
+	f.Add([]byte(crawlfile.Magic))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		_, _ = Import(t.Context(), bytes.NewReader(file), sink{}, "c", ImportOptions{}) // it must only not panic
+		_, _ = crawlfile.Import(t.Context(), bytes.NewReader(file), sink{}, "c", crawlfile.ImportOptions{}) // it must only not panic
 	})
 }
 
@@ -358,7 +359,7 @@ func ExampleExport() {
 	defer s.Close()
 	_, _ = s.Add(context.Background(), "c", []store.Item{{Key: key(1), Queue: "example", URL: "http://example/1"}}, store.AddOptions{})
 	var file bytes.Buffer
-	n, err := Export(context.Background(), &file, s, "c", store.Identity{})
+	n, err := crawlfile.Export(context.Background(), &file, s, "c", store.Identity{})
 	fmt.Println(n.Waiting, n.Keys, err)
 	// Output: 1 1 <nil>
 }
@@ -371,10 +372,10 @@ func TestLargeRowsComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	var file bytes.Buffer
-	if _, err := Export(t.Context(), &file, from, "", store.Identity{}); err != nil {
+	if _, err := crawlfile.Export(t.Context(), &file, from, "", store.Identity{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Import(t.Context(), &file, to, "", ImportOptions{}); err != nil {
+	if _, err := crawlfile.Import(t.Context(), &file, to, "", crawlfile.ImportOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if e, err := to.Lookup(t.Context(), "", store.Key{1}); err != nil || !bytes.Equal(e.Meta, meta) {
@@ -399,10 +400,10 @@ func TestSettingsShareSyncs(t *testing.T) {
 		}
 	}
 	var file bytes.Buffer
-	if _, err := Export(t.Context(), &file, from, "", store.Identity{}); err != nil {
+	if _, err := crawlfile.Export(t.Context(), &file, from, "", store.Identity{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Import(t.Context(), &file, to, "", ImportOptions{}); err != nil {
+	if _, err := crawlfile.Import(t.Context(), &file, to, "", crawlfile.ImportOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if m, err := to.Metrics(t.Context()); err != nil || m.Groups > queues/2 {
@@ -428,17 +429,17 @@ func TestPaceMoves(t *testing.T) {
 	_, err = src.Take(ctx, store.TakeRequest{Crawl: "c", Delay: time.Hour})
 	check(t, err)
 	var file bytes.Buffer
-	_, err = Export(ctx, &file, src, "c", store.Identity{})
+	_, err = crawlfile.Export(ctx, &file, src, "c", store.Identity{})
 	check(t, err)
 	check(t, dst.Configure(ctx, "c", "q0", store.QueueChange{NotBefore: &due}))
-	_, err = Import(ctx, bytes.NewReader(file.Bytes()), dst, "c", ImportOptions{})
+	_, err = crawlfile.Import(ctx, bytes.NewReader(file.Bytes()), dst, "c", crawlfile.ImportOptions{})
 	check(t, err)
 	q0, err := dst.QueueInfo(ctx, "c", "q0")
 	check(t, err)
 	if !q0.NotBefore.Equal(due) {
 		t.Errorf("got a queue that is served from %v on; want the later %v, which it had", q0.NotBefore, due)
 	}
-	_, err = Import(ctx, bytes.NewReader(file.Bytes()), dst, "new", ImportOptions{})
+	_, err = crawlfile.Import(ctx, bytes.NewReader(file.Bytes()), dst, "new", crawlfile.ImportOptions{})
 	check(t, err)
 	got, err := dst.Take(ctx, store.TakeRequest{Crawl: "new", MaxURLs: 10, MaxPerQueue: 10})
 	check(t, err)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/keyfile"
+	"github.com/firstseen/firstseen/store/crawlfile"
 )
 
 // keyFile writes a key file of the keys with the numbers from lo to hi-1.
@@ -24,8 +24,11 @@ func keyFile(t *testing.T, id store.Identity, lo, hi int) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := keyfile.NewWriter(f, keyfile.Header{Identity: id})
-	if err := errors.Join(w.Append(keys), w.Close(), f.Close()); err != nil {
+	_, err = crawlfile.WriteKeys(f, crawlfile.Header{Identity: id}, func(yield func(store.Key, error) bool) {
+		for i := 0; i < len(keys) && yield(keys[i], nil); i++ {
+		}
+	})
+	if err := errors.Join(err, f.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return f.Name()

@@ -11,7 +11,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/firstseen/firstseen/internal/fields"
+	"github.com/firstseen/firstseen/internal/zerocopy"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -147,7 +147,7 @@ func (tx *txn) journalQueue(q *queue) {
 	}
 	j.has(q, j.next-1)
 	j.buf = binary.AppendUvarint(j.buf, uint64(q.c.num))
-	j.buf = fields.AppendText(j.buf, q.Name)
+	j.buf = zerocopy.AppendText(j.buf, q.Name)
 	at := len(j.buf)
 	j.buf = appendQueue(append(j.buf, 0, 0), q, j.next-1)
 	binary.BigEndian.PutUint16(j.buf[at:], uint16(len(j.buf)-at-2)) // a state is at most about 200 bytes

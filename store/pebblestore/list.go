@@ -12,9 +12,9 @@ import (
 	"slices"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/crawlfile"
 	"github.com/firstseen/firstseen/store/internal/runfile"
 	"github.com/firstseen/firstseen/store/internal/sched"
-	"github.com/firstseen/firstseen/store/keyfile"
 )
 
 // What is asked of the store as a whole. Counts and names are read under Store.mu. Lists of queues and URLs go through the
@@ -94,9 +94,9 @@ func (s *Store) Export(ctx context.Context, w io.Writer, crawl string) (int64, e
 	if err := s.rlock(); err != nil {
 		return 0, err
 	}
-	h := keyfile.Header{Identity: s.Identity(), UnicodeHosts: s.unicodeHosts}
+	h := crawlfile.Header{Identity: s.Identity(), UnicodeHosts: s.unicodeHosts}
 	s.mu.RUnlock()
-	return keyfile.Write(w, h, s.Keys(ctx, crawl))
+	return crawlfile.WriteKeys(w, h, s.Keys(ctx, crawl))
 }
 
 // openKeys returns the keys of a crawl in order, from its runs and packed rows as they are now.

@@ -15,9 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/firstseen/firstseen/internal/fault"
-	"github.com/firstseen/firstseen/internal/fields"
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/internal/frame"
 	"github.com/firstseen/firstseen/store/internal/runfile"
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
@@ -132,10 +130,9 @@ func (s *Store) loadMeta() error {
 	s.unicodeHosts = flags[0]&flagUnicodeHosts != 0
 	s.nextCrawl, s.nextGen = binary.BigEndian.Uint32(next), binary.BigEndian.Uint32(next[4:])
 	s.secret = [secretLen]byte(secret)
-	r := fields.Reader{B: identity}
-	id := frame.ReadIdentity(&r)
-	if r.Bad {
-		return fmt.Errorf("cannot read identity; got %x: %w", identity, store.ErrCorrupt)
+	id, err := store.ParseIdentity(identity)
+	if err != nil {
+		return err
 	}
 	s.identity.Store(&id)
 	return nil
@@ -162,7 +159,7 @@ func (s *Store) stampNew() error {
 		value []byte
 	}{
 		{metaFormat, binary.BigEndian.AppendUint32(nil, s.opt.format)},
-		{metaIdentity, frame.AppendIdentity(nil, store.Identity{})},
+		{metaIdentity, store.Identity{}.AppendTo(nil)},
 		{metaFlags, []byte{0}},
 		{metaSecret, s.secret[:]},
 		{metaNext, appendNext(nil, 1, 1)},

@@ -12,7 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/keyfile"
+	"github.com/firstseen/firstseen/store/crawlfile"
 )
 
 // heldKeys is how many URLs a movingStore holds: keys 0 to 39.
@@ -91,7 +91,7 @@ func TestKeysThatMove(t *testing.T) {
 		if _, err := m.Export(t.Context(), &file, ""); err != nil {
 			t.Fatal(err)
 		}
-		r, err := keyfile.NewReader(&file)
+		r, err := crawlfile.NewKeyReader(&file)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/firstseen/firstseen/internal/fields"
+	"github.com/firstseen/firstseen/internal/zerocopy"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/runfile"
 	"github.com/firstseen/firstseen/store/internal/sched"
@@ -429,7 +429,7 @@ func appendLease(dst []byte, l *sched.Lease) []byte {
 	}
 	if l.Client != "" {
 		dst = binary.AppendUvarint(append(dst, clientMark), uint64(max(0, l.Until-l.Given)))
-		dst = fields.AppendText(dst, l.Client)
+		dst = zerocopy.AppendText(dst, l.Client)
 	} else if l.Given > 0 && l.Given <= l.Until {
 		dst = binary.AppendUvarint(append(dst, givenMark), uint64(l.Until-l.Given))
 	}
@@ -471,9 +471,9 @@ func parseLease(key, b []byte) (l leaseRow, err error) {
 }
 
 // rowReader reads the value of a row.
-type rowReader struct{ fields.Reader }
+type rowReader struct{ zerocopy.Reader }
 
-func newRowReader(b []byte) rowReader { return rowReader{fields.Reader{B: b}} }
+func newRowReader(b []byte) rowReader { return rowReader{zerocopy.Reader{B: b}} }
 
 func (r *rowReader) zigzag() int64 { return unzigzag(r.Uvarint()) }
 

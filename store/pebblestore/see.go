@@ -7,8 +7,8 @@ import (
 
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/crawlfile"
 	"github.com/firstseen/firstseen/store/internal/sched"
-	"github.com/firstseen/firstseen/store/keyfile"
 )
 
 // Steps that concern keys alone: See records them, Known and Lookup ask. Key files of other crawls (AlsoSeen) count as seen
@@ -137,7 +137,7 @@ type AlsoSeen struct {
 
 func (s *Store) openAlsoSeen() error {
 	for _, f := range s.opt.AlsoSeen {
-		set, err := keyfile.OpenSet(f.Path)
+		set, err := crawlfile.OpenSet(f.Path)
 		if err != nil {
 			return err
 		}
@@ -153,12 +153,12 @@ func (s *Store) openAlsoSeen() error {
 
 // alsoSet is an open key file, and the crawl that it is for.
 type alsoSet struct {
-	*keyfile.Set
+	*crawlfile.Set
 	crawl string
 }
 
 // accepts returns an error if keys of a file are not made like those of a store.
-func accepts(have store.Identity, h keyfile.Header) error {
+func accepts(have store.Identity, h crawlfile.Header) error {
 	_, err := h.Identity.Adopt(have, false, h.UnicodeHosts)
 	return err
 }

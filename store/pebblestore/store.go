@@ -17,7 +17,6 @@ import (
 	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/internal/frame"
 	"github.com/firstseen/firstseen/store/internal/osfile"
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
@@ -412,7 +411,7 @@ func (o *prepareOp) apply(tx *txn) error {
 	}
 	if id != have {
 		s.identity.Store(&id)
-		tx.set(metaKey(metaIdentity), frame.AppendIdentity(nil, id))
+		tx.set(metaKey(metaIdentity), id.AppendTo(nil))
 	}
 	if g := o.terms.Retention / 8; g > 0 && (s.retained == 0 || g < s.retained) {
 		s.retained = g

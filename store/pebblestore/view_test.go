@@ -10,7 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/keyfile"
+	"github.com/firstseen/firstseen/store/crawlfile"
 )
 
 func sortedKeys(lo, hi int) []store.Key {
@@ -28,8 +28,8 @@ func TestExport(t *testing.T) {
 	if n, err := a.Export(context.Background(), &file, "x"); err != nil || n != 20_000 {
 		t.Fatalf("got %d, %v; want 20000", n, err)
 	}
-	r, err := keyfile.NewReader(&file)
-	if err != nil || r.Header() != (keyfile.Header{Identity: testIdentity}) {
+	r, err := crawlfile.NewKeyReader(&file)
+	if err != nil || r.Header() != (crawlfile.Header{Identity: testIdentity}) {
 		t.Fatalf("got a file of %+v, %v; want the identity of the store", r.Header(), err)
 	}
 }
@@ -45,7 +45,7 @@ func TestExportOfMany(t *testing.T) {
 	if got, err := s.Export(context.Background(), &file, ""); err != nil || got != n {
 		t.Fatalf("got %d, %v; want %d keys", got, err, n)
 	}
-	r, err := keyfile.NewReader(&file)
+	r, err := crawlfile.NewKeyReader(&file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package archive
+package transfer
 
 import (
 	"bufio"

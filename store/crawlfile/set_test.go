@@ -1,8 +1,7 @@
-package keyfile
+package crawlfile
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,8 +22,7 @@ func setFile(t *testing.T, n int) (path string, keys, others []store.Key) {
 		}
 	}
 	var b bytes.Buffer
-	w := NewWriter(&b, Header{Identity: store.Identity{Profile: "qiita", Version: 1}})
-	if err := errors.Join(w.Append(keys), w.Close()); err != nil {
+	if _, err := WriteKeys(&b, Header{Identity: store.Identity{Profile: "qiita", Version: 1}}, all(keys)); err != nil {
 		t.Fatal(err)
 	}
 	path = filepath.Join(t.TempDir(), "keys")

@@ -1,4 +1,4 @@
-package keyfile
+package crawlfile
 
 import (
 	"bytes"
@@ -40,14 +40,14 @@ func all(keys []store.Key) iter.Seq2[store.Key, error] {
 func file(t testing.TB, keys []store.Key) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if n, err := Write(&b, testHeader, all(keys)); err != nil || n != int64(len(keys)) {
+	if n, err := WriteKeys(&b, testHeader, all(keys)); err != nil || n != int64(len(keys)) {
 		t.Fatalf("got %d, %v; want %d", n, err, len(keys))
 	}
 	return b.Bytes()
 }
 
 func read(b []byte) (h Header, keys []store.Key, err error) {
-	r, err := NewReader(bytes.NewReader(b))
+	r, err := NewKeyReader(bytes.NewReader(b))
 	if err != nil {
 		return h, nil, err
 	}
@@ -96,7 +96,7 @@ func TestDamage(t *testing.T) {
 func TestWriteWantsOrder(t *testing.T) {
 	keys := sorted(3)
 	keys[1], keys[2] = keys[2], keys[1]
-	if _, err := Write(&bytes.Buffer{}, testHeader, all(keys)); !errors.Is(err, store.ErrInvalid) {
+	if _, err := WriteKeys(&bytes.Buffer{}, testHeader, all(keys)); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("got %v; want ErrInvalid", err)
 	}
 }
@@ -110,7 +110,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		var out bytes.Buffer
-		if _, err := Write(&out, h, all(keys)); err != nil {
+		if _, err := WriteKeys(&out, h, all(keys)); err != nil {
 			t.Fatal(err)
 		}
 		if h2, keys2, err := read(out.Bytes()); err != nil || h2 != h || !slices.Equal(keys, keys2) {
@@ -119,13 +119,13 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-func ExampleWrite() {
+func ExampleWriteKeys() {
 	var b bytes.Buffer
 	keys := []store.Key{hashkey.SumShort([]byte("http://example.com/"))}
-	if _, err := Write(&b, Header{Identity: store.Identity{Profile: "qiita", Version: 1}}, all(keys)); err != nil {
+	if _, err := WriteKeys(&b, Header{Identity: store.Identity{Profile: "qiita", Version: 1}}, all(keys)); err != nil {
 		fmt.Println(err)
 	}
-	r, err := NewReader(&b)
+	r, err := NewKeyReader(&b)
 	if err != nil {
 		fmt.Println(err)
 	}

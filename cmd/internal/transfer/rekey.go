@@ -1,5 +1,4 @@
-// Package rekey copies crawls between stores, and makes their keys again for another profile or Unicode version.
-package rekey
+package transfer
 
 import (
 	"context"
@@ -37,8 +36,8 @@ func Pipe(ctx context.Context, write func(context.Context, io.Writer) (crawlfile
 // ErrLost says that URLs would be left out of the new store.
 var ErrLost = errors.New("keys cannot be made again")
 
-// Options say how the keys of the new store are made.
-type Options struct {
+// RekeyOptions say how the keys of the new store are made.
+type RekeyOptions struct {
 	Base, Profile *canon.Profile // of the new store, without and with the rule file
 	// DropKeys leaves out keys without a text, and URLs that have no key by the new profile. The default is ErrLost.
 	DropKeys bool
@@ -47,8 +46,8 @@ type Options struct {
 	List func(what, url, other string)
 }
 
-// Counts counts what became of the URLs of a store.
-type Counts struct {
+// RekeyCounts counts what became of the URLs of a store.
+type RekeyCounts struct {
 	URLs    int64 `json:"urls"`    // whose keys were made again
 	Kept    int64 `json:"kept"`    // keys of crawls that are made as before
 	Merged  int64 `json:"merged"`  // URLs that are variants of another one now
@@ -60,8 +59,8 @@ type Counts struct {
 // rekeying is a store being made of another one.
 type rekeying struct {
 	src store.Store
-	opt Options
-	n   Counts
+	opt RekeyOptions
+	n   RekeyCounts
 }
 
 // crawlChange is how a crawl changes.
@@ -73,9 +72,9 @@ type crawlChange struct {
 	ruled    bool           // by a rule file, which the identity does not name
 }
 
-// Store makes a new store of src in a directory. The error is ErrLost, and there is no new store, if URLs would be left out that
+// Rekey makes a new store of src in a directory. The error is ErrLost, and there is no new store, if URLs would be left out that
 // opt does not say to leave out; the counts say how many.
-func Store(ctx context.Context, src store.Store, dir string, opt Options) (Counts, error) {
+func Rekey(ctx context.Context, src store.Store, dir string, opt RekeyOptions) (RekeyCounts, error) {
 	r := &rekeying{src: src, opt: opt}
 	err := r.into(ctx, dir)
 	return r.n, err

@@ -1,10 +1,9 @@
-// Package fields reads values that consist of fields one after another: numbers as
-// uvarints, texts after their length. Values in stores and files have this form.
-package fields
+package zerocopy
 
 import "encoding/binary"
 
-// Reader reads the fields of B. If a field is cut short, Bad is set, B is empty, and that
+// Reader reads the fields of B, a value that consists of them one after another: numbers as
+// uvarints, texts after their length. Values in stores and files have this form. If a field is cut short, Bad is set, B is empty, and that
 // field and all later ones are zero; so callers check Bad once, at the end.
 type Reader struct {
 	B   []byte // the unread rest

@@ -1,4 +1,4 @@
-package fields
+package zerocopy
 
 import (
 	"encoding/binary"

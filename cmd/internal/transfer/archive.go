@@ -1,5 +1,6 @@
-// Package archive puts the URLs of whole files into a crawl: those that earlier crawls fetched, as seen, so that a new crawl
-// skips them (firstseen import), or all, to be fetched (firstseen add).
+// Package transfer puts URLs into crawls. [Read] takes those of whole files: the ones that earlier crawls fetched, as seen, so that a
+// new crawl skips them (firstseen import), or all, to be fetched (firstseen add). [Pipe] copies a crawl of another store, and
+// [Rekey] makes the keys of a store again, for another profile or Unicode version.
 //
 // A log names more URLs than were fetched: a crawl.log also lists URLs that were found and never
 // fetched, an index also lists failures. If these counted as seen, they would never be fetched.
@@ -9,7 +10,7 @@
 // Read records in batches. Each batch is one durable step, after which Read reports its
 // progress to the caller. A [Journal] keeps the progress: an import that was interrupted continues
 // where it ended, and of a log that has grown only the new part is read.
-package archive
+package transfer
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package keyfile
+package crawlfile
 
 import (
 	"bytes"
@@ -13,7 +13,6 @@ import (
 
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/internal/frame"
 	"github.com/firstseen/firstseen/store/internal/osfile"
 )
 
@@ -86,13 +85,13 @@ func (s *Set) Len() int64 { return s.n }
 
 // readBlocks reads where the blocks are.
 func (s *Set) readBlocks() error {
-	r, err := NewReader(bytes.NewReader(s.data))
+	r, err := NewKeyReader(bytes.NewReader(s.data))
 	if err != nil {
 		return err
 	}
 	s.h = r.Header()
-	head := len(Magic) + 4
-	at := int64(head) + int64(binary.BigEndian.Uint32(s.data[len(Magic):])) + 4
+	head := len(KeysMagic) + 4
+	at := int64(head) + int64(binary.BigEndian.Uint32(s.data[len(KeysMagic):])) + 4
 	for {
 		rest := s.data[min(at, int64(len(s.data))):]
 		if len(rest) < 4 {
@@ -118,7 +117,7 @@ func (s *Set) readBlocks() error {
 
 // readEnd checks the last row.
 func (s *Set) readEnd(row []byte) error {
-	if len(row) != 16 || !frame.IsSealed(row) || binary.BigEndian.Uint64(row[4:]) != uint64(s.n) {
+	if len(row) != 16 || !isSealed(row) || binary.BigEndian.Uint64(row[4:]) != uint64(s.n) {
 		return fault.As(store.ErrCorrupt, "cannot read key file; its end is not that of %d keys", s.n)
 	}
 	return nil
@@ -169,7 +168,7 @@ func (s *Set) check(i int) error {
 	}
 	b := &s.blocks[i]
 	end := b.at + b.n*int64(keyLen)
-	if !frame.IsSealed(s.data[b.at-4 : end+4]) {
+	if !isSealed(s.data[b.at-4 : end+4]) {
 		return fault.As(store.ErrCorrupt, "cannot read key file; the checksum of block %d is wrong", i)
 	}
 	last := b.first
