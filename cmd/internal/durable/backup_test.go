@@ -163,7 +163,7 @@ func (h *halfStore) Backup(_ context.Context, dir string, _ ...string) (pebblest
 }
 
 // TestIncomplete asserts that a part of a backup is not taken for one: it is not listed and not
-// restored, and the next Open removes it.
+// restored, and the next Open removes it, also when the crash was amid its note.
 func TestIncomplete(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "backups")
@@ -186,6 +186,9 @@ func TestIncomplete(t *testing.T) {
 	}
 	if _, err := Restore(t.Context(), filepath.Join(path, "half"+partial), filepath.Join(dir, "new")); err == nil || !strings.Contains(err.Error(), "no complete backup") {
 		t.Errorf("got %v; want it refused", err)
+	}
+	if _, err := Create(filepath.Join(path, "half"+partial, noteName)); err != nil { // nothing ends it
+		t.Fatal(err)
 	}
 	if _, err := OpenBackups(path, h, dir); err != nil {
 		t.Fatal(err)
