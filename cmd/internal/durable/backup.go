@@ -172,17 +172,9 @@ func (d *Backups) whole() ([]wire.Backup, error) {
 	return slices.DeleteFunc(all, func(b wire.Backup) bool { return b.Damaged != "" }), err
 }
 
-// remove removes a backup, or a part of one, also one with a note that was being written when the process was killed.
-// If it has what no backup has, it stays.
+// remove removes a backup, or a part of one. If it has what no backup has, it stays.
 func remove(dir string) error {
-	ours := append([]string{noteName}, besides...)
-	entries, _ := os.ReadDir(dir) // pebblestore tells what is wrong with it
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), temporary(noteName)) {
-			ours = append(ours, e.Name())
-		}
-	}
-	return pebblestore.Remove(dir, ours...)
+	return pebblestore.Remove(dir, append([]string{noteName}, besides...)...)
 }
 
 // prune removes the oldest backups beyond a number.

@@ -187,7 +187,7 @@ func TestIncomplete(t *testing.T) {
 	if _, err := Restore(t.Context(), filepath.Join(path, "half"+partial), filepath.Join(dir, "new")); err == nil || !strings.Contains(err.Error(), "no complete backup") {
 		t.Errorf("got %v; want it refused", err)
 	}
-	if _, err := Create(filepath.Join(path, "half"+partial, noteName)); err != nil { // nothing ends it
+	if err := os.WriteFile(filepath.Join(path, "half"+partial, noteName), []byte(`{"crc32c":"12`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := OpenBackups(path, h, dir); err != nil {

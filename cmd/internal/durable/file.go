@@ -74,14 +74,11 @@ func (o *File) open() (err error) {
 	return o.openBeside()
 }
 
-// temporary begins the name of a file that will take the place of the one named.
-func temporary(name string) string { return "." + name + "-" }
-
 // openBeside makes the file that will take the place of another one: with the permissions of
 // that one, or those that the umask leaves to a new file.
 func (o *File) openBeside() (err error) {
 	for range 100 {
-		name := filepath.Join(filepath.Dir(o.place), fmt.Sprint(temporary(filepath.Base(o.place)), rand.Uint32()))
+		name := filepath.Join(filepath.Dir(o.place), fmt.Sprintf(".%s-%d", filepath.Base(o.place), rand.Uint32()))
 		if o.file, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666); !errors.Is(err, fs.ErrExist) {
 			break
 		}
