@@ -77,6 +77,10 @@ type QueueInfo struct {
 	// expired lease. It is zero if there is no such URL. Blocks, pauses, bounds and limits do
 	// not matter.
 	Next time.Time
+	// GroupInFlight is InFlight of all queues of its group together, which the bound on leases counts, and GroupNotBefore when the
+	// delay is over after the latest take of any of them. Both are zero without a group.
+	GroupInFlight  int64
+	GroupNotBefore time.Time
 }
 
 // Selection names what to forget, in Crawl: "" is the default crawl, "*" all. Of

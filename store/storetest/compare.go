@@ -145,6 +145,11 @@ func (m *model) info(c *modelCrawl, name string) (store.QueueInfo, bool) {
 		Crawl: c.name, Name: name, QueueSettings: q.set, Held: int64(len(c.held(name))), InFlight: int64(m.live(c, name)),
 		Completed: q.completed, Dropped: q.dropped, Fetched: q.fetched, Failed: q.failed, LastTake: q.lastTake, NotBefore: m.polite(c, q), Next: m.serves(c, q),
 	}
+	if by := c.by[q.set.Group]; q.set.Group != "" {
+		if info.GroupInFlight = int64(m.fetchers(c, q)); by != nil {
+			info.GroupNotBefore = m.delayed(c, by)
+		}
+	}
 	set := q.set != store.QueueSettings{} || !q.notBefore.IsZero()
 	return info, c.used(q) || set
 }

@@ -51,11 +51,11 @@ func sameTimes(list ...times) error {
 
 // sameInfo returns an error naming the first difference.
 func sameInfo(got, want store.QueueInfo) error {
-	if err := sameTimes(times{"last take", got.LastTake, want.LastTake}, times{"not before", got.NotBefore, want.NotBefore}, times{"next", got.Next, want.Next},
+	if err := sameTimes(times{"last take", got.LastTake, want.LastTake}, times{"not before", got.NotBefore, want.NotBefore}, times{"next", got.Next, want.Next}, times{"not before of the group", got.GroupNotBefore, want.GroupNotBefore},
 		times{"blocked until", got.BlockedUntil, want.BlockedUntil}); err != nil {
 		return fmt.Errorf("queue %q: %w", got.Name, err)
 	}
-	want.LastTake, want.NotBefore, want.Next, want.BlockedUntil = got.LastTake, got.NotBefore, got.Next, got.BlockedUntil
+	want.LastTake, want.NotBefore, want.Next, want.GroupNotBefore, want.BlockedUntil = got.LastTake, got.NotBefore, got.Next, got.GroupNotBefore, got.BlockedUntil
 	if got != want {
 		return fmt.Errorf("got queue %+v; want %+v", got, want)
 	}

@@ -211,15 +211,12 @@ func whyText(e *wire.Explanation) string {
 		if known.Due.After(time.Now()) {
 			text += ", due at " + timeText(known.Due)
 		}
-		if q == nil {
-			return text + "."
-		}
-		text += fmt.Sprintf(", and its queue %s is %s", q.Queue, q.State)
-		if q.Reason != "" {
-			text += " (" + q.Reason + ")"
-		}
-		return text + fmt.Sprintf("; %d URLs wait in it.", q.Held-q.InFlight)
+		return text + waitText(q)
 	case "leased":
+		if !known.Expires.After(time.Now()) {
+			return fmt.Sprintf("It was leased to a fetcher for the %s time, and the lease ran out at %s without a result: it is handed out again as the next URL of its queue%s",
+				ordinal(known.Attempts), timeText(known.Expires), waitText(q))
+		}
 		return fmt.Sprintf("It is leased to a fetcher, for the %s time.", ordinal(known.Attempts))
 	case "done":
 		return "It is done: an offer of it is a duplicate."
@@ -231,6 +228,18 @@ func whyText(e *wire.Explanation) string {
 		return text + "; requeue it, or offer it with force, to have it fetched."
 	}
 	return "It was seen, and nothing else is kept of it: it is done, was dropped, or was only recorded. An offer of it is a duplicate."
+}
+
+// waitText ends a sentence about a URL that waits in a queue, nil if that is not known.
+func waitText(q *wire.Queue) string {
+	if q == nil {
+		return "."
+	}
+	text := fmt.Sprintf(", and its queue %s is %s", q.Queue, q.State)
+	if q.Reason != "" {
+		text += " (" + q.Reason + ")"
+	}
+	return text + fmt.Sprintf("; %d URLs wait in it.", q.Held-q.InFlight)
 }
 
 func ordinal(n int) string {
@@ -295,7 +304,7 @@ func (s *httpAPI) addWhy(ctx context.Context, e *wire.Explanation, u frontier.Li
 	if e.Verdict = results[0].Status.String(); results[0].Status == frontier.StatusRefused {
 		e.Refusal = string(results[0].Reason)
 	}
-	if e.Known == nil || e.Known.State != stateNames[store.Queued] {
+	if e.Known == nil || e.Known.State != stateNames[store.Queued] && (e.Known.State != stateNames[store.Leased] || e.Known.Expires.After(time.Now())) {
 		return nil
 	}
 	q, err := s.f.Queue(ctx, u.Crawl, e.Known.Queue)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/firstseen/firstseen/canon"
 )
@@ -104,6 +105,25 @@ func TestFreeOverHTTP(t *testing.T) {
 		if got := s.request(t, method, c.path, c.body); !strings.HasPrefix(got, c.code) || !strings.Contains(got, c.want) {
 			t.Errorf("%s: got %s; want %s and %s", c.what, got, c.code, c.want)
 		}
+	}
+}
+
+// TestWhyOfALease asserts what is said of a leased URL, and of one whose lease ran out.
+func TestWhyOfALease(t *testing.T) {
+	s := start(t, canon.Qiita(), Config{})
+	s.clock.step(-2 * time.Hour)
+	s.request(t, "POST", "/v1/urls", `{"url":"http://a.com/"}`)
+	for _, c := range []struct{ seconds, want string }{
+		{"1000000", "It is leased to a fetcher, for the 1st time."},
+		{"1000", "It was leased to a fetcher for the 2nd time, and the lease ran out at 20"},
+		{"1000", "as the next URL of its queue, and its queue a.com is ready; 1 URLs wait in it."},
+	} {
+		s.request(t, "POST", "/v1/lease", `{"lease_seconds":`+c.seconds+`}`)
+		s.clock.step(30 * time.Minute)
+		if got := s.request(t, "GET", "/v1/explain?url=http://a.com/", ""); !strings.Contains(got, c.want) {
+			t.Errorf("got %s; want %q", got, c.want)
+		}
+		s.request(t, "POST", "/v1/change", `{"select":{"leased_before":"2222-01-01"},"do":"free"}`)
 	}
 }
 

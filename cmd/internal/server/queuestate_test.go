@@ -37,6 +37,12 @@ func TestQueueStateOf(t *testing.T) {
 		{"due later", with(func(q *store.QueueInfo) { q.Next = soon }), one, stateDelayed, "due at 2026-01-31T12:01:00Z", soon},
 		{"within its delay", with(func(q *store.QueueInfo) { q.Next, q.LastTake = soon, ago }), one, stateDelayed, "a delay of 2m0s by the default", soon},
 		{"within a delay of its own", with(func(q *store.QueueInfo) { q.Next, q.LastTake, q.Delay = soon, ago, 3*time.Minute }), one, stateDelayed, "by the queue", soon},
+		{"as many leases of its group as its bound", with(func(q *store.QueueInfo) { q.Group, q.GroupInFlight = "g", 1 }), one, stateInFlight, `1 leased of its group "g", of at most 1 by the default`, time.Time{}},
+		{"fewer", with(func(q *store.QueueInfo) { q.Group, q.GroupInFlight, q.MaxInFlight = "g", 1, 2 }), one, stateReady, "", time.Time{}},
+		{"within the delay of its group", with(func(q *store.QueueInfo) {
+			q.Group, q.Next, q.GroupNotBefore, q.LastTake = "g", soon, soon, now.Add(-time.Hour)
+		}), one, stateDelayed, `another queue of its group "g", until 2026-01-31T12:01:00Z`, soon},
+		{"after its own turn in a group", with(func(q *store.QueueInfo) { q.Group, q.Next, q.GroupNotBefore, q.LastTake = "g", soon, soon, ago }), one, stateDelayed, "a delay of 2m0s by the default", soon},
 		{"blocked", with(func(q *store.QueueInfo) { q.BlockedUntil = soon }), one, stateBlocked, "2026-01-31T12:01:00Z", soon},
 		{"a block that is over", with(func(q *store.QueueInfo) { q.BlockedUntil = ago }), one, stateReady, "", time.Time{}},
 		{"its limit", with(func(q *store.QueueInfo) { q.Limit, q.Fetched = 5, 5 }), one, stateLimited, "limit of 5", time.Time{}},

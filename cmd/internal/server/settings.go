@@ -35,6 +35,12 @@ func changeOf(b *wire.QueueSettings) (store.QueueChange, error) {
 	if b.Order != "" && b.Queue != "" {
 		return c, invalid("got the order of a queue; want that of a crawl")
 	}
+	if b.Queue != "" && b.QueueLimit != nil {
+		return c, invalid("got queue_limit (--queue-limit) of a queue; want its limit (--limit), or name the crawl alone")
+	}
+	if b.Queue != "" && b.RetentionSeconds != nil {
+		return c, invalid("got retention_seconds (--retention) of a queue, but a URL that is done may be kept without its queue; name the crawl alone")
+	}
 	if b.RetentionSeconds != nil {
 		retention := time.Duration(*b.RetentionSeconds * float64(time.Second))
 		c.Retention = &retention
@@ -314,7 +320,7 @@ const (
 	stateBlocked  = "blocked"   // until a time
 	stateLimited  = "limited"   // as many of its pages as its limit were fetched or are leased
 	stateEmpty    = "empty"     // there is no URL in it
-	stateInFlight = "in-flight" // all its URLs are leased, or as many as its bound allows
+	stateInFlight = "in-flight" // all its URLs are leased, or as many of it or its group as its bound allows
 	stateDelayed  = "delayed"   // by its delay, or because its URLs are due later
 	stateReady    = "ready"     // the next request gets a URL of it
 )
@@ -394,6 +400,8 @@ func queueStateOf(q *store.QueueInfo, d QueueDefaults, now time.Time) queueState
 		return queueState{Name: stateEmpty}
 	case q.Held == q.InFlight:
 		return queueState{Name: stateInFlight, Reason: "all its URLs are leased"}
+	case bound > 0 && q.GroupInFlight >= int64(bound):
+		return queueState{Name: stateInFlight, Reason: fmt.Sprintf("%d leased of its group %q, of at most %d by %s", q.GroupInFlight, q.Group, bound, boundFrom)}
 	case bound > 0 && q.InFlight >= int64(bound):
 		return queueState{Name: stateInFlight, Reason: fmt.Sprintf("%d leased, of at most %d by %s", q.InFlight, bound, boundFrom)}
 	case q.Next.After(now):
@@ -407,6 +415,9 @@ func delayedBy(q *store.QueueInfo, scopes []scope) string {
 	delay, from := nearest(scopes, func(s *store.QueueSettings) time.Duration { return s.Delay })
 	if delay > 0 && !q.LastTake.IsZero() && !q.Next.After(q.LastTake.Add(delay)) {
 		return fmt.Sprintf("a delay of %v by %s, since %s", delay, from, timeText(q.LastTake))
+	}
+	if q.Next.Equal(q.GroupNotBefore) {
+		return fmt.Sprintf("the delay after another queue of its group %q, until %s", q.Group, timeText(q.Next))
 	}
 	return "its next URL is due at " + timeText(q.Next)
 }

@@ -36,6 +36,14 @@ func (q *Queue) group() *group {
 	return q.more.group
 }
 
+// named returns the group that the settings of the queue name, which may not have joined it while it is idle; nil for none.
+func (q *Queue) named() *group {
+	if g := q.group(); g != nil || q.retired {
+		return g
+	}
+	return q.Crawl.groups[q.own().Group]
+}
+
 // join has the queue join the group of its settings.
 func (q *Queue) join(now int64) {
 	name, g := q.own().Group, q.group()
@@ -87,12 +95,8 @@ func (g *group) recall(q *Queue) {
 // gateOf returns when the gate opens after the last take of a queue.
 func gateOf(q *Queue) int64 { return q.LastTake + q.delay(q.LastDelay) }
 
-// gate returns when the gate of the queue's group opens, 0 without one. The queue may not have joined it.
-func (q *Queue) gate() int64 {
-	g := q.group()
-	if g == nil && q.Settings != nil && !q.retired {
-		g = q.Crawl.groups[q.Settings.Group]
-	}
+// gate returns when the gate of a group opens, 0 without one.
+func (g *group) gate() int64 {
 	if g == nil || g.by == nil {
 		return 0
 	}
@@ -127,7 +131,7 @@ func (g *group) has(q *Queue) bool { return g != nil && (g.front == q || q.place
 // opens reports whether such a queue may be served now, with the bound of a request.
 func (g *group) opens(q *Queue, bound int, now int64) bool {
 	bound = cmp.Or(q.bound(), bound)
-	return q.gate() <= now && (bound <= 0 || g.running < bound)
+	return g.gate() <= now && (bound <= 0 || g.running < bound)
 }
 
 // passes is when the queue opens, and the gate of its group with it.
@@ -137,7 +141,7 @@ func (q *Queue) passes(now int64) (int64, hold) {
 		if bound := q.bound(); bound > 0 && g.running >= bound {
 			return Never, free
 		}
-		t = max(t, q.gate())
+		t = max(t, g.gate())
 	}
 	return t, h
 }
@@ -194,7 +198,7 @@ func (g *group) settle(now int64) {
 	if g.by != nil {
 		g.by.rebase(now)
 	}
-	gate, bound := q.gate(), q.bound()
+	gate, bound := g.gate(), q.bound()
 	switch {
 	case bound > 0 && g.running >= bound:
 		q.out()

@@ -516,17 +516,21 @@ func (q *Queue) Exists() bool {
 
 // Info returns the state of the queue as of the last Advance.
 func (q *Queue) Info() store.QueueInfo {
-	gate := q.gate()
-	next := q.Serves()
+	g := q.named()
+	gate, next := g.gate(), q.Serves()
 	if next != Never {
 		next = max(next, gate)
 	}
-	return store.QueueInfo{
+	info := store.QueueInfo{
 		Crawl: q.Crawl.Name, Name: q.Name, QueueSettings: *q.own(),
 		Held: q.Held(), InFlight: int64(q.running()), Completed: q.Completed, Dropped: q.Dropped,
 		Fetched: q.Fetched, Failed: q.Failed,
-		LastTake: Time(q.LastTake), NotBefore: Time(max(q.polite(), gate)), Next: Time(next),
+		LastTake: Time(q.LastTake), NotBefore: Time(max(q.polite(), gate)), Next: Time(next), GroupNotBefore: Time(gate),
 	}
+	if g != nil {
+		info.GroupInFlight = int64(g.running)
+	}
+	return info
 }
 
 // Refiles reports whether a change to the settings of a crawl or of the store may change
