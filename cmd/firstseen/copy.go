@@ -58,8 +58,8 @@ crawl with that profile: an existing one, or a new one that you name with the pr
 --to-crawl "news|whatwg@2".
 
 Not copied are: when a URL was found (in the new store, when it was copied), counts of attempts, the
-text of completed and dropped URLs if the store does not keep it (their keys are copied), and
-settings of a whole crawl or store.`,
+text of completed and dropped URLs if the store does not keep it (their keys are copied),
+exclusions, and settings of a whole crawl or store.`,
 		Example: `  firstseen copy --from-db crawl.db --to-redis 10.0.0.1:6379,10.0.0.2:6379
   firstseen copy --from-redis 10.0.0.1:6379 --to-db crawl.db
   firstseen copy --from-db crawl.db --to-file crawl.fs && firstseen copy --from-file crawl.fs --to-redis 10.0.0.1:6379`,
@@ -68,7 +68,7 @@ settings of a whole crawl or store.`,
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.crawl, "crawl", store.DefaultCrawl, "crawl to copy")
-	fs.StringVar(&f.toCrawl, "to-crawl", "", "name of the crawl in the copy; default: the same")
+	fs.StringVar(&f.toCrawl, "to-crawl", "", "name of the crawl in the copy; default: that of --crawl")
 	fs.StringVar(&f.fromDB, "from-db", "", "directory of the store to copy from")
 	fs.StringSliceVar(&f.fromRedis, "from-redis", nil, "store in Redis to copy from: "+redisSyntax)
 	fs.StringVar(&f.fromFile, "from-file", "", "file to copy from: of this command, or a key file")

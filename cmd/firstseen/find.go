@@ -97,6 +97,9 @@ the default).`,
 		Args: noArgs,
 	}
 	s.place.onCrawl(a, cmd, false, func(ctx context.Context, c *client, _ []string) error {
+		if err := refuse("list URLs", below("limit", limit, 0)); err != nil {
+			return err
+		}
 		crawls, err := c.crawls(ctx, s.place.crawl)
 		if err != nil {
 			return err

@@ -445,11 +445,11 @@ type ExclusionsQuery struct {
 type OfferQuery struct {
 	// Brief, if given, leaves all but the verdict and the key out of the answers.
 	Brief              string `query:"brief" allowEmptyValue:"true"`
-	Crawl              string `query:"crawl" maxLength:"200"`            // of lines that name none; the default is DEFAULT
-	Queue              string `query:"queue" maxLength:"255"`            // of lines without this field
-	Priority           int    `query:"priority" minimum:"0" maximum:"7"` // of lines without this field
-	Depth              int    `query:"depth" minimum:"0"`                // of lines without this field
-	UnlessFetchedAfter Moment `query:"unless_fetched_after"`             // of lines without this field
+	Crawl              string `query:"crawl" maxLength:"200"`                  // of lines that name none; the default is DEFAULT
+	Queue              string `query:"queue" maxLength:"255"`                  // of lines without this field
+	Priority           int    `query:"priority" minimum:"0" maximum:"7"`       // of lines without this field
+	Depth              int    `query:"depth" minimum:"0" maximum:"2147483647"` // of lines without this field
+	UnlessFetchedAfter Moment `query:"unless_fetched_after"`                   // of lines without this field
 }
 
 // ExportQuery is the query of GET /v1/export.

@@ -25,7 +25,7 @@ type URLLine struct {
 	Metadata map[string][]string `json:"metadata,omitempty"`
 	Due      time.Time           `json:"due,omitzero"`
 	Priority uint8               `json:"priority,omitempty" maximum:"7"` // higher first
-	Depth    int                 `json:"depth,omitempty"`
+	Depth    int                 `json:"depth,omitempty" minimum:"0" maximum:"2147483647"`
 	Force    bool                `json:"force,omitempty"` // queue it although it was seen, or is queued for later
 	// UnlessFetchedAfter queues the URL also if it was done or dropped before this time, or age such as 7d; a scheduled one is due now
 	// if it was. Without texts (--keep-urls=false) it is refused.
