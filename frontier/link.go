@@ -21,7 +21,7 @@ type Link struct {
 	Queue string
 	// Group names the server of the queue: its address, or any name of at most 255 bytes. Queues of one group share the delay
 	// and the bound on leases, and take turns: see [store.QueueSettings]. The first offer of a queue that names one holds. The
-	// default is none. On a redisstore, which has no groups, the URL is refused.
+	// default is none. On a redisstore that was made without groups the URL is refused.
 	Group string
 	// Meta is the caller's own data, kept with the URL while it is held. The
 	// default is none.

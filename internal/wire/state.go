@@ -34,8 +34,8 @@ type QueueSettings struct {
 	// Order is that of the URLs of a crawl, or of all, that are offered from now on and have the same priority: breadth, the default, in order of
 	// arrival, or depth, those with the greatest depth first.
 	Order string `json:"order,omitempty" enum:"breadth,depth"`
-	// Group puts a queue into a group, or with "" out of it: the queues of one server share the delay and the bound on leases. Not on
-	// Redis.
+	// Group puts a queue into a group, or with "" out of it: the queues of one server share the delay and the bound on leases. On
+	// Redis only in a store made with groups=true.
 	Group *string `json:"group,omitempty" maxLength:"255"`
 	// QueueLimit is, of a crawl or the store, the limit of each queue that has none of its own; 0 is none.
 	QueueLimit *int64 `json:"queue_limit,omitempty" minimum:"0"`

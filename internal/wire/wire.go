@@ -20,7 +20,7 @@ type URLLine struct {
 	Crawl string `json:"crawl,omitempty"`
 	Queue string `json:"queue,omitempty"`
 	// Group names the server of the queue, such as its address: queues of one group share the delay and the bound on leases. The
-	// first that a queue is offered with holds. Not on Redis.
+	// first that a queue is offered with holds. On Redis only in a store made with groups=true.
 	Group    string              `json:"group,omitempty" maxLength:"255"`
 	Metadata map[string][]string `json:"metadata,omitempty"`
 	Due      time.Time           `json:"due,omitzero"`

@@ -53,7 +53,14 @@ func TestEachTextHasAKey(t *testing.T) {
 // shards: the shards have both.
 func TestTheStoresOwnKeyIsMadeAgain(t *testing.T) {
 	t.Parallel()
+	for _, groups := range []bool{false, true} {
+		t.Run(fmt.Sprint("groups ", groups), func(t *testing.T) { loseMeta(t, groups) })
+	}
+}
+
+func loseMeta(t *testing.T, groups bool) {
 	o := testOptions(sharedServer(t), 8)
+	o.Groups = groups
 	ctx := t.Context()
 	id := store.Identity{Profile: "qiita", Version: 1, KeyKind: "k", Unicode: "15.0.0"}
 	s := openFor(t, o, id)
@@ -62,9 +69,12 @@ func TestTheStoresOwnKeyIsMadeAgain(t *testing.T) {
 	keys := must(only(t, s).Keys(ctx, s.opt.Prefix+"{meta}*").Result())(t)
 	must(only(t, s).Del(ctx, keys...).Result())(t)
 	must(true, s.Close())(t)
-	o.Shards, o.MustExist = 2, true
+	o.Shards, o.Groups, o.MustExist = 2, !groups, true
 	s = open(t, o)
 	defer s.Close()
+	if s.layout.together != groups {
+		t.Fatalf("got queues together %v; want %v, as the store was made", s.layout.together, groups)
+	}
 	if s.opt.Shards != 8 || s.Identity() != id || !s.unicodeHosts.Load() {
 		t.Fatalf("got %d shards, %+v; want 8 and %+v, and any Unicode hosts", s.opt.Shards, s.Identity(), id)
 	}

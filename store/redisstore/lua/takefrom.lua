@@ -1,11 +1,6 @@
 -- What takes the place of rotate.lua where one queue is meant.
 local meant, goes_on = sub(blob, want.rest), want.unfinished > 0
 
-local function offers(c, q)
-  if q.place < 2 then return false end
-  return want.bound == 0 or setting(c, q, 'inflight') ~= 0 or running(q) < want.bound
-end
-
 local function round(crawls)
   local c = crawls[1]
   local q = c and let_through(c.set) and find_queue(c, meant)
@@ -16,7 +11,7 @@ end
 local function next_of(c, q, left)
   if left == 0 and q.late == 0 then return NEVER, FREE end
   if offers(c, q) then return now, FREE end
-  local t, by = opens(c, q)
+  local t, by = passes(c, q)
   if t <= now then return NEVER, FREE end -- it has as many leases as this request allows
   return t, by
 end
