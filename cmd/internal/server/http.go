@@ -191,10 +191,14 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 // encode is JSON and the end of its line, with the & of a URL as it is.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
+	err := lineEncoder(&b).Encode(v)
 	return b.Bytes(), err
+}
+
+func lineEncoder(out *bytes.Buffer) *json.Encoder {
+	e := json.NewEncoder(out)
+	e.SetEscapeHTML(false)
+	return e
 }
 
 // healthRoutes are those that need no token and are never refused for load. They ask

@@ -232,7 +232,7 @@ func (s *httpAPI) readBody(w http.ResponseWriter, r *http.Request, held *holding
 }
 
 // decodeJSON reads a body into a value of the type of a shape.
-func decodeJSON(body []byte, v any, s *shape) error {
+func decodeJSON[T any](body []byte, v *T, s *shape) error {
 	what, element := shortest(v)
 	if n := countElements(body); n > fewOf && n*len(element) > len(body) {
 		return fmt.Errorf("got %d %s in %d bytes; want at least %d bytes for each, as in %s", n, what, len(body), len(element), element)
@@ -240,7 +240,7 @@ func decodeJSON(body []byte, v any, s *shape) error {
 	if err := logs.CheckJSON(body); err != nil {
 		return fmt.Errorf("%w; send a URL that is not UTF-8 as url_bytes or target_bytes, in base64", err)
 	}
-	return s.decode(body, v)
+	return decode(s, body, v)
 }
 
 // countElements counts the elements of the lists in the object that a body is,
