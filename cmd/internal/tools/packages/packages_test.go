@@ -41,7 +41,7 @@ func dist(t *testing.T) string {
 		t.Fatal(err)
 	}
 	pack := exec.CommandContext(t.Context(), "python3", "build.py", dir, "v1.2.3")
-	pack.Env = append(os.Environ(), "PACKAGES_LEVEL=1")
+	pack.Env = append(os.Environ(), "PACKAGES_LEVEL=0")
 	output(t, pack)
 	return dir
 }
