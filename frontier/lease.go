@@ -106,7 +106,11 @@ func (i Idle) String() string {
 		out.WriteString(" until " + i.Next.UTC().Format(time.RFC3339))
 	}
 	if i.Queues > 0 {
-		fmt.Fprintf(&out, "; %d queues hold URLs", i.Queues)
+		hold := "queues hold"
+		if i.Queues == 1 {
+			hold = "queue holds"
+		}
+		fmt.Fprintf(&out, "; %d %s URLs", i.Queues, hold)
 	}
 	for _, of := range []struct {
 		n    int64

@@ -113,7 +113,7 @@ func (f *auditFlags) run(ctx context.Context, a *app, names []string) error {
 	} else {
 		writeAudit(out, found, time.Since(f.report.began))
 	}
-	return endOutput(out, read.refused())
+	return worst(endOutput(out, read.bad), read.failed)
 }
 
 // writeReport writes the report, with the rules that the log proposes.
@@ -132,12 +132,10 @@ type judged struct {
 	records int64
 	digests int64 // records that have one
 	files   *fileSet
-	// unread are the files that could not be read to their end.
+	// unread are the files that could not be read to their end, and failed says why.
 	unread []audit.Unread
+	failed error
 }
-
-// refused is the number of lines and files that could not be read.
-func (j *judged) refused() int64 { return j.bad + int64(len(j.unread)) }
 
 // loadCaptures reads logs. If a file cannot be read to its end, that is reported, and the records
 // before count. If no file has a record, the errors of the files are returned.
@@ -155,7 +153,6 @@ func (a *app) loadCaptures(ctx context.Context, names []string, opt audit.Option
 			return nil, err
 		}
 	}
-	var failed []error
 	for _, name := range names {
 		before := j.records
 		err := a.loadFile(ctx, j, name, from.base)
@@ -164,21 +161,22 @@ func (a *app) loadCaptures(ctx context.Context, names []string, opt audit.Option
 		case ctx.Err() != nil || errors.Is(err, errLog):
 			return nil, err
 		default:
-			failed = append(failed, err)
-			j.unread = append(j.unread, audit.Unread{File: name, Records: j.records - before, Error: err.Error()})
+			read := j.records - before
+			j.unread = append(j.unread, audit.Unread{File: name, Records: read, Error: err.Error()})
+			if read > 0 {
+				err = fmt.Errorf("%w; %s before that count", err, plural(read, "record"))
+			}
+			j.failed = worst(j.failed, refusal(a, err))
 		}
 	}
-	if j.records == 0 && from.db == "" && len(failed) > 0 {
-		return nil, errors.Join(failed...)
-	}
-	for _, u := range j.unread {
-		fmt.Fprintf(a.err, "firstseen: %s; %s records of it were read, and count\n", u.Error, grouped(u.Records))
+	if j.records == 0 && from.db == "" && j.failed != nil {
+		return nil, j.failed
 	}
 	if j.records > 0 && j.digests == 0 && from.db == "" {
-		fmt.Fprintf(a.err, "firstseen: none of %s records has a digest of its content, so no rule can be judged; want CDX, CDXJ, WARC or Heritrix logs\n", grouped(j.records))
+		fmt.Fprintf(a.err, "firstseen: no digest of a content in %s, so no rule can be judged; want CDX, CDXJ, WARC or Heritrix logs\n", plural(j.records, "record"))
 	}
 	if j.bad > 0 {
-		fmt.Fprintf(a.err, "firstseen: %d lines could not be read\n", j.bad)
+		fmt.Fprintf(a.err, "firstseen: %s could not be read\n", plural(int64(j.bad), "line"))
 	}
 	return j, nil
 }

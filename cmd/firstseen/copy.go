@@ -100,8 +100,8 @@ func (f *copyFlags) run(ctx context.Context, a *app) error {
 	if f.asJSON {
 		return json.NewEncoder(a.out).Encode(n)
 	}
-	_, err = fmt.Fprintf(a.err, "%s queued, %s completed and %s dropped URLs, the settings of %s queues, %s keys\n",
-		grouped(n.Waiting), grouped(n.Done), grouped(n.Dropped), grouped(n.Queues), grouped(n.Keys))
+	_, err = fmt.Fprintf(a.err, "%s queued, %s completed and %s dropped URLs, the settings of %s, %s\n",
+		grouped(n.Waiting), grouped(n.Done), grouped(n.Dropped), plural(n.Queues, "queue"), plural(n.Keys, "key"))
 	return err
 }
 

@@ -91,7 +91,7 @@ func (f *learnFlags) run(ctx context.Context, a *app, names []string) error {
 	default:
 		writeLearned(out, learned)
 	}
-	return endOutput(out, read.refused())
+	return worst(endOutput(out, read.bad), read.failed)
 }
 
 // writeRules writes the rule file, having made sure that it can be read.
@@ -114,15 +114,15 @@ func (f *learnFlags) writeRules(a *app, learned *audit.Learned) (err error) {
 }
 
 func writeLearned(out *output, l *audit.Learned) {
-	out.line(fmt.Sprintf("%d rules proposed", len(l.Proposals)))
+	out.line(plural(int64(len(l.Proposals)), "rule") + " proposed")
 	for _, p := range l.Proposals {
 		if d := p.Declared; p.Source == audit.FromDeclarations {
-			out.line(fmt.Sprintf("%9s URLs  %s%s  %s: declared by %d pages, validated on %d (%s)", grouped(int64(p.Saves)),
-				p.Host, p.Path, does(p.Param, p.Rule), d.Learned, d.Validated, strings.Join(d.By, ", ")))
+			out.line(fmt.Sprintf("%9s URLs  %s%s  %s: declared by %s, validated on %d (%s)", grouped(int64(p.Saves)),
+				p.Host, p.Path, does(p.Param, p.Rule), plural(int64(d.Learned), "page"), d.Validated, strings.Join(d.By, ", ")))
 			continue
 		}
-		out.line(fmt.Sprintf("%9s URLs  %s%s  %s: %d of %d contents the same, validated on %d of %d (%.1f to %.1f %%)", grouped(int64(p.Saves)),
-			p.Host, p.Path, does(p.Param, p.Rule), p.Learned.Held, p.Learned.Pairs, p.Validated.Held, p.Validated.Pairs,
+		out.line(fmt.Sprintf("%9s URLs  %s%s  %s: %d of %s the same, validated on %d of %d (%.1f to %.1f %%)", grouped(int64(p.Saves)),
+			p.Host, p.Path, does(p.Param, p.Rule), p.Learned.Held, plural(int64(p.Learned.Pairs), "content"), p.Validated.Held, p.Validated.Pairs,
 			100*p.Validated.Interval.Low, 100*p.Validated.Interval.High))
 	}
 	if len(l.LeftOut) == 0 {

@@ -347,7 +347,7 @@ var refusals = map[frontier.Reason]string{
 	frontier.ReasonTooLong:   "the URL is longer than --traps allow; skip_traps accepts it",
 	frontier.ReasonCrawl:     "no crawl can have this name",
 	frontier.ReasonQueue:     "the URL has no host and no queue was given, or the queue is too long",
-	frontier.ReasonExcluded:  "the URL is on the exclusion list (--exclude-hashed)",
+	frontier.ReasonExcluded:  `the URL is excluded, by a rule ("firstseen exclude" lists them) or by the list of serve --exclude-hashed`,
 	frontier.ReasonDepth:     "the URL is more links away from a seed than --max-depth",
 	frontier.ReasonPathDepth: "the path has more segments than --traps allow; skip_traps accepts it",
 	frontier.ReasonRepeats:   "a segment of the path occurs more often than --traps allow; skip_traps accepts it",

@@ -393,9 +393,9 @@ func queueStateOf(q *store.QueueInfo, d QueueDefaults, now time.Time) queueState
 		until := blocked.set.BlockedUntil
 		return queueState{stateBlocked, blocked.is() + " blocked until " + timeText(until), until}
 	case limit > 0 && q.Fetched >= limit:
-		return queueState{Name: stateLimited, Reason: fmt.Sprintf("%d pages fetched, of a limit of %d", q.Fetched, limit)}
+		return queueState{Name: stateLimited, Reason: fmt.Sprintf("pages fetched: %d of at most %d", q.Fetched, limit)}
 	case crawlLimit > 0 && d.Fetched >= crawlLimit:
-		return queueState{Name: stateLimited, Reason: fmt.Sprintf("%d pages of the crawl fetched, of a limit of %d", d.Fetched, crawlLimit)}
+		return queueState{Name: stateLimited, Reason: fmt.Sprintf("pages of the crawl fetched: %d of at most %d", d.Fetched, crawlLimit)}
 	case q.Held == 0:
 		return queueState{Name: stateEmpty}
 	case q.Held == q.InFlight:

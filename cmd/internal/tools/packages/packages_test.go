@@ -224,7 +224,7 @@ func wantUniq(t *testing.T, command ...string) {
 	}
 	cmd = exec.CommandContext(t.Context(), command[0], append(command[1:], "add", "--db", filepath.Join(t.TempDir(), "db"))...)
 	cmd.Stdin, cmd.Env = strings.NewReader("http://a.example/\nHTTP://A.example/\n"), unset()
-	if got := output(t, cmd); got != "-: list, 2 records: 1 new, 1 duplicates\n" {
+	if got := output(t, cmd); got != "-: list, 2 records: 1 new, 1 duplicate\n" {
 		t.Errorf("%v: got %q; want a URL queued", command, got)
 	}
 }
