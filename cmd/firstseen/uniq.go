@@ -143,7 +143,7 @@ func (f *uniqFlags) run(ctx context.Context, a *app, names []string) (err error)
 	}
 	opt := f.options(p)
 	opt.Memory = memory
-	statuses, err := archive.ParseStatuses(f.statuses)
+	statuses, err := transfer.ParseStatuses(f.statuses)
 	if err != nil {
 		return misusef("--status: %w", err)
 	}
