@@ -223,7 +223,7 @@ func (p *planter) plantGood() {
 // TestLearnsTheSameAgain: hashes of the index are seeded again each time, and must not show.
 func TestLearnsTheSameAgain(t *testing.T) {
 	web := foldsWeb
-	web.Pages /= 10
+	web.Pages /= 20
 	l, _ := logOf(t, web, func([]byte) bool { return true })
 	var first string
 	for range 3 {
