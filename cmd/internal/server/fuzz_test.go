@@ -100,6 +100,26 @@ func quickIsSlow[T any](t *testing.T, text []byte) {
 	}
 }
 
+// FuzzVerdict holds what writePlain writes to what encoding/json makes of it.
+func FuzzVerdict(f *testing.F) {
+	f.Add("7", "http://a.example/?a=1&b=<2>", "duplicate", "http://a.example/", "0123", "a.example", "http://A.example/")
+	f.Add("", "", "new", "", "", "", "")
+	f.Add("\u2028", "caf\xe9", "\"", "\\", "\x7f", "\n", "é")
+	f.Fuzz(func(t *testing.T, id, url, verdict, canonical, key, queue, first string) {
+		if verdict == "" {
+			return
+		}
+		v := wire.VerdictLine{ID: id, URL: url, Verdict: verdict, Canonical: canonical, Key: key, Queue: queue, First: first}
+		var plain, all bytes.Buffer
+		if err := lineEncoder(&all).Encode(v); err != nil {
+			t.Fatal(err)
+		}
+		if writePlain(&plain, &v) && plain.String() != all.String() {
+			t.Errorf("got %s; want %s", plain.String(), all.String())
+		}
+	})
+}
+
 // FuzzItem puts any item: an ack with its ID must come back, and a URL that was OK can be looked up.
 func FuzzItem(f *testing.F) {
 	f.Add([]byte(`{"discovered":{"info":{"url":"http://a.com/","key":"k"}},"ID":"x"}`))

@@ -260,8 +260,33 @@ func (s *httpAPI) answerLines(ctx context.Context, lines []bodyLine, out *bytes.
 	commit()
 	enc := lineEncoder(out)
 	for i := range verdicts {
-		_ = enc.Encode(&verdicts[i]) // no value of this type fails
+		if v := &verdicts[i]; !writePlain(out, v) {
+			_ = enc.Encode(v) // no value of this type fails
+		}
 	}
+}
+
+// writePlain writes what most verdicts are, texts without escapes, as the encoder does, and reports whether v is that.
+func writePlain(out *bytes.Buffer, v *wire.VerdictLine) bool {
+	if v.Requeued || v.Raised || v.SeenIn != "" || v.Error != nil || len(v.URLBytes)+len(v.FirstBytes)+len(v.Rules) > 0 {
+		return false
+	}
+	b := append(out.AvailableBuffer(), '{')
+	for _, f := range [...]struct{ name, text string }{{"id", v.ID}, {"url", v.URL}, {"verdict", v.Verdict},
+		{"canonical", v.Canonical}, {"key", v.Key}, {"queue", v.Queue}, {"first", v.First}} {
+		for i := range len(f.text) {
+			if c := f.text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+				return false
+			}
+		}
+		if f.text != "" || f.name == "url" {
+			b = append(append(append(b, '"'), f.name...), `":"`...)
+			b = append(append(b, f.text...), `",`...)
+		}
+	}
+	b[len(b)-1] = '}'
+	out.Write(append(b, '\n'))
+	return true
 }
 
 // commitLines offers URLs and fills in their verdicts.
