@@ -3,8 +3,8 @@
 
 -- rebase counts again from now the times that were counted from a time in the future: the clock was ahead then.
 local function rebase(q)
-  if q.last > now then q.last = now end
-  if q.before_at > now then q.before, q.before_at = now + max(0, q.before - q.before_at), now end
+  if q.last > now then q.last, q.dirty = now, true end
+  if q.before_at > now then q.before, q.before_at, q.dirty = now + max(0, q.before - q.before_at), now, true end
 end
 
 local function change_queue(c, q, change)
@@ -33,6 +33,7 @@ end
 -- gate is when the delay of a group is over.
 function group.gate(c, g)
   local by = find_queue(c, g.by)
+  if by and by.last > now then c.touched[g] = true end -- and it is written, though it may hold nothing
   return by and delayed(c, by) or 0
 end
 
@@ -149,7 +150,8 @@ function group.lead(c)
       local names = call('ZRANGEBYSCORE', g.line, text(g.hurried), '+inf', 'LIMIT', '0', '16')
       if not names[1] then names = call('ZRANGE', g.line, '0', '15') end
       for i = #names, 1, -1 do
-        if names[i] ~= g.by and not (c.gave and (c.gave[names[i]] or c.served[c.mark .. names[i]])) then g.front = names[i] end
+        local gave = c.gave and (c.gave[names[i]] or c.served[c.mark .. names[i]])
+        if not gave and (names[i] ~= g.by or g.front == '') then g.front = names[i] end
       end
       if g.front == '' then g.front = names[1] or '' end
       g.changed = true

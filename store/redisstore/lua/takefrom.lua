@@ -21,5 +21,5 @@ local function tell_of(sum, c, limit)
   if not q then return end
   local runs, held_any = running(q) > 0, held(q) > 0 and 1 or 0
   add_state(sum, c, limit, q.late > 0, held_any, q.hold == PAUSED and 1 or 0, q.hold == LIMITED and 1 or 0, q.hold == BLOCKED and 1 or 0, runs,
-    function(left) return next_of(c, q, left) end, runs and first_end(c) or NEVER)
+    function(left) return next_of(c, q, left) end, fetchers(c, q) > 0 and first_end(c) or NEVER)
 end
