@@ -141,7 +141,7 @@ lab:
 # torture: power cuts, kills, mutants and random operations in full counts; hours.
 torture:
 	FIRSTSEEN_TORTURE=1 $(GO) test -count=1 -v -timeout 12h ./store/... ./frontier ./canon ./cmd/...
-	$(GO) test -race -count=1 -timeout 2h ./store/redisstore ./store/pebblestore ./frontier ./cmd/internal/logs ./cmd/internal/parquetfile ./cmd/internal/uniq
+	$(GO) test -race -count=1 -timeout 2h ./store/redisstore ./store/pebblestore ./frontier ./cmd/internal/logs ./cmd/internal/parquetfile ./cmd/internal/synth ./cmd/internal/uniq ./internal/uts46
 	$(GO) run ./cmd/internal/tools/mutants
 	@sh cmd/internal/tools/scripts/fuzz.sh 30m
 

@@ -87,7 +87,7 @@ func TestBucketsStaySmall(t *testing.T) {
 	s := open(t, o)
 	defer s.Close()
 	ctx := t.Context()
-	n := 10_000 // 131 buckets a shard, which are split seven times over
+	n := 10_000 // some 131 buckets a shard
 	if os.Getenv("FIRSTSEEN_TORTURE") == "1" {
 		n = 40_000
 	}
