@@ -99,7 +99,6 @@ func parse(text string) (*template.Template, error) {
 	t := template.New("page").Funcs(template.FuncMap{
 		"n": Grouped, "count": func(n int) string { return Grouped(int64(n)) }, "bytes": bytesText, "percent": percent,
 		"pct":  func(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) },
-		"pct2": func(x float64) string { return fmt.Sprintf("%g %%", 100*x) },
 		"time": func(t time.Time) string { return t.Format(time.DateTime) },
 	})
 	for _, s := range []string{frameText, text} {

@@ -30,7 +30,6 @@ func sample() *replay.Result {
 		Traps:         []replay.Pattern{{Name: "path-depth", Unique: 3, Example: hostile}},
 		Patterns:      []replay.Pattern{{Name: "calendar", Unique: 3, Example: hostile}},
 		Redirects:     []replay.Redirect{{Kind: "adds www.", Count: 2, From: hostile, To: "http://www.a.example/"}},
-		Filters:       &replay.Filters{Keys: 300, Estimate: 301, Bloom: []replay.Filter{{Rate: 0.01, Bytes: 400, Dropped: 1}}},
 		Rules: &replay.Rules{Share: 0.5, Spellings: 400, Fixed: 390, Profile: 300, All: 280,
 			Rules: []replay.RuleEffect{{Rule: "drop-fragment", Active: true, Alone: 90, Marginal: 90, One: hostile, Other: "http://a.example/"}}},
 		Repeats: replay.Gaps{Within: []replay.Count{{Limit: 1, Count: 10}, {Limit: 3, Count: 500}, {Limit: 7, Count: 800}}},
