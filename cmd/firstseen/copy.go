@@ -7,18 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/firstseen/firstseen/cmd/internal/durable"
 	"github.com/firstseen/firstseen/cmd/internal/server"
 	"github.com/firstseen/firstseen/cmd/internal/transfer"
 	"github.com/firstseen/firstseen/frontier"
@@ -49,9 +45,7 @@ were completed or dropped, the settings of the queues, and every key seen. The c
 again. The source does not change. Stop its daemon first, or ask it with --daemon after
 "firstseen set --all --paused": otherwise both fetch the same URLs.
 
-If a copy breaks off, run the same command again; nothing is done twice. From a file it continues
-where it stopped (see FILE.progress), or starts from the beginning if the file was written again
-or the new store lacks a part of it, after forget or a restored backup. URLs that were added to the new store since then are not affected.
+If a copy breaks off, run the same command again; nothing is done twice. URLs that were added to the new store since then are not affected.
 
 A crawl with a profile of its own keeps it in the other store. From a file, the target must be a
 crawl with that profile: an existing one, or a new one that you name with the profile, as in
@@ -161,7 +155,7 @@ func (f *copyFlags) target(ctx context.Context, a *app, id store.Identity) (s st
 	return s, prepare(ctx, s, id)
 }
 
-// importFile imports a file, from where the last attempt left off.
+// importFile imports a file.
 func (f *copyFlags) importFile(ctx context.Context, a *app) (n crawlfile.Counts, err error) {
 	file, err := os.Open(f.fromFile)
 	if err != nil {
@@ -184,105 +178,7 @@ func (f *copyFlags) importFile(ctx context.Context, a *app) (n crawlfile.Counts,
 	if err != nil {
 		return n, err
 	}
-	note, err := f.note(ctx, file, dst, to)
-	if err != nil {
-		return n, err
-	}
-	n, err = crawlfile.Import(ctx, file, dst, to.Stored, crawlfile.ImportOptions{After: note.Progress, Saved: note.save, Identity: to.Identity})
-	if err != nil {
-		return n, err
-	}
-	return n, note.remove()
-}
-
-// note returns the note of a file and a target, with the progress of the last attempt.
-func (f *copyFlags) note(ctx context.Context, file *os.File, dst store.Store, to frontier.StoredCrawl) (*copyNote, error) {
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	db := f.toDB
-	if db != "" {
-		if db, err = filepath.Abs(db); err != nil {
-			return nil, err
-		}
-	}
-	seen := func() (int64, error) {
-		st, err := dst.Stats(ctx, to.Stored)
-		return st.Seen, err
-	}
-	redis, err := (&redisFlags{f.toRedis}).place()
-	if err != nil {
-		return nil, err
-	}
-	c := &copyNote{
-		Target: fmt.Sprintf("%q %q %q %q", db, redis.addrs, redis.prefix, to.Stored), Size: info.Size(), Modified: info.ModTime().UTC(),
-		name: f.fromFile + ".progress", seen: seen,
-	}
-	return c, c.load()
-}
-
-// copyNote is how far the import of a file came, noted beside it.
-type copyNote struct {
-	Target   string             `json:"target"`
-	Size     int64              `json:"size"` // of the file
-	Modified time.Time          `json:"modified"`
-	Seen     int64              `json:"seen"` // keys in the target by then
-	Progress crawlfile.Progress `json:"progress"`
-
-	name string
-	seen func() (int64, error)
-}
-
-// load reads a note, if it still holds.
-func (c *copyNote) load() error {
-	b, err := os.ReadFile(c.name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	var had copyNote
-	if err == nil {
-		err = json.Unmarshal(b, &had)
-	}
-	if err != nil {
-		return fmt.Errorf("cannot read the progress of the last copy; remove %s to start again: %w", c.name, err)
-	}
-	holds, err := c.holds(&had)
-	if holds {
-		c.Progress = had.Progress
-	}
-	return err
-}
-
-// holds reports whether an earlier note is for this target and this file, and the target still
-// has everything that the note lists. If not, the copy starts from scratch, which does no harm.
-// Skipping rows that the target lacks would lose queued URLs: they would count as seen.
-func (c *copyNote) holds(had *copyNote) (bool, error) {
-	if had.Target != c.Target || had.Size != c.Size || !had.Modified.Equal(c.Modified) {
-		return false, nil
-	}
-	seen, err := c.seen()
-	return seen > 0 && seen >= had.Seen, err
-}
-
-func (c *copyNote) save(p crawlfile.Progress) error {
-	seen, err := c.seen()
-	if err != nil {
-		return err
-	}
-	c.Progress, c.Seen = p, seen
-	b, err := json.Marshal(c)
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(c.name, b)
-}
-
-func (c *copyNote) remove() error {
-	if err := os.Remove(c.name); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return crawlfile.Import(ctx, file, dst, to.Stored, crawlfile.ImportOptions{Identity: to.Identity})
 }
 
 // crawlSource is a crawl to read, in a store or through a daemon. Through a daemon it can be read

@@ -15,8 +15,6 @@ import (
 
 // learnFlags are the flags of the learn command.
 type learnFlags struct {
-	judge  audit.Options
-	learn  audit.LearnOptions
 	source judgeSource
 	output string
 	json   bool
@@ -45,10 +43,7 @@ contrary, and at least 90 % of the contents are equal.
   firstseen replay --rule-file rules.json crawl.cdx.gz`,
 		RunE: running(func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), a, args) }),
 	}
-	addJudgeFlags(cmd.Flags(), &f.judge, &f.source)
-	cmd.Flags().IntVar(&f.learn.MinPairs, "min-pairs", 10, "contents with a stable control that each half must have")
-	cmd.Flags().Float64Var(&f.learn.MinShare, "min-share", 0.97, "least share of the contents that must be one page")
-	cmd.Flags().IntVar(&f.learn.MaxLeftOut, "left-out", 200, "how many rules to list that were not proposed")
+	f.source.add(cmd.Flags())
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", `rule file to write; "-" writes it to stdout instead of the list`)
 	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
 	f.report.add(cmd.Flags())
@@ -56,23 +51,15 @@ contrary, and at least 90 % of the contents are equal.
 }
 
 func (f *learnFlags) run(ctx context.Context, a *app, names []string) error {
-	if err := checkJudgeFlags(f.judge); err != nil {
-		return err
-	}
-	share := f.learn.MinShare
-	if err := refuse("learn", below("min-pairs", f.learn.MinPairs, 1), below("left-out", f.learn.MaxLeftOut, 0),
-		notIn("min-share", share, share > 0 && share <= 1, "more than 0, at most 1")); err != nil {
-		return err
-	}
 	if err := f.report.begin(names); err != nil {
 		return err
 	}
 	defer f.report.file.Drop()
-	read, err := a.loadCaptures(ctx, names, f.judge, f.source)
+	read, err := a.loadCaptures(ctx, names, f.source)
 	if err != nil {
 		return err
 	}
-	learned, err := audit.Learn(ctx, read.log, f.learn)
+	learned, err := audit.Learn(ctx, read.log)
 	if err != nil {
 		return err
 	}

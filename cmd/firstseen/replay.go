@@ -35,7 +35,6 @@ type replayFlags struct {
 	memory     mebibytes
 	log        logFlags
 	byRule     bool
-	declared   bool
 	report     string // HTML file
 	csv        string // of the hosts
 	title      string
@@ -71,8 +70,6 @@ Ctrl-C stops reading and prints the results until then.`,
 	cmd.Flags().StringVar(&f.crawl, "crawl", store.DefaultCrawl, "crawl in the seen-set that the URLs belong to")
 	f.log.add(cmd.Flags())
 	cmd.Flags().BoolVar(&f.byRule, "by-rule", false, "print how many URLs each optional rule merges, alone and when the others are on")
-	cmd.Flags().BoolVar(&f.declared, "declared", false, "gone: audit judges what sites declare")
-	_ = cmd.Flags().MarkHidden("declared") // it is there
 	cmd.Flags().StringVar(&f.report, "report", "", "write the result as one HTML file; includes --by-rule, where the profile has rules to switch")
 	cmd.Flags().StringVar(&f.title, "title", "", "title of the report; default: the names of the inputs")
 	cmd.Flags().StringVar(&f.csv, "csv", "", "write the counts of all hosts as a CSV file")
@@ -128,9 +125,6 @@ func (f *replayFlags) check() (*canon.Profile, error) {
 	}
 	if err != nil {
 		return nil, err
-	}
-	if f.declared {
-		return nil, misusef("replay --declared is gone: run firstseen audit on the same files, which judges by content what sites declare")
 	}
 	if f.byRule && p.Name() != "qiita" {
 		return nil, misusef("cannot compare rules; got --by-rule with profile %s; want qiita, whose rules can be switched", p)

@@ -205,7 +205,7 @@ func (e *Evidence) Judge(ctx context.Context, turn func(context.Context, func(co
 
 func (e *Evidence) judge(ctx context.Context) (*Judgement, error) {
 	st := e.opt.Captures.Stats()
-	log := audit.NewLog(audit.Options{})
+	log := audit.NewLog()
 	if err := log.AddSample(ctx, e.opt.Captures); err != nil {
 		return nil, fmt.Errorf("cannot read captures: %w", err)
 	}

@@ -274,7 +274,7 @@ func jsonError(err error) error {
 	var base64Error base64.CorruptInputError
 	switch {
 	case errors.As(err, &kind) && kind.Field != "":
-		return fmt.Errorf("got a JSON %s in the field %q; want %s", kind.Value, kind.Field, jsonKind(kind.Type))
+		return fmt.Errorf("got a JSON %s in the field %q; want %s", kind.Value, kind.Field, newShape(kind.Type, "", "").wants())
 	case errors.As(err, &kind):
 		return fmt.Errorf("got a JSON %s; want an object", kind.Value)
 	case errors.As(err, &when):
@@ -291,23 +291,4 @@ func jsonError(err error) error {
 		return errors.New("got more than one JSON value; want one")
 	}
 	return fmt.Errorf("got no JSON: %w", err)
-}
-
-// jsonKind returns what a field of a type takes, in the words of JSON.
-func jsonKind(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Bool:
-		return "true or false"
-	case reflect.String:
-		return "a string"
-	case reflect.Slice, reflect.Array:
-		return "an array"
-	case reflect.Map, reflect.Struct:
-		return "an object"
-	case reflect.Uint8:
-		return "a whole number from 0 to 255"
-	case reflect.Int, reflect.Int64:
-		return "a whole number"
-	}
-	return "a number"
 }

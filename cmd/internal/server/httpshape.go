@@ -98,7 +98,7 @@ func newShape(t reflect.Type, name string, tag reflect.StructTag) *shape {
 		}
 	}
 	if s.kind == reflect.Uint8 {
-		s.min = 0
+		s.min, s.max = 0, 255
 	}
 	number("minimum", &s.min)
 	number("maximum", &s.max)
@@ -222,6 +222,9 @@ func (s *shape) wants() string {
 		return fmt.Sprintf("%.0f to %.0f", s.min, s.max)
 	case !math.IsInf(s.min, 0):
 		return fmt.Sprintf("%.0f or more", s.min)
+	}
+	if s.kind == reflect.Int || s.kind == reflect.Int64 {
+		return "a whole number"
 	}
 	return "a number"
 }
