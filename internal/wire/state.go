@@ -358,6 +358,36 @@ type LiftRequest struct {
 	Lifted   *bool  `json:"lifted"`   // true lifts it; false lets its fetches decide again
 }
 
+// Declarations is the answer of GET /v1/declared.
+type Declarations struct {
+	Places []Declared `json:"places"` // by host and path
+}
+
+// Declared is what a trusted host declared in one place: a line of the file that keeps it, too.
+type Declared struct {
+	Host    string          `json:"host"`
+	Path    string          `json:"path"` // of the response, "" for the robots.txt of the host
+	Entries []DeclaredEntry `json:"entries"`
+	Revoked []string        `json:"revoked,omitempty"` // the patterns of entries that an operator took out of use, also of later ones
+}
+
+// DeclaredEntry is an entry of "params" in a rule file.
+type DeclaredEntry struct {
+	Host    string    `json:"host"`
+	Pattern string    `json:"pattern"`
+	Drop    []string  `json:"drop,omitempty"`
+	Keep    *[]string `json:"keep,omitempty"` // empty keeps nothing
+	Source  string    `json:"source"`
+}
+
+// RevokeRequest is the body of POST /v1/declared. The answer is a Declared.
+type RevokeRequest struct {
+	Host    string `json:"host"`
+	Path    string `json:"path,omitempty"` // as GET /v1/declared lists it
+	Pattern string `json:"pattern"`        // of the entry
+	Revoked *bool  `json:"revoked"`        // true takes the entry out of use; false puts it back
+}
+
 // BackupRequest is the body of POST /v1/backup. The answer is a Backup.
 type BackupRequest struct {
 	// Name has letters, digits, dots, hyphens and underscores. The default is the time.

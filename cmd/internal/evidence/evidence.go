@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -155,7 +156,11 @@ func (e *Evidence) Stats() Stats {
 	s := Stats{Counts: e.opt.Traps != IgnoreTraps, Shadow: e.opt.Traps == CountTraps, Templates: e.lowered.Load(), URLs: e.urls.Load(),
 		Hosts: len(e.rules.hosts), Refused: e.rules.refused, Last: e.rules.last}
 	for _, said := range e.rules.places {
-		s.Rules += len(said.entries)
+		for _, entry := range said.entries {
+			if !slices.Contains(said.revoked, entry.Pattern) {
+				s.Rules++
+			}
+		}
 	}
 	return s
 }
