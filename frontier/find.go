@@ -156,28 +156,29 @@ func (q *Query) selects(f *Frontier, e *Entry, now time.Time) bool {
 	return ok
 }
 
-// missing returns store.ErrNoTexts if a crawl has ended URLs that a query asks for, and nothing else, and their texts are gone.
+// missing returns store.ErrNoTexts if a crawl has ended URLs that a query asks for, and nothing else, and their texts are gone. What
+// was forgotten by its age stays counted: so if any ended URL has its text, or nothing but what is held is seen, none is missing.
 func (f *Frontier) missing(ctx context.Context, q *Query, crawl string, found bool) error {
 	ends := func(s QueryState) bool { return s == StateDone || s == StateDropped }
 	if found || q.States == nil && !q.asksFetched() || slices.ContainsFunc(q.States, func(s QueryState) bool { return !ends(s) }) {
 		return nil
 	}
 	st, err := f.Stats(ctx, crawl)
-	if err != nil || st.Seen == st.Held { // what was completed is forgotten by its age, and still counted
+	if err != nil || st.Seen == st.Held || st.Completed+st.Dropped == 0 {
 		return err
 	}
-	ended := st.Completed + st.Dropped
 	if q.Queue != "" {
 		info, err := f.Queue(ctx, crawl, q.Queue)
-		if err != nil {
+		if err != nil || info.Completed+info.Dropped == 0 {
 			return nil
 		}
-		ended = info.Completed + info.Dropped
+		for e, err := range f.Entries(ctx, crawl, "") {
+			if err != nil || e.State == store.Done || e.State == store.Dropped {
+				return err
+			}
+		}
 	}
-	if ended > 0 {
-		return store.ErrNoTexts
-	}
-	return nil
+	return store.ErrNoTexts
 }
 
 // Action is what becomes of the URLs that a query selects.
@@ -216,7 +217,7 @@ func (f *Frontier) Change(ctx context.Context, q Query, do Action) (n int64, err
 			return batch.n, err
 		}
 		if !touches(do, e.StateAt(now)) || do == ActionRequeue && f.excludes(&e) {
-			continue
+			continue // what is excluded is counted, as an offer of it is
 		}
 		if e.Crawl != batch.crawl || len(batch.keys) == changeAtOnce {
 			if err := batch.apply(ctx); err != nil {
@@ -252,7 +253,10 @@ func (f *Frontier) excludes(e *Entry) bool {
 	if err != nil {
 		return false
 	}
-	_, ok := f.excludedBy(e.Crawl, form)
+	rule, ok := f.excludedBy(e.Crawl, form)
+	if ok {
+		f.refused.count(refusalKey{crawl: e.Crawl, reason: ReasonExcluded, rule: rule}, e.URL)
+	}
 	return ok
 }
 

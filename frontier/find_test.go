@@ -198,12 +198,21 @@ func TestFindAfterAges(t *testing.T) {
 	f := openKeep(t, true, Options{Delay: -1})
 	addOne(t, f, Link{URL: "http://a.example/"})
 	must(t, f.Done(bg, leaseOne(t, f)))
-	if n, err := f.Forget(bg, Selection{Before: time.Now().Add(time.Hour)}); err != nil || n != 1 {
-		t.Fatalf("got %d, %v; want one forgotten", n, err)
+	addOne(t, f, Link{URL: "http://b.example/"})
+	must(t, f.Drop(bg, leaseOne(t, f)))
+	if n, err := f.Forget(bg, Selection{Before: time.Now().Add(time.Hour)}); err != nil || n != 2 {
+		t.Fatalf("got %d, %v; want two forgotten", n, err)
 	}
-	for _, q := range []Query{{States: []QueryState{StateDone}}, {Queue: "a.example", States: []QueryState{StateDone}}} {
-		for e, err := range f.Find(bg, q) {
-			t.Errorf("got %v, %v; want nothing found", e, err)
+	check := func() {
+		t.Helper()
+		for _, q := range []Query{{States: []QueryState{StateDone}}, {Queue: "a.example", States: []QueryState{StateDone}}} {
+			for e, err := range f.Find(bg, q) {
+				t.Errorf("got %v, %v; want nothing found", e, err)
+			}
 		}
 	}
+	check()
+	addOne(t, f, Link{URL: "http://b.example/"})
+	must(t, f.Drop(bg, leaseOne(t, f)))
+	check()
 }

@@ -198,11 +198,10 @@ func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpi
 	leases = make([]*Lease, 0, len(taken.Leases))
 	now := time.Now()
 	var id identifier
-	var damaged error
 	for i := range taken.Leases {
 		l, err := leaseOf(&taken.Leases[i], now)
-		if err != nil { // it stays leased, and the others are handed out
-			damaged = cmp.Or(damaged, err)
+		if err != nil { // the others are handed out
+			unwanted = append(unwanted, Settlement{Lease: leaseWith(&taken.Leases[i], record{}, now), Outcome: Drop, reason: ReasonDamaged})
 			continue
 		}
 		if stored := taken.Leases[i].Crawl; id.crawl == nil || id.crawl.stored != stored {
@@ -216,9 +215,6 @@ func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpi
 		} else {
 			leases = append(leases, l)
 		}
-	}
-	if len(leases)+len(unwanted) == 0 && damaged != nil {
-		return nil, nil, idle, damaged
 	}
 	f.failing.leased(leases)
 	return leases, unwanted, Idle{taken.State, taken.Next, taken.Holding}, nil

@@ -2,8 +2,8 @@ package frontier
 
 import (
 	"errors"
-	"math"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -391,8 +391,12 @@ func TestDamagedURLIsNotLeased(t *testing.T) {
 	if err != nil || len(leases) != 1 || leases[0].Depth != math.MaxInt32 {
 		t.Fatalf("got %v, %v; want the one that is whole", leases, err)
 	}
-	must(t, f.Release(bg, leases[0]))
-	leaseOne(t, f)
+	if st, err := f.Stats(bg, ""); err != nil || st.Held != 1 || st.Dropped != 1 {
+		t.Errorf("got %+v, %v; want the other one dropped", st, err)
+	}
+	if r := slices.Collect(f.Refusals()); len(r) != 1 || r[0].Reason != ReasonDamaged || !r[0].Dropped || r[0].Count != 1 {
+		t.Errorf("got %+v; want it counted", r)
+	}
 }
 
 func errorOf[T any](_ T, err error) error { return err }

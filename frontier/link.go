@@ -132,7 +132,7 @@ const (
 	ReasonQueries   Reason = "query-growth"       // Traps.Queries
 	ReasonFull      Reason = "full"               // Options.MaxPerQueue or MaxHeld
 	ReasonNoTexts   Reason = "no-texts"           // Link.UnlessFetchedAfter, in a store that keeps no texts: see Result.Err
-	ReasonDamaged   Reason = "damaged"            // the record of whether it was seen is damaged: restore a backup
+	ReasonDamaged   Reason = "damaged"            // the record of whether it was seen, or of a queued URL, is damaged: restore a backup
 	ReasonRedirects Reason = "too-many-redirects" // more than 10 in a row
 	ReasonOperator  Reason = "operator"           // Frontier.Change: dropped, not refused
 	ReasonExpired   Reason = "expired-leases"     // Options.MaxExpired: dropped, not refused

@@ -1,7 +1,6 @@
 package frontier
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +32,8 @@ type Redirection struct {
 //
 // Any other target is added with the metadata, depth, priority and exemption from traps of its source,
 // whose lease ends as [Redirected]; as [Defer], if the target is refused because of a bound on queued URLs. If the process dies
-// between these two steps, the source is handed out again. The report of an earlier lease offers the target once it counts. A target that is one of the pages that led here is queued again, though it was seen: it
+// between these two steps, the source is handed out again. The report of an earlier lease counts as well, unless it would queue a page
+// of its chain again. A target that is one of the pages that led here is queued again, though it was seen: it
 // set a cookie, and is worth another look. Any other target that was seen ends the chain.
 //
 // After 10 redirects in a row the lease is dropped and the target refused, so each loop ends.
@@ -65,27 +65,26 @@ func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redir
 	case r.Key == l.Key:
 		return f.follow(ctx, c, l, target)
 	}
-	settle := func() error {
-		answers := make([]Settled, 1)
-		return cmp.Or(f.settlePart(ctx, &part{crawl: c, n: 1}, []Settlement{end}, answers), answers[0].err(l))
-	}
 	e, err := f.store.Lookup(ctx, c.stored, l.Key)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return Redirection{}, fmt.Errorf("cannot look up a lease: %w", err)
 	}
-	if e.State != store.Leased || e.Token != l.Token { // a report that does not count queues nothing
-		if err := settle(); err != nil {
-			return Redirection{}, err
-		}
-		return Redirection{Target: *r}, f.add(ctx, w)
+	late := e.State != store.Leased || e.Token != l.Token
+	if late && (e.State != store.Leased && e.State != store.Queued || w.offers[0].item.Force) {
+		return Redirection{}, Stale.err(l) // what holds the URL now, if anything, will be redirected, too
 	}
 	if err := f.add(ctx, w); err != nil {
 		return Redirection{}, err
 	}
-	if r.Reason == ReasonFull { // the page would be lost
+	if r.Reason == ReasonFull || r.Reason == ReasonDamaged { // the page would be lost
 		end.Outcome = Defer
 	}
-	return Redirection{Target: *r}, settle()
+	answers := make([]Settled, 1)
+	err = f.settlePart(ctx, &part{crawl: c, n: 1}, []Settlement{end}, answers)
+	if err == nil {
+		err = answers[0].err(l)
+	}
+	return Redirection{Target: *r}, err
 }
 
 // targetOf prepares the target of a redirect as an offer. In an exact crawl it has its own queue, as

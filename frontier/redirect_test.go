@@ -153,8 +153,8 @@ func TestRedirectToWhatIsRefusedEndsTheLease(t *testing.T) {
 	}
 }
 
-// TestRedirectThatDoesNotCount: a report that is stale, in each way that one can be, queues nothing, though its target is a page of the
-// chain, which a report that counts queues again.
+// TestRedirectThatDoesNotCount: a report that is stale, in each way that one can be, does not queue a page of its chain again, as one that
+// counts does; of a URL that is done it queues nothing at all.
 func TestRedirectThatDoesNotCount(t *testing.T) {
 	for _, wire := range []bool{false, true} {
 		f := openKeep(t, true, Options{Delay: -1})
@@ -180,12 +180,12 @@ func TestRedirectThatDoesNotCount(t *testing.T) {
 			}
 		}
 		refused("a token that was never granted", &never, "http://a.example/")
-		refused("the same, to another page", &never, "http://c.example/")
 		_, err = f.Redirect(bg, back, "http://a.example/")
 		must(t, err)
 		refused("the report again", back, "http://a.example/")
 		must(t, f.Done(bg, nextOf(t, f, "http://a.example/")))
 		refused("the report once more", back, "http://a.example/")
+		refused("the same, to another page", back, "http://c.example/")
 		leaseNone(t, f)
 	}
 }

@@ -368,7 +368,7 @@ type Declared struct {
 	Host    string          `json:"host"`
 	Path    string          `json:"path"` // of the response, "" for the robots.txt of the host
 	Entries []DeclaredEntry `json:"entries"`
-	Revoked []string        `json:"revoked,omitempty"` // the patterns of entries that an operator took out of use, also of later ones
+	Revoked []string        `json:"revoked,omitempty"` // the patterns of entries that an operator took out of use, also of later ones while the host is trusted
 }
 
 // DeclaredEntry is an entry of "params" in a rule file.

@@ -343,7 +343,10 @@ func (e *Evidence) setRevoked(p place, pattern string, revoked bool) (was, ok bo
 	if revoked {
 		s.revoked = append(s.revoked, pattern)
 	}
-	e.rules.places[p] = s
+	if e.rules.places[p] = s; s.read && len(s.entries)+len(s.revoked) == 0 {
+		e.rules.size -= s.size
+		delete(e.rules.places, p)
+	}
 	return was, true
 }
 
@@ -452,16 +455,17 @@ func (e *Evidence) Declared() []wire.Declared {
 
 // apply uses the profile of a rule file with the declared entries.
 func (e *Evidence) apply(file *ruleFile, list []wire.Declared) error {
-	if len(list) == 0 {
-		return e.opt.Use(file.with)
-	}
 	params, _ := file.fields["params"].([]any)
+	own := len(params)
 	for _, s := range list {
 		for _, entry := range s.Entries {
 			if !slices.Contains(s.Revoked, entry.Pattern) {
 				params = append(params, entry)
 			}
 		}
+	}
+	if len(params) == own {
+		return e.opt.Use(file.with)
 	}
 	fields := maps.Clone(file.fields)
 	fields["params"] = params

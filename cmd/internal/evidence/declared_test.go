@@ -287,6 +287,16 @@ func TestOneRuleIsRevoked(t *testing.T) {
 		t.Error(err)
 	}
 	check("", 2)
+	for _, pattern := range []string{"/p", "/"} { // the last one leaves none in use
+		if _, err := d.Revoke("a.example", "", pattern, true); err != nil {
+			t.Error(err)
+		}
+	}
+	check("?s=1&t=2", 0)
+	d.fetched("https://a.example/robots.txt", "", "s /p")
+	d.adopted(t)
+	d = newDeclaring(t, opt, "a.example")
+	check("?s=1&t=2", 0)
 }
 
 func TestMemoryOfDeclarationsIsBounded(t *testing.T) {

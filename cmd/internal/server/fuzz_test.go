@@ -76,6 +76,14 @@ func FuzzQuick(f *testing.F) {
 			f.Add([]byte(seed[:i]))
 		}
 		f.Add([]byte(seed))
+		fast := 0
+		for _, t := range []any{new(wire.URLLine), new(wire.LeaseRequest), new(wire.Done)} {
+			v := reflect.ValueOf(t).Elem()
+			fast += newShape(v.Type(), "", "").quick([]byte(seed), 0, v)
+		}
+		if fast == 0 {
+			f.Errorf("%s is not read in one pass", seed)
+		}
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		quickIsSlow[wire.URLLine](t, text)
@@ -103,6 +111,7 @@ func quickIsSlow[T any](t *testing.T, text []byte) {
 // FuzzVerdict holds what writePlain writes to what encoding/json makes of it.
 func FuzzVerdict(f *testing.F) {
 	f.Add("7", "http://a.example/?a=1&b=<2>", "duplicate", "http://a.example/", "0123", "a.example", "http://A.example/")
+	f.Add("", "http://plain.example/", "new", "", "", "", "")
 	f.Add("", "", "new", "", "", "", "")
 	f.Add("\u2028", "caf\xe9", "\"", "\\", "\x7f", "\n", "é")
 	f.Fuzz(func(t *testing.T, id, url, verdict, canonical, key, queue, first string) {
@@ -114,8 +123,12 @@ func FuzzVerdict(f *testing.F) {
 		if err := lineEncoder(&all).Encode(v); err != nil {
 			t.Fatal(err)
 		}
-		if writePlain(&plain, &v) && plain.String() != all.String() {
+		wrote := writePlain(&plain, &v)
+		if wrote && plain.String() != all.String() {
 			t.Errorf("got %s; want %s", plain.String(), all.String())
+		}
+		if !wrote && url == "http://plain.example/" && id+canonical+key+queue+first == "" && verdict == "new" {
+			t.Error("a plain verdict is not written as it stands")
 		}
 	})
 }
