@@ -16,6 +16,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -119,12 +120,13 @@ func (p *place) open(ctx context.Context, a *app, readOnly bool) (c *client, end
 	if err != nil {
 		return nil, nil, errors.Join(err, s.Close())
 	}
-	l := inProcess(make(chan net.Conn))
-	go func() { _ = http.Serve(l, local) }() // until l is closed
+	l := &inProcess{conns: make(chan net.Conn), closed: make(chan struct{})}
+	answering := &http.Server{Handler: local}
+	go func() { _ = answering.Serve(l) }() // until it is shut down
 	c = &client{base: "http://localhost", http: &http.Client{Transport: &http.Transport{DialContext: l.dial}}}
 	end = func() error {
 		c.http.CloseIdleConnections()
-		close(l)
+		_ = answering.Shutdown(ctx) // a call that goes on was cut off by Ctrl-C, and is answered by errors
 		return errors.Join(local.Close(ctx), s.Close())
 	}
 	return c, end, nil
@@ -355,22 +357,38 @@ func quotedAll(names []string) []string {
 
 // inProcess is a listener whose clients are in this process: a server behind it answers while it is read, also lists as long as a
 // crawl, as one behind a port does.
-type inProcess chan net.Conn
-
-func (l inProcess) Accept() (net.Conn, error) {
-	if c, ok := <-l; ok {
-		return c, nil
-	}
-	return nil, net.ErrClosed
+type inProcess struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
 }
 
-func (l inProcess) Close() error   { return nil }
-func (l inProcess) Addr() net.Addr { return &net.UnixAddr{} }
+func (l *inProcess) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
 
-func (l inProcess) dial(context.Context, string, string) (net.Conn, error) {
+func (l *inProcess) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (l *inProcess) Addr() net.Addr { return &net.UnixAddr{} }
+
+func (l *inProcess) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	near, far := net.Pipe()
-	l <- far
-	return near, nil
+	select {
+	case l.conns <- far:
+		return near, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // probeTime is how long a daemon may take to answer.

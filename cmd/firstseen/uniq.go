@@ -327,6 +327,7 @@ func (f *uniqFlags) add(flags *pflag.FlagSet) {
 	f.log.addKept(flags, "input-format")
 	f.log.addEvents(flags)
 	flags.StringVar(&f.statuses, "status", "all", "take only records of logs that have one of these statuses, such as 2xx,3xx,410; a list has none")
+	typed(flags, "status") // the variable is import's
 	f.filters.add(flags)
 	flags.StringVar(&f.invalid, "invalid", "drop", "what becomes of lines that are no URL: drop, or keep to print them as they are, each once")
 	flags.StringVar(&f.format, "format", "text", "form of the output: text, or jsonl, csv and parquet, which have fields for file, row, offset (of archive records), url, canonical form and key")

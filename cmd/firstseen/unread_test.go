@@ -32,7 +32,7 @@ func TestJudgesGoOnAfterAFileThatIsCutShort(t *testing.T) {
 		if err := json.Unmarshal([]byte(out), &got); err != nil {
 			t.Fatalf("%s: %v in %s, %s", judge[0], err, out, errOut)
 		}
-		if status != statusRefused || len(got.Unread) != 2 || got.Unread[0].File != cut || got.Unread[0].Records < 100 || got.Unread[1].Records != 0 {
+		if status != statusFailed || len(got.Unread) != 2 || got.Unread[0].File != cut || got.Unread[0].Records < 100 || got.Unread[1].Records != 0 {
 			t.Errorf("%s: got status %d, %+v; want both files reported, and what was read of the first", judge[0], status, got.Unread)
 		}
 		if !strings.Contains(errOut, "cut.cdx.gz to its end: unexpected EOF") || !strings.Contains(errOut, "missing") {

@@ -17,7 +17,7 @@ const (
 	maxElements    = 1 << 20  // of all lists of the footer
 	maxPage        = 64 << 20 // bytes, unpacked
 	maxPageHeader  = 64 << 10 // bytes, statistics included
-	maxPageValues  = 16 << 20
+	maxPageValues  = 4 << 20
 	maxThriftDepth = 32
 )
 
@@ -48,7 +48,23 @@ func checkFooter(in io.ReaderAt, size int64) error {
 	return checkThrift(footer)
 }
 
-// checkValues checks the runs and heads of values in an encoding; nothing that plain values say makes the library allocate.
+// checkTexts checks the lengths of plain texts, which the library compares with the memory that it is given alone.
+func checkTexts(b []byte, values int64) error {
+	n := int64(0)
+	for ; len(b) >= 4; n++ {
+		size := uint64(binary.LittleEndian.Uint32(b))
+		if size > uint64(len(b)-4) {
+			return fmt.Errorf("got a text of %d bytes beyond its page: %w", size, errBroken)
+		}
+		b = b[4+size:]
+	}
+	if len(b) > 0 || n != values {
+		return fmt.Errorf("got a page of %d texts; want the %d of its header: %w", n, values, errBroken)
+	}
+	return nil
+}
+
+// checkValues checks the runs and heads of values in an encoding.
 func checkValues(b []byte, h pageHeader) error {
 	switch h.encoding {
 	case format.Plain:

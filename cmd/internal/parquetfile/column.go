@@ -94,6 +94,18 @@ func (c *column) next() (parquet.Value, error) {
 	return v, nil
 }
 
+// ended returns an error if a column has rows beyond those of its row group.
+func (c *column) ended() error {
+	if c.rows == 0 {
+		head, _ := c.in.Peek(maxPageHeader)
+		h, _, err := readPageHeader(head)
+		if len(head) == 0 || err != nil || h.values == 0 || h.kind != format.DataPage && h.kind != format.DataPageV2 {
+			return nil // padding
+		}
+	}
+	return fmt.Errorf("got more rows than its row group has: %w", errBroken)
+}
+
 // fill reads further values of the page.
 func (c *column) fill() error {
 	if c.indexed != nil {
@@ -229,6 +241,11 @@ func (c *column) dictionary(values []byte, h pageHeader) error {
 
 // decode decodes n values.
 func (c *column) decode(room encoding.Values, from []byte, n int64, how format.Encoding) (encoding.Values, error) {
+	if c.kind.Kind() == parquet.ByteArray && how == format.Plain {
+		if err := checkTexts(from, n); err != nil {
+			return room, err
+		}
+	}
 	decoded, err := c.kind.Decode(room, from, parquet.LookupEncoding(how))
 	if err != nil {
 		return decoded, err

@@ -63,8 +63,8 @@ var columnNames = [columns][]string{
 // Read reads the rows of a file of size bytes and calls yield for each, with its number from 1,
 // until yield returns false. The error says why no more rows can be read.
 //
-// It takes memory for a page of each column, at most 64 MiB unpacked each, and for an index
-// of at most 64 MiB.
+// It takes memory for a page of each column that it reads, packed and unpacked, and for its dictionary, which have at most 64 MiB each
+// (writers make them of 1 MiB), for 9 bytes a value of a page, at most 4 M of them, and for a footer of at most 64 MiB.
 func Read(in io.ReaderAt, size int64, opt Options, yield func(number int64, row *Row, err error) bool) (err error) {
 	r := &reader{in: in, opt: opt, yield: yield}
 	defer func() {
@@ -188,6 +188,13 @@ func (r *reader) group(rows int64, meta *format.RowGroup) (err error) {
 		}
 		if r.stopped = !r.emit(row); r.stopped {
 			return nil
+		}
+	}
+	for _, c := range r.column {
+		if c != nil {
+			if err := c.ended(); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -408,6 +408,7 @@ var schemas = map[string]any{
 	"BackupRequest": wire.BackupRequest{}, "Backup": wire.Backup{}, "Backups": wire.Backups{}, "History": wire.History{}, "Sample": wire.Sample{},
 	"Settings": wire.Settings{}, "Configured": wire.Configured{}, "Selection": wire.Selection{}, "ChangeRequest": wire.ChangeRequest{}, "Changed": wire.Changed{},
 	"ExclusionRequest": wire.ExclusionRequest{}, "Exclusions": wire.Exclusions{}, "Exclusion": wire.Exclusion{},
+	"Declarations": wire.Declarations{}, "Declared": wire.Declared{}, "DeclaredEntry": wire.DeclaredEntry{}, "RevokeRequest": wire.RevokeRequest{},
 }
 
 // TestOpenAPIFields checks that each field that is read or written is

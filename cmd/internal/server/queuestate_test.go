@@ -45,7 +45,7 @@ func TestQueueStateOf(t *testing.T) {
 		{"after its own turn in a group", with(func(q *store.QueueInfo) { q.Group, q.Next, q.GroupNotBefore, q.LastTake = "g", soon, soon, ago }), one, stateDelayed, "a delay of 2m0s by the default", soon},
 		{"blocked", with(func(q *store.QueueInfo) { q.BlockedUntil = soon }), one, stateBlocked, "2026-01-31T12:01:00Z", soon},
 		{"a block that is over", with(func(q *store.QueueInfo) { q.BlockedUntil = ago }), one, stateReady, "", time.Time{}},
-		{"its limit", with(func(q *store.QueueInfo) { q.Limit, q.Fetched = 5, 5 }), one, stateLimited, "limit of 5", time.Time{}},
+		{"its limit", with(func(q *store.QueueInfo) { q.Limit, q.Fetched = 5, 5 }), one, stateLimited, "5 of at most 5", time.Time{}},
 		{"its limit is reserved by leases", with(func(q *store.QueueInfo) { q.Limit, q.Fetched, q.InFlight, q.MaxInFlight = 5, 4, 1, -1 }), one, stateInFlight, "4 pages fetched and 1 leased, of a limit of 5", time.Time{}},
 		{"that of its crawl is, by others", held, QueueDefaults{Crawl: store.CrawlSettings{QueueSettings: store.QueueSettings{Limit: 5}}, Fetched: 3, InFlight: 2}, stateInFlight, "3 pages of the crawl fetched and 2 leased, of a limit of 5", time.Time{}},
 		{"below that of its crawl", held, QueueDefaults{Crawl: store.CrawlSettings{QueueSettings: store.QueueSettings{Limit: 5}}, Fetched: 3, InFlight: 1}, stateReady, "", time.Time{}},

@@ -185,7 +185,7 @@ func (r *runner) run(ctx context.Context, inputs []logs.Input) error {
 		return err
 	}
 	whole := make([]bool, len(inputs))
-	queue, errs := r.read(ctx, inputs, func(i int, is bool) { whole[i] = is })
+	queue, errs := r.read(ctx, inputs, r.opt.Status, func(i int, is bool) { whole[i] = is })
 	for b := range queue {
 		<-b.ready
 		err := r.take(ctx, b)
@@ -213,12 +213,14 @@ func (r *runner) run(ctx context.Context, inputs []logs.Input) error {
 // read starts the workers and the reader. The queue has the batches in order; each is
 // ready when its worker closed the channel.
 // whole is called with whether each input was read to its end; it may be nil.
-func (r *runner) read(ctx context.Context, inputs []logs.Input, whole func(input int, is bool)) (<-chan *batch, *[]error) {
+func (r *runner) read(ctx context.Context, inputs []logs.Input, status func(int) bool, whole func(input int, is bool)) (<-chan *batch, *[]error) {
 	queue := make(chan *batch, 4*r.opt.Workers)
 	tasks := make(chan *batch, r.opt.Workers)
-	for range r.opt.Workers {
-		w := &worker{opt: r.opt, hash: r.hash}
-		if r.ledger == nil && r.chosen == nil && r.opt.Status == nil { // which look at repeats
+	opt := r.opt
+	opt.Status = status // all of what is compared with counts
+	for range opt.Workers {
+		w := &worker{opt: opt, hash: r.hash}
+		if r.ledger == nil && r.chosen == nil && status == nil { // which look at repeats
 			w.recent = newRecent(r.texts)
 		}
 		go func() {
@@ -267,7 +269,7 @@ func (r *runner) readAgainst(ctx context.Context) error {
 	if len(r.opt.Against) == 0 {
 		return nil
 	}
-	queue, errs := r.read(ctx, r.opt.Against, nil)
+	queue, errs := r.read(ctx, r.opt.Against, nil, nil)
 	for b := range queue {
 		<-b.ready
 		r.collect(b)
