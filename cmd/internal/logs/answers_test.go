@@ -88,6 +88,12 @@ func TestFailedFetchesAreNotSeen(t *testing.T) {
 			check(form+" "+words[false][w], b.String(), true)
 		}
 	}
+	var rows []string
+	for i, a := range answers {
+		rows = append(rows, fmt.Sprintf("[%q, %s]", url(i), a))
+	}
+	check("rows without names", `{"columns":["url","status"],"data":[`+strings.Join(rows, ",")+"]}\n", false)
+	check("rows with names", `[["url","status"],`+strings.Join(rows, ",")+"]\n", false)
 	for _, title := range []string{"Broken links\n", "COPY public.pages (id, url, status) FROM stdin;\n", "https://www.example.com/\n"} {
 		var b strings.Builder
 		b.WriteString(title)

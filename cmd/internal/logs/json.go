@@ -413,9 +413,17 @@ func (p *jsonParser) row(text string, emit func(Record)) error {
 		cells = append(cells, fields{"": raw}.text(""))
 	}
 	if p.columns == nil {
-		if slices.ContainsFunc(cells, isURL) {
-			for _, cell := range cells {
-				emit(Record{URL: cell, Kind: Listed})
+		if at := slices.IndexFunc(cells, isURL); at >= 0 {
+			status := slices.IndexFunc(cells, func(s string) bool { return slices.Contains(codes, s) })
+			for i, cell := range cells {
+				switch r := (Record{URL: cell, Kind: Listed}); {
+				case status < 0:
+					emit(r)
+				case i == at:
+					r.Kind = Fetch
+					r.answered(cells[status])
+					emit(r)
+				}
 			}
 			return nil
 		}

@@ -213,6 +213,8 @@ func integer(v parquet.Value) int64 {
 		return int64(v.Int32())
 	case parquet.Int64:
 		return v.Int64()
+	case parquet.Double:
+		return int64(v.Double())
 	case parquet.ByteArray: // the index has had its statuses as text, too
 		n, err := strconv.ParseInt(text(v), 10, 64)
 		if err == nil {
