@@ -10,7 +10,7 @@ export CGO_ENABLED ?= 1
 endif
 
 .PHONY: all build generate reference check test deps vet suite fuzz-smoke test-examples lint clean \
-        test-interop bench-serve bench-hostile bench-canon bench-hashkey bench-store bench-frontier bench-replay bench-uniq bench-redis bench-day bench lab torture mutants soak release dist test-packages
+        test-interop bench-serve bench-hostile bench-canon bench-hashkey bench-store bench-frontier bench-replay bench-uniq bench-corpora bench-redis bench-day bench lab torture mutants soak release dist test-packages
 
 # The tests link what a release links, Pebble without the C library of zstd, which takes a minute of processor time to compile;
 # and no tables for debuggers, since more than sixty programs are linked.
@@ -129,6 +129,10 @@ bench-replay:
 bench-uniq:
 	@sh cmd/internal/tools/rivals/lists/uniq.sh
 
+# bench-corpora: uniq beside DuckDB and polars on 20 million URLs in Parquet; needs their Python packages.
+bench-corpora:
+	@sh cmd/internal/tools/rivals/lists/corpora.sh $(CORPORA)
+
 # lab: how many fetches crawlers need for real web applications; installs these and their interpreters,
 # and needs python3 and npm for two of the crawlers. LAB="-apps cgit" is a part of it.
 lab:
@@ -137,7 +141,7 @@ lab:
 # torture: power cuts, kills, mutants and random operations in full counts; hours.
 torture:
 	FIRSTSEEN_TORTURE=1 $(GO) test -count=1 -v -timeout 12h ./store/... ./frontier ./canon ./cmd/...
-	$(GO) test -race -count=1 -timeout 2h ./store/redisstore ./store/pebblestore ./frontier ./cmd/internal/logs ./cmd/internal/parquetfile
+	$(GO) test -race -count=1 -timeout 2h ./store/redisstore ./store/pebblestore ./frontier ./cmd/internal/logs ./cmd/internal/parquetfile ./cmd/internal/synth ./cmd/internal/uniq ./internal/uts46
 	$(GO) run ./cmd/internal/tools/mutants
 	@sh cmd/internal/tools/scripts/fuzz.sh 30m
 

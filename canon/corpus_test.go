@@ -49,10 +49,10 @@ func lines(t testing.TB, data []byte) (out [][]byte) {
 	return out
 }
 
-// corpusShare is a corpus in the torture, and one URL in eight of it in other runs, which see the sample as well.
+// corpusShare is a corpus in the torture, and one URL in 32 of it in other runs, which see the sample as well.
 func corpusShare(t testing.TB, name string) (share [][]byte) {
 	t.Helper()
-	all, every := corpus(t, name), 8
+	all, every := corpus(t, name), 32
 	if os.Getenv("FIRSTSEEN_TORTURE") == "1" {
 		every = 1
 	}

@@ -442,7 +442,7 @@ func noCrawl(name string, list []StoredCrawl) error {
 	return fault.As(store.ErrNotFound, "cannot find crawl %q in the store, %s", name, there)
 }
 
-// Hidden reports whether the name begins with a dot: a program uses the crawl internally, and
+// Hidden reports whether it is [OwnCrawl]: programs use it internally, and
 // it holds no URLs of users.
 func (c StoredCrawl) Hidden() bool { return isHidden(c.Name) }
 
@@ -450,7 +450,7 @@ func (c StoredCrawl) Hidden() bool { return isHidden(c.Name) }
 // URLs.
 const OwnCrawl = ".serve"
 
-func isHidden(crawl string) bool { return strings.HasPrefix(crawl, ".") }
+func isHidden(crawl string) bool { return crawl == OwnCrawl }
 
 // NewCrawl returns a crawl that the store s does not have yet, with keys of the given identity. A
 // name that is a StoredCrawl's Stored already contains the profile.

@@ -162,18 +162,22 @@ func (f *Frontier) missing(ctx context.Context, q *Query, crawl string, found bo
 	if found || q.States == nil && !q.asksFetched() || slices.ContainsFunc(q.States, func(s QueryState) bool { return !ends(s) }) {
 		return nil
 	}
+	st, err := f.Stats(ctx, crawl)
+	if err != nil || st.Seen == st.Held { // what was completed is forgotten by its age, and still counted
+		return err
+	}
+	ended := st.Completed + st.Dropped
 	if q.Queue != "" {
 		info, err := f.Queue(ctx, crawl, q.Queue)
-		if err == nil && info.Completed+info.Dropped > 0 {
-			return store.ErrNoTexts
+		if err != nil {
+			return nil
 		}
-		return nil
+		ended = info.Completed + info.Dropped
 	}
-	st, err := f.Stats(ctx, crawl)
-	if err == nil && st.Completed+st.Dropped > 0 {
+	if ended > 0 {
 		return store.ErrNoTexts
 	}
-	return err
+	return nil
 }
 
 // Action is what becomes of the URLs that a query selects.
@@ -182,7 +186,7 @@ type Action string
 // The actions of Change.
 const (
 	// ActionRequeue queues done and dropped URLs again, with no leases counted, and makes scheduled ones due now. Leased URLs
-	// stay as they are: see ActionFree.
+	// stay as they are: see ActionFree. Excluded ones do, too.
 	ActionRequeue Action = "requeue"
 	// ActionForget makes URLs new again. Leases on them end.
 	ActionForget Action = "forget"
@@ -211,7 +215,7 @@ func (f *Frontier) Change(ctx context.Context, q Query, do Action) (n int64, err
 		if err != nil {
 			return batch.n, err
 		}
-		if !touches(do, e.StateAt(now)) {
+		if !touches(do, e.StateAt(now)) || do == ActionRequeue && f.excludes(&e) {
 			continue
 		}
 		if e.Crawl != batch.crawl || len(batch.keys) == changeAtOnce {
@@ -239,6 +243,19 @@ func touches(do Action, state QueryState) bool {
 	return state != ""
 }
 
+// excludes reports whether an entry is excluded: queued again, it would be forgotten.
+func (f *Frontier) excludes(e *Entry) bool {
+	if !f.mayExclude() {
+		return false
+	}
+	form, err := f.Profile(e.Crawl).Canonicalize(e.URL)
+	if err != nil {
+		return false
+	}
+	_, ok := f.excludedBy(e.Crawl, form)
+	return ok
+}
+
 // changes are the URLs of one crawl that the next step takes.
 type changes struct {
 	f     *Frontier
@@ -259,6 +276,10 @@ func (c *changes) add(e *Entry) {
 		s.Token = e.Token // a lease taken since then is of a fetcher that lives
 		r.releases++
 	case ActionRequeue:
+		if e.State == store.Queued { // scheduled: its round goes on
+			s.OnlyQueued = true
+			break
+		}
 		s.Unleased, s.NewRound, r = true, true, r.anew()
 	}
 	s.Meta = r.replacing()

@@ -157,3 +157,53 @@ func TestFindSaysWhatIsNotKept(t *testing.T) {
 		t.Errorf("got %v; want ErrNoTexts", err)
 	}
 }
+
+// TestRequeueKeepsRounds: what is scheduled is due now in its round, and what is excluded stays as it is.
+func TestRequeueKeepsRounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := openKeep(t, true, Options{Delay: -1, Attempts: 3})
+		addAll(t, f, Link{URL: "http://a.example/"}, Link{URL: "http://b.example/"})
+		var late *Lease
+		for range 2 {
+			if l := leaseOne(t, f); l.Queue == "a.example" {
+				late = l
+			} else {
+				must(t, f.Done(bg, l))
+			}
+		}
+		_, err := f.Retry(bg, late, time.Now().Add(time.Hour))
+		must(t, err)
+		_, err = f.Exclude(bg, "*", "b.example")
+		must(t, err)
+		if n, err := f.Change(bg, Query{}, ActionRequeue); err != nil || n != 1 {
+			t.Errorf("got %d, %v requeued; want the scheduled one alone", n, err)
+		}
+		if l := nextOf(t, f, "http://a.example/"); l.Failures != 1 {
+			t.Errorf("got %+v; want its failure counted still", l)
+		}
+		must(t, f.Done(bg, late))
+		if r := addOne(t, f, Link{URL: "http://b.example/"}); r.Reason != ReasonExcluded {
+			t.Errorf("got %+v; want it excluded", r)
+		}
+		_, err = f.Include(bg, "*", "b.example")
+		must(t, err)
+		if r := addOne(t, f, Link{URL: "http://b.example/"}); r.Status != StatusDuplicate {
+			t.Errorf("got %+v; want the page known still", r)
+		}
+	})
+}
+
+// TestFindAfterAges: what is forgotten by age leaves a store that keeps texts with nothing to find, and that is no error.
+func TestFindAfterAges(t *testing.T) {
+	f := openKeep(t, true, Options{Delay: -1})
+	addOne(t, f, Link{URL: "http://a.example/"})
+	must(t, f.Done(bg, leaseOne(t, f)))
+	if n, err := f.Forget(bg, Selection{Before: time.Now().Add(time.Hour)}); err != nil || n != 1 {
+		t.Fatalf("got %d, %v; want one forgotten", n, err)
+	}
+	for _, q := range []Query{{States: []QueryState{StateDone}}, {Queue: "a.example", States: []QueryState{StateDone}}} {
+		for e, err := range f.Find(bg, q) {
+			t.Errorf("got %v, %v; want nothing found", e, err)
+		}
+	}
+}

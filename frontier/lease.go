@@ -106,7 +106,11 @@ func (i Idle) String() string {
 		out.WriteString(" until " + i.Next.UTC().Format(time.RFC3339))
 	}
 	if i.Queues > 0 {
-		fmt.Fprintf(&out, "; %d queues hold URLs", i.Queues)
+		hold := "queues hold"
+		if i.Queues == 1 {
+			hold = "queue holds"
+		}
+		fmt.Fprintf(&out, "; %d %s URLs", i.Queues, hold)
 	}
 	for _, of := range []struct {
 		n    int64
@@ -194,10 +198,12 @@ func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpi
 	leases = make([]*Lease, 0, len(taken.Leases))
 	now := time.Now()
 	var id identifier
+	var damaged error
 	for i := range taken.Leases {
 		l, err := leaseOf(&taken.Leases[i], now)
-		if err != nil {
-			return nil, nil, idle, err
+		if err != nil { // it stays leased, and the others are handed out
+			damaged = cmp.Or(damaged, err)
+			continue
 		}
 		if stored := taken.Leases[i].Crawl; id.crawl == nil || id.crawl.stored != stored {
 			id = identifier{}
@@ -210,6 +216,9 @@ func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpi
 		} else {
 			leases = append(leases, l)
 		}
+	}
+	if len(leases)+len(unwanted) == 0 && damaged != nil {
+		return nil, nil, idle, damaged
 	}
 	f.failing.leased(leases)
 	return leases, unwanted, Idle{taken.State, taken.Next, taken.Holding}, nil

@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"errors"
+	"math"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/memstore"
 )
 
 func TestHostsInTurnEachInOrder(t *testing.T) {
@@ -366,7 +368,8 @@ func TestSettleRefusesWhatItCannotMean(t *testing.T) {
 	}
 	for what, err := range map[string]error{"Done": f.Done(bg, nil), "Drop": f.Drop(bg, nil), "Redirect": errorOf(f.Redirect(bg, nil, "http://b.example/")),
 		"Add": errorOf(f.AddBatch(bg, []Link{{URL: "http://b.example/"}, {URL: "http://b.example/2", Priority: 8}})), "See": errorOf(f.See(bg, []Link{{URL: "http://b.example/", Priority: 200}})),
-		"Put": errorOf(f.Put(bg, []Known{{Link: Link{URL: "http://b.example/", Priority: 9}}}))} {
+		"Put": errorOf(f.Put(bg, []Known{{Link: Link{URL: "http://b.example/", Priority: 9}}})), "deep": errorOf(f.AddBatch(bg, []Link{{URL: "http://b.example/", Depth: 1 << 31}})),
+		"above a seed": errorOf(f.AddBatch(bg, []Link{{URL: "http://b.example/", Depth: -1}}))} {
 		if !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%s: got %v; want ErrInvalid", what, err)
 		}
@@ -375,6 +378,21 @@ func TestSettleRefusesWhatItCannotMean(t *testing.T) {
 		t.Errorf("got %v; want nothing stored of a batch with an invalid priority", err)
 	}
 	must(t, f.Done(bg, l))
+}
+
+// TestDamagedURLIsNotLeased: a URL whose record cannot be read keeps no other from being handed out.
+func TestDamagedURLIsNotLeased(t *testing.T) {
+	s := memstore.New(memstore.Options{})
+	f := openOn(t, s, Options{Delay: -1})
+	addOne(t, f, Link{URL: "http://a.example/", Depth: math.MaxInt32})
+	_, err := s.Add(bg, store.DefaultCrawl, []store.Item{{Key: store.Key{1}, Queue: "b.example", URL: "http://b.example/", Meta: []byte{hasDepth, 0xff, 0xff, 0xff, 0xff, 0x0f}}}, store.AddOptions{})
+	must(t, err)
+	leases, _, err := f.Lease(bg, LeaseRequest{Max: 10, MaxQueues: 10})
+	if err != nil || len(leases) != 1 || leases[0].Depth != math.MaxInt32 {
+		t.Fatalf("got %v, %v; want the one that is whole", leases, err)
+	}
+	must(t, f.Release(bg, leases[0]))
+	leaseOne(t, f)
 }
 
 func errorOf[T any](_ T, err error) error { return err }

@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"math"
 	"net/url"
 	"time"
 
@@ -20,7 +21,7 @@ type Link struct {
 	Queue string
 	// Group names the server of the queue: its address, or any name of at most 255 bytes. Queues of one group share the delay
 	// and the bound on leases, and take turns: see [store.QueueSettings]. The first offer of a queue that names one holds. The
-	// default is none. On a redisstore, which has no groups, the URL is refused.
+	// default is none. On a redisstore that was made without groups the URL is refused.
 	Group string
 	// Meta is the caller's own data, kept with the URL while it is held. The
 	// default is none.
@@ -31,7 +32,7 @@ type Link struct {
 	// before those of other queues, as [store.Store.Take] says. With a
 	// larger value nothing is done, and the error is store.ErrInvalid. The default is 0.
 	Priority uint8
-	// Depth is the number of links from a seed. The default is 0, a seed.
+	// Depth is the number of links from a seed, below 2³¹. The default is 0, a seed.
 	Depth int
 	// Discriminator is mixed into the key, so that one URL can stand for
 	// several things to fetch: a method, a digest of a body, a language. The
@@ -62,6 +63,9 @@ type Link struct {
 func (u *Link) check() error {
 	if u.Priority > store.MaxPriority {
 		return fault.As(store.ErrInvalid, "cannot take %q: got priority %d; want 0 to %d", u.URL, u.Priority, store.MaxPriority)
+	}
+	if u.Depth < 0 || u.Depth > math.MaxInt32 {
+		return fault.As(store.ErrInvalid, "cannot take %q: got depth %d; want 0 to %d", u.URL, u.Depth, math.MaxInt32)
 	}
 	return nil
 }

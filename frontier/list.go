@@ -92,7 +92,11 @@ func entryOf(e store.Entry) (Entry, error) {
 	if fetched.IsZero() && r.fetched != 0 {
 		fetched = time.UnixMilli(r.fetched).UTC()
 	}
-	return Entry{Entry: e, Fetched: fetched, Depth: r.depth, Redirects: r.hops, Discriminator: r.disc, Status: r.status, AsCanonical: r.first != 0, Reason: r.reason, kept: r,
+	reason := r.reason
+	if e.State != store.Dropped { // a late result ended it otherwise
+		reason = ""
+	}
+	return Entry{Entry: e, Fetched: fetched, Depth: r.depth, Redirects: r.hops, Discriminator: r.disc, Status: r.status, AsCanonical: r.first != 0, Reason: reason, kept: r,
 		Failures: r.failures, Deferrals: r.deferrals, Releases: r.releases, Expiries: max(e.Attempts-r.running(e.State)-r.sum(), 0)}, err
 }
 

@@ -1,7 +1,9 @@
 package frontier
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,8 +32,8 @@ type Redirection struct {
 // extended by Options.Lease from now, and its Redirects grows by one.
 //
 // Any other target is added with the metadata, depth, priority and exemption from traps of its source,
-// whose lease ends as [Redirected]. If the process dies between these two steps, the source is handed
-// out again. A target that is one of the pages that led here is queued again, though it was seen: it
+// whose lease ends as [Redirected]; as [Defer], if the target is refused because of a bound on queued URLs. If the process dies
+// between these two steps, the source is handed out again. The report of an earlier lease offers the target once it counts. A target that is one of the pages that led here is queued again, though it was seen: it
 // set a cookie, and is worth another look. Any other target that was seen ends the chain.
 //
 // After 10 redirects in a row the lease is dropped and the target refused, so each loop ends.
@@ -63,15 +65,27 @@ func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redir
 	case r.Key == l.Key:
 		return f.follow(ctx, c, l, target)
 	}
+	settle := func() error {
+		answers := make([]Settled, 1)
+		return cmp.Or(f.settlePart(ctx, &part{crawl: c, n: 1}, []Settlement{end}, answers), answers[0].err(l))
+	}
+	e, err := f.store.Lookup(ctx, c.stored, l.Key)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return Redirection{}, fmt.Errorf("cannot look up a lease: %w", err)
+	}
+	if e.State != store.Leased || e.Token != l.Token { // a report that does not count queues nothing
+		if err := settle(); err != nil {
+			return Redirection{}, err
+		}
+		return Redirection{Target: *r}, f.add(ctx, w)
+	}
 	if err := f.add(ctx, w); err != nil {
 		return Redirection{}, err
 	}
-	answers := make([]Settled, 1)
-	err = f.settlePart(ctx, &part{crawl: c, n: 1}, []Settlement{end}, answers)
-	if err == nil {
-		err = answers[0].err(l)
+	if r.Reason == ReasonFull { // the page would be lost
+		end.Outcome = Defer
 	}
-	return Redirection{Target: *r}, err
+	return Redirection{Target: *r}, settle()
 }
 
 // targetOf prepares the target of a redirect as an offer. In an exact crawl it has its own queue, as

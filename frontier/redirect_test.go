@@ -152,3 +152,68 @@ func TestRedirectToWhatIsRefusedEndsTheLease(t *testing.T) {
 		t.Errorf("got %v; want ErrStale: the lease is over", err)
 	}
 }
+
+// TestRedirectThatDoesNotCount: a report that is stale, in each way that one can be, queues nothing, though its target is a page of the
+// chain, which a report that counts queues again.
+func TestRedirectThatDoesNotCount(t *testing.T) {
+	for _, wire := range []bool{false, true} {
+		f := openKeep(t, true, Options{Delay: -1})
+		addOne(t, f, Link{URL: "http://a.example/"})
+		first := leaseOne(t, f)
+		_, err := f.Redirect(bg, first, "http://b.example/")
+		must(t, err)
+		back := leaseOne(t, f)
+		if wire {
+			back = &Lease{Crawl: back.Crawl, Key: back.Key, Token: back.Token}
+		}
+		never := *back
+		never.Token += 1000
+		refused := func(what string, l *Lease, target string) {
+			t.Helper()
+			before, err := f.Stats(bg, "")
+			must(t, err)
+			if _, err := f.Redirect(bg, l, target); !errors.Is(err, ErrStale) && !errors.Is(err, ErrAlreadyDone) {
+				t.Errorf("%s: got %v; want the report refused", what, err)
+			}
+			if after, err := f.Stats(bg, ""); err != nil || after != before {
+				t.Errorf("%s: got %+v, %v; want %+v", what, after, err, before)
+			}
+		}
+		refused("a token that was never granted", &never, "http://a.example/")
+		refused("the same, to another page", &never, "http://c.example/")
+		_, err = f.Redirect(bg, back, "http://a.example/")
+		must(t, err)
+		refused("the report again", back, "http://a.example/")
+		must(t, f.Done(bg, nextOf(t, f, "http://a.example/")))
+		refused("the report once more", back, "http://a.example/")
+		leaseNone(t, f)
+	}
+}
+
+// TestRedirectIntoAFullQueue: a page whose redirect finds no room is not lost.
+func TestRedirectIntoAFullQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, Options{Delay: -1, MaxPerQueue: 1})
+		addAll(t, f, Link{URL: "http://b.example/other"}, Link{URL: "http://a.example/"})
+		var source, other *Lease
+		for range 2 {
+			if l := leaseOne(t, f); l.Queue == "a.example" {
+				source = l
+			} else {
+				other = l
+			}
+		}
+		r, err := f.Redirect(bg, source, "http://b.example/")
+		if err != nil || r.Target.Reason != ReasonFull {
+			t.Fatalf("got %+v, %v; want the target refused", r, err)
+		}
+		must(t, f.Done(bg, other))
+		time.Sleep(time.Hour)
+		if source = nextOf(t, f, "http://a.example/"); source.Deferrals != 1 || source.Failures != 0 {
+			t.Errorf("got %+v; want it deferred once", source)
+		}
+		_, err = f.Redirect(bg, source, "http://b.example/")
+		must(t, err)
+		nextOf(t, f, "http://b.example/")
+	})
+}

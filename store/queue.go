@@ -37,7 +37,7 @@ type QueueChange struct {
 	Limit        *int64
 	Weight       *uint8
 	Paused       *bool
-	// Group is ErrInvalid for a crawl and the store, and with redisstore, which has no groups.
+	// Group is ErrInvalid for a crawl and the store, and with a redisstore that was made without groups.
 	Group *string
 	// QueueLimit and Retention are those of [CrawlSettings]. For a queue they are ErrInvalid, and Retention
 	// for the store.

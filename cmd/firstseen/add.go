@@ -208,7 +208,7 @@ func (f *adding) run(ctx context.Context, a *app, c *client, names []string) err
 	files := &fileSet{stdin: a.in}
 	files.measure(names)
 	shown := showProgress(a.err, func(passed time.Duration) string {
-		return fmt.Sprintf("%s new, %s duplicates, %s", grouped(f.added.Load()), grouped(f.known.Load()), files.inputLine(passed))
+		return fmt.Sprintf("%s new, %s, %s", grouped(f.added.Load()), plural(f.known.Load(), "duplicate"), files.inputLine(passed))
 	})
 	var all transfer.Counts
 	var errs []error
@@ -381,7 +381,7 @@ func (f *adding) tell(a *app, name string, c *transfer.Counts, format string) er
 	if format != "" {
 		name += ": " + format
 	}
-	parts := []string{grouped(c.New) + " new", grouped(c.Known) + " duplicates"}
+	parts := []string{grouped(c.New) + " new", plural(c.Known, "duplicate")}
 	for _, part := range []struct {
 		n    int64
 		what string
@@ -393,7 +393,7 @@ func (f *adding) tell(a *app, name string, c *transfer.Counts, format string) er
 	for _, filter := range slices.Sorted(maps.Keys(c.Filtered)) {
 		parts = append(parts, grouped(c.Filtered[filter])+" left out by "+filter)
 	}
-	out.line(fmt.Sprintf("%s, %s records: %s", name, grouped(c.Records), strings.Join(parts, ", ")))
+	out.line(fmt.Sprintf("%s, %s: %s", name, plural(c.Records, "record"), strings.Join(parts, ", ")))
 	return endOutput(out, 0)
 }
 

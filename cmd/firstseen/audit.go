@@ -22,7 +22,6 @@ import (
 // auditFlags are the flags of the audit command.
 type auditFlags struct {
 	profile profileFlags
-	options audit.Options
 	against string
 	source  judgeSource
 	json    bool
@@ -48,7 +47,7 @@ content counts once for a host. With fewer than 20 such contents a rule has no v
 		RunE: running(func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), a, args) }),
 	}
 	f.profile.add(cmd.Flags())
-	addJudgeFlags(cmd.Flags(), &f.options, &f.source)
+	f.source.add(cmd.Flags())
 	cmd.Flags().StringVar(&f.against, "against", "", "another profile: report what a change to it would merge and separate")
 	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
 	f.report.add(cmd.Flags())
@@ -58,27 +57,13 @@ content counts once for a host. With fewer than 20 such contents a rule has no v
 // judgeSource is what audit and learn read besides the files.
 type judgeSource struct{ base, db string }
 
-// addJudgeFlags adds what audit and learn share.
-func addJudgeFlags(flags *pflag.FlagSet, o *audit.Options, s *judgeSource) {
-	flags.IntVar(&o.MaxHosts, "max-hosts", 5, "ignore contents that more hosts than this share")
-	flags.IntVar(&o.MinControl, "min-control", 5, "repeated fetches that a place needs to be a control")
-	flags.Float64Var(&o.StableShare, "stable", 0.8, "least share of unchanged fetches for a stable control")
-	flags.Float64Var(&o.Confidence, "confidence", 0.95, "confidence of the intervals")
+func (s *judgeSource) add(flags *pflag.FlagSet) {
 	flags.StringVar(&s.db, "db", "", "also read the fetches that serve kept in this store, even while serve runs; FIRSTSEEN_DB does not set it")
 	typed(flags, "db")
 	flags.StringVar(&s.base, "base", "", `scheme and host for access logs that have only paths, such as "http://example.com"`)
 }
 
-func checkJudgeFlags(o audit.Options) error {
-	return refuse("judge", below("max-hosts", o.MaxHosts, 1), below("min-control", o.MinControl, 1),
-		notIn("stable", o.StableShare, o.StableShare > 0 && o.StableShare <= 1, "more than 0, at most 1"),
-		notIn("confidence", o.Confidence, o.Confidence > 0 && o.Confidence < 1, "more than 0, less than 1"))
-}
-
 func (f *auditFlags) run(ctx context.Context, a *app, names []string) error {
-	if err := checkJudgeFlags(f.options); err != nil {
-		return err
-	}
 	req := audit.Request{}
 	var err error
 	if req.Profile, err = f.profile.open(); err != nil {
@@ -93,7 +78,7 @@ func (f *auditFlags) run(ctx context.Context, a *app, names []string) error {
 		return err
 	}
 	defer f.report.file.Drop()
-	read, err := a.loadCaptures(ctx, names, f.options, f.source)
+	read, err := a.loadCaptures(ctx, names, f.source)
 	if err != nil {
 		return err
 	}
@@ -113,12 +98,12 @@ func (f *auditFlags) run(ctx context.Context, a *app, names []string) error {
 	} else {
 		writeAudit(out, found, time.Since(f.report.began))
 	}
-	return endOutput(out, read.refused())
+	return worst(endOutput(out, read.bad), read.failed)
 }
 
 // writeReport writes the report, with the rules that the log proposes.
 func (f *auditFlags) writeReport(ctx context.Context, log *audit.Log, found *audit.Report) error {
-	learned, err := audit.Learn(ctx, log, audit.LearnOptions{})
+	learned, err := audit.Learn(ctx, log)
 	if err != nil {
 		return err
 	}
@@ -132,21 +117,19 @@ type judged struct {
 	records int64
 	digests int64 // records that have one
 	files   *fileSet
-	// unread are the files that could not be read to their end.
+	// unread are the files that could not be read to their end, and failed says why.
 	unread []audit.Unread
+	failed error
 }
-
-// refused is the number of lines and files that could not be read.
-func (j *judged) refused() int64 { return j.bad + int64(len(j.unread)) }
 
 // loadCaptures reads logs. If a file cannot be read to its end, that is reported, and the records
 // before count. If no file has a record, the errors of the files are returned.
-func (a *app) loadCaptures(ctx context.Context, names []string, opt audit.Options, from judgeSource) (*judged, error) {
+func (a *app) loadCaptures(ctx context.Context, names []string, from judgeSource) (*judged, error) {
 	if len(names) == 0 && from.db == "" {
 		return nil, misusef("nothing to audit: pass a log file or --db DIR")
 	}
 	debug.SetGCPercent(25) // a log is one big heap that hardly changes: room for twice of it would be wasted
-	j := &judged{log: audit.NewLog(opt), files: &fileSet{stdin: a.in}}
+	j := &judged{log: audit.NewLog(), files: &fileSet{stdin: a.in}}
 	j.files.measure(names)
 	shown := showProgress(a.err, j.files.inputLine)
 	defer shown.stop()
@@ -155,7 +138,6 @@ func (a *app) loadCaptures(ctx context.Context, names []string, opt audit.Option
 			return nil, err
 		}
 	}
-	var failed []error
 	for _, name := range names {
 		before := j.records
 		err := a.loadFile(ctx, j, name, from.base)
@@ -164,21 +146,22 @@ func (a *app) loadCaptures(ctx context.Context, names []string, opt audit.Option
 		case ctx.Err() != nil || errors.Is(err, errLog):
 			return nil, err
 		default:
-			failed = append(failed, err)
-			j.unread = append(j.unread, audit.Unread{File: name, Records: j.records - before, Error: err.Error()})
+			read := j.records - before
+			j.unread = append(j.unread, audit.Unread{File: name, Records: read, Error: err.Error()})
+			if read > 0 {
+				err = fmt.Errorf("%w; %s before that count", err, plural(read, "record"))
+			}
+			j.failed = worst(j.failed, refusal(a, err))
 		}
 	}
-	if j.records == 0 && from.db == "" && len(failed) > 0 {
-		return nil, errors.Join(failed...)
-	}
-	for _, u := range j.unread {
-		fmt.Fprintf(a.err, "firstseen: %s; %s records of it were read, and count\n", u.Error, grouped(u.Records))
+	if j.records == 0 && from.db == "" && j.failed != nil {
+		return nil, j.failed
 	}
 	if j.records > 0 && j.digests == 0 && from.db == "" {
-		fmt.Fprintf(a.err, "firstseen: none of %s records has a digest of its content, so no rule can be judged; want CDX, CDXJ, WARC or Heritrix logs\n", grouped(j.records))
+		fmt.Fprintf(a.err, "firstseen: no digest of a content in %s, so no rule can be judged; want CDX, CDXJ, WARC or Heritrix logs\n", plural(j.records, "record"))
 	}
 	if j.bad > 0 {
-		fmt.Fprintf(a.err, "firstseen: %d lines could not be read\n", j.bad)
+		fmt.Fprintf(a.err, "firstseen: %s could not be read\n", plural(int64(j.bad), "line"))
 	}
 	return j, nil
 }
@@ -260,18 +243,11 @@ func writeAudit(out *output, r *audit.Report, took time.Duration) {
 		}
 	}
 	writeIdle(out, r.Forms)
-	if len(r.Attributed) > 0 {
-		out.line("\nmerges of " + r.Profile + ", by the smallest set of rules that makes them")
-		for _, s := range r.Attributed[:min(10, len(r.Attributed))] {
-			out.line(fmt.Sprintf("%15s  %s", grouped(int64(s.Merges)), strings.Join(s.Rules, " + ")))
-		}
-	}
 	if r.Against != nil {
 		out.line(fmt.Sprintf("\nfrom %s to %s", r.Profile, r.Against.Profile))
 		writeVerdict(out, named(r.Against.Joined, "would join"), r.Repeats)
 		writeVerdict(out, named(r.Against.Split, "would split"), r.Repeats)
 	}
-	writeSaid(out, r.Forms)
 	writeExamples(out, r.Forms)
 	out.line(fmt.Sprintf("\n%.2f s", took.Seconds()))
 }
@@ -315,32 +291,6 @@ func writeIdle(out *output, forms []audit.Verdict) {
 	}
 	if len(names) > 0 {
 		out.line("merged nothing: " + strings.Join(names, ", "))
-	}
-}
-
-// writeSaid compares what the sites declare of a rule's pairs with what their contents say.
-func writeSaid(out *output, forms []audit.Verdict) {
-	header := fmt.Sprintf("\n%-24s %30s   %30s\n%-24s %9s %9s %10s   %9s %9s %10s", "declared, content says", "one page", "two pages",
-		"rule", "same", "different", "unknown", "same", "different", "unknown")
-	for _, v := range forms {
-		if v.Said == nil {
-			continue
-		}
-		if header != "" {
-			out.line(header)
-			header = ""
-		}
-		one, two := v.Said.OnePage, v.Said.TwoPages
-		out.line(fmt.Sprintf("%-24s %9s %9s %10s   %9s %9s %10s", v.Name, grouped(int64(one.Same)), grouped(int64(one.Different)), grouped(int64(one.Unknown)),
-			grouped(int64(two.Same)), grouped(int64(two.Different)), grouped(int64(two.Unknown))))
-	}
-	for _, v := range forms {
-		if v.Said == nil || v.Kind == audit.RuleSet {
-			continue
-		}
-		for _, c := range v.Said.Against[:min(3, len(v.Said.Against))] {
-			out.line(fmt.Sprintf("  %s: declared %s, content %s\n    %s\n    %s", v.Name, c.Declared, c.Content, c.A, c.B))
-		}
 	}
 }
 

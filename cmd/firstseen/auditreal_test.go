@@ -39,7 +39,7 @@ var realVerdicts = map[string][7]int{
 func TestAuditOfRealLogs(t *testing.T) {
 	shared := sharedDir(t)
 	a := &app{in: os.Stdin, out: io.Discard, err: io.Discard}
-	log := audit.NewLog(audit.Options{})
+	log := audit.NewLog()
 	read := 0
 	for _, dir := range realLogs {
 		names, err := filepath.Glob(filepath.Join(shared, "logs", dir, "*"))

@@ -141,8 +141,8 @@ func (f *backupFlags) write(a *app, all []wire.Backup) error {
 			out.json(b)
 			continue
 		}
-		out.line(fmt.Sprintf("%s  %s  %s keys  %s bytes, %s of them copied  %.1f s", b.Name, b.Created.Format(time.RFC3339),
-			grouped(b.Keys), grouped(b.Bytes), grouped(b.Copied), b.Seconds))
+		out.line(fmt.Sprintf("%s  %s  %s  %s bytes, %s of them copied  %.1f s", b.Name, b.Created.Format(time.RFC3339),
+			plural(b.Keys, "key"), grouped(b.Bytes), grouped(b.Copied), b.Seconds))
 		for _, old := range b.Removed {
 			out.line("removed " + old)
 		}
@@ -180,7 +180,7 @@ a backup, use "firstseen verify --db BACKUP".`,
 			if asJSON {
 				return json.NewEncoder(a.out).Encode(info)
 			}
-			_, err = fmt.Fprintf(a.out, "%s has backup %s of %s, %s keys\n", db, info.Name, info.Created.Format(time.RFC3339), grouped(info.Keys))
+			_, err = fmt.Fprintf(a.out, "%s has backup %s of %s, %s\n", db, info.Name, info.Created.Format(time.RFC3339), plural(info.Keys, "key"))
 			return err
 		}),
 	}
@@ -230,7 +230,7 @@ func verify(ctx context.Context, a *app, s *pebblestore.Store) error {
 	report, err := s.Verify(ctx)
 	if report != nil {
 		out := newOutput(a.out)
-		out.line(fmt.Sprintf("%s rows read, %s keys", grouped(report.Rows), grouped(report.Keys)))
+		out.line(fmt.Sprintf("%s read, %s", plural(report.Rows, "row"), plural(report.Keys, "key")))
 		for _, text := range report.Repaired {
 			out.line("repaired: " + text)
 		}
@@ -242,7 +242,7 @@ func verify(ctx context.Context, a *app, s *pebblestore.Store) error {
 		}
 		err = errors.Join(err, out.Flush())
 		if err == nil && len(report.Findings) > 0 {
-			err = fmt.Errorf("the store is damaged: %d findings", int64(len(report.Findings))+report.More)
+			err = fmt.Errorf("the store is damaged: %s", plural(int64(len(report.Findings))+report.More, "finding"))
 		}
 	}
 	if err != nil {

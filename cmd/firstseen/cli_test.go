@@ -122,8 +122,8 @@ func TestInterrupt(t *testing.T) {
 // TestDocsLinkstream is the acceptance of the replay on a real stream: 6.4 million
 // links that a crawl of documentation found.
 func TestDocsLinkstream(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads 477 MB of URLs")
+	if os.Getenv("FIRSTSEEN_TORTURE") != "1" {
+		t.Skip("reads 477 MB of URLs; set FIRSTSEEN_TORTURE=1")
 	}
 	stream := filepath.Join(sharedDir(t), "logs", "large", "docs-linkstream.urls.zst")
 	var out, errOut bytes.Buffer

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -11,12 +10,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -120,8 +119,15 @@ func (p *place) open(ctx context.Context, a *app, readOnly bool) (c *client, end
 	if err != nil {
 		return nil, nil, errors.Join(err, s.Close())
 	}
-	end = func() error { return errors.Join(local.Close(ctx), s.Close()) }
-	return &client{base: "http://localhost", http: &http.Client{Transport: inProcess{local}}}, end, nil
+	l := inProcess(make(chan net.Conn))
+	go func() { _ = http.Serve(l, local) }() // until l is closed
+	c = &client{base: "http://localhost", http: &http.Client{Transport: &http.Transport{DialContext: l.dial}}}
+	end = func() error {
+		c.http.CloseIdleConnections()
+		close(l)
+		return errors.Join(local.Close(ctx), s.Close())
+	}
+	return c, end, nil
 }
 
 // onCrawl adds the flags of a place to a command, and has it call do with a client.
@@ -347,57 +353,24 @@ func quotedAll(names []string) []string {
 	return all
 }
 
-// inProcess is the transport to handlers in this process. An answer is read while it is written: a list may be as long as
-// a crawl.
-type inProcess struct{ http.Handler }
+// inProcess is a listener whose clients are in this process: a server behind it answers while it is read, also lists as long as a
+// crawl, as one behind a port does.
+type inProcess chan net.Conn
 
-// RoundTrip implements http.RoundTripper.
-func (t inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
-	r, w := io.Pipe()
-	a := &answerPipe{w: w, header: http.Header{}, begun: make(chan struct{})}
-	go func() {
-		defer func() {
-			if recover() != nil { // the log has a panic; a handler breaks its answer off by one, too
-				_ = w.CloseWithError(io.ErrUnexpectedEOF)
-			}
-			a.begin(0)
-			_ = w.Close()
-		}()
-		t.ServeHTTP(a, req)
-	}()
-	<-a.begun
-	if a.status == 0 { // as to a client that is gone
-		return nil, cmp.Or(context.Cause(req.Context()), io.ErrUnexpectedEOF)
+func (l inProcess) Accept() (net.Conn, error) {
+	if c, ok := <-l; ok {
+		return c, nil
 	}
-	return &http.Response{StatusCode: a.status, Header: a.header, Body: r, ContentLength: -1, Request: req}, nil
+	return nil, net.ErrClosed
 }
 
-// answerPipe is what a handler writes to. Only its goroutine does, and others read status once the answer has begun.
-type answerPipe struct {
-	w      *io.PipeWriter
-	header http.Header
-	once   sync.Once
-	begun  chan struct{} // closed when status is set, or will not be
-	status int
-}
+func (l inProcess) Close() error   { return nil }
+func (l inProcess) Addr() net.Addr { return &net.UnixAddr{} }
 
-func (a *answerPipe) begin(status int) {
-	a.once.Do(func() {
-		a.status = status
-		close(a.begun)
-	})
-}
-
-// Header implements http.ResponseWriter.
-func (a *answerPipe) Header() http.Header { return a.header }
-
-// WriteHeader implements http.ResponseWriter.
-func (a *answerPipe) WriteHeader(status int) { a.begin(status) }
-
-// Write implements http.ResponseWriter.
-func (a *answerPipe) Write(b []byte) (int, error) {
-	a.begin(http.StatusOK)
-	return a.w.Write(b)
+func (l inProcess) dial(context.Context, string, string) (net.Conn, error) {
+	near, far := net.Pipe()
+	l <- far
+	return near, nil
 }
 
 // probeTime is how long a daemon may take to answer.

@@ -7,18 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/firstseen/firstseen/cmd/internal/durable"
 	"github.com/firstseen/firstseen/cmd/internal/server"
 	"github.com/firstseen/firstseen/cmd/internal/transfer"
 	"github.com/firstseen/firstseen/frontier"
@@ -49,17 +45,15 @@ were completed or dropped, the settings of the queues, and every key seen. The c
 again. The source does not change. Stop its daemon first, or ask it with --daemon after
 "firstseen set --all --paused": otherwise both fetch the same URLs.
 
-If a copy breaks off, run the same command again; nothing is done twice. From a file it continues
-where it stopped (see FILE.progress), or starts from the beginning if the file was written again
-or the new store lacks a part of it, after forget or a restored backup. URLs that were added to the new store since then are not affected.
+If a copy breaks off, run the same command again; nothing is done twice. URLs that were added to the new store since then are not affected.
 
 A crawl with a profile of its own keeps it in the other store. From a file, the target must be a
 crawl with that profile: an existing one, or a new one that you name with the profile, as in
 --to-crawl "news|whatwg@2".
 
 Not copied are: when a URL was found (in the new store, when it was copied), counts of attempts, the
-text of completed and dropped URLs if the store does not keep it (their keys are copied), and
-settings of a whole crawl or store.`,
+text of completed and dropped URLs if the store does not keep it (their keys are copied),
+exclusions, and settings of a whole crawl or store.`,
 		Example: `  firstseen copy --from-db crawl.db --to-redis 10.0.0.1:6379,10.0.0.2:6379
   firstseen copy --from-redis 10.0.0.1:6379 --to-db crawl.db
   firstseen copy --from-db crawl.db --to-file crawl.fs && firstseen copy --from-file crawl.fs --to-redis 10.0.0.1:6379`,
@@ -68,7 +62,7 @@ settings of a whole crawl or store.`,
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.crawl, "crawl", store.DefaultCrawl, "crawl to copy")
-	fs.StringVar(&f.toCrawl, "to-crawl", "", "name of the crawl in the copy; default: the same")
+	fs.StringVar(&f.toCrawl, "to-crawl", "", "name of the crawl in the copy; default: that of --crawl")
 	fs.StringVar(&f.fromDB, "from-db", "", "directory of the store to copy from")
 	fs.StringSliceVar(&f.fromRedis, "from-redis", nil, "store in Redis to copy from: "+redisSyntax)
 	fs.StringVar(&f.fromFile, "from-file", "", "file to copy from: of this command, or a key file")
@@ -100,8 +94,8 @@ func (f *copyFlags) run(ctx context.Context, a *app) error {
 	if f.asJSON {
 		return json.NewEncoder(a.out).Encode(n)
 	}
-	_, err = fmt.Fprintf(a.err, "%s queued, %s completed and %s dropped URLs, the settings of %s queues, %s keys\n",
-		grouped(n.Waiting), grouped(n.Done), grouped(n.Dropped), grouped(n.Queues), grouped(n.Keys))
+	_, err = fmt.Fprintf(a.err, "%s queued, %s completed and %s dropped URLs, the settings of %s, %s\n",
+		grouped(n.Waiting), grouped(n.Done), grouped(n.Dropped), plural(n.Queues, "queue"), plural(n.Keys, "key"))
 	return err
 }
 
@@ -161,7 +155,7 @@ func (f *copyFlags) target(ctx context.Context, a *app, id store.Identity) (s st
 	return s, prepare(ctx, s, id)
 }
 
-// importFile imports a file, from where the last attempt left off.
+// importFile imports a file.
 func (f *copyFlags) importFile(ctx context.Context, a *app) (n crawlfile.Counts, err error) {
 	file, err := os.Open(f.fromFile)
 	if err != nil {
@@ -184,105 +178,7 @@ func (f *copyFlags) importFile(ctx context.Context, a *app) (n crawlfile.Counts,
 	if err != nil {
 		return n, err
 	}
-	note, err := f.note(ctx, file, dst, to)
-	if err != nil {
-		return n, err
-	}
-	n, err = crawlfile.Import(ctx, file, dst, to.Stored, crawlfile.ImportOptions{After: note.Progress, Saved: note.save, Identity: to.Identity})
-	if err != nil {
-		return n, err
-	}
-	return n, note.remove()
-}
-
-// note returns the note of a file and a target, with the progress of the last attempt.
-func (f *copyFlags) note(ctx context.Context, file *os.File, dst store.Store, to frontier.StoredCrawl) (*copyNote, error) {
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	db := f.toDB
-	if db != "" {
-		if db, err = filepath.Abs(db); err != nil {
-			return nil, err
-		}
-	}
-	seen := func() (int64, error) {
-		st, err := dst.Stats(ctx, to.Stored)
-		return st.Seen, err
-	}
-	redis, err := (&redisFlags{f.toRedis}).place()
-	if err != nil {
-		return nil, err
-	}
-	c := &copyNote{
-		Target: fmt.Sprintf("%q %q %q %q", db, redis.addrs, redis.prefix, to.Stored), Size: info.Size(), Modified: info.ModTime().UTC(),
-		name: f.fromFile + ".progress", seen: seen,
-	}
-	return c, c.load()
-}
-
-// copyNote is how far the import of a file came, noted beside it.
-type copyNote struct {
-	Target   string             `json:"target"`
-	Size     int64              `json:"size"` // of the file
-	Modified time.Time          `json:"modified"`
-	Seen     int64              `json:"seen"` // keys in the target by then
-	Progress crawlfile.Progress `json:"progress"`
-
-	name string
-	seen func() (int64, error)
-}
-
-// load reads a note, if it still holds.
-func (c *copyNote) load() error {
-	b, err := os.ReadFile(c.name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	var had copyNote
-	if err == nil {
-		err = json.Unmarshal(b, &had)
-	}
-	if err != nil {
-		return fmt.Errorf("cannot read the progress of the last copy; remove %s to start again: %w", c.name, err)
-	}
-	holds, err := c.holds(&had)
-	if holds {
-		c.Progress = had.Progress
-	}
-	return err
-}
-
-// holds reports whether an earlier note is for this target and this file, and the target still
-// has everything that the note lists. If not, the copy starts from scratch, which does no harm.
-// Skipping rows that the target lacks would lose queued URLs: they would count as seen.
-func (c *copyNote) holds(had *copyNote) (bool, error) {
-	if had.Target != c.Target || had.Size != c.Size || !had.Modified.Equal(c.Modified) {
-		return false, nil
-	}
-	seen, err := c.seen()
-	return seen > 0 && seen >= had.Seen, err
-}
-
-func (c *copyNote) save(p crawlfile.Progress) error {
-	seen, err := c.seen()
-	if err != nil {
-		return err
-	}
-	c.Progress, c.Seen = p, seen
-	b, err := json.Marshal(c)
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(c.name, b)
-}
-
-func (c *copyNote) remove() error {
-	if err := os.Remove(c.name); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return crawlfile.Import(ctx, file, dst, to.Stored, crawlfile.ImportOptions{Identity: to.Identity})
 }
 
 // crawlSource is a crawl to read, in a store or through a daemon. Through a daemon it can be read

@@ -72,7 +72,7 @@ func tellUnits(w io.Writer, name string, c *logs.Counts) {
 	if len(c.Cut) > 0 {
 		var parts []string
 		for _, what := range slices.Sorted(maps.Keys(c.Cut)) {
-			parts = append(parts, fmt.Sprintf("%s in %s lines", what, grouped(c.Cut[what])))
+			parts = append(parts, what+" in "+plural(c.Cut[what], "line"))
 		}
 		fmt.Fprintf(w, "firstseen: %s: cut off: %s\n", name, strings.Join(parts, ", "))
 	}

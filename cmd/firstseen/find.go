@@ -97,6 +97,9 @@ the default).`,
 		Args: noArgs,
 	}
 	s.place.onCrawl(a, cmd, false, func(ctx context.Context, c *client, _ []string) error {
+		if err := refuse("list URLs", below("limit", limit, 0)); err != nil {
+			return err
+		}
 		crawls, err := c.crawls(ctx, s.place.crawl)
 		if err != nil {
 			return err
@@ -320,7 +323,7 @@ Long lists of hashed URIs are for serve --exclude-hashed.`,
 		if all {
 			of = "of every crawl"
 		}
-		out.line(fmt.Sprintf("%d exclusions added, %d taken back; %d are in force, with those %s", answer.Added, answer.Removed, len(answer.Exclusions), of))
+		out.line(fmt.Sprintf("%s added, %d taken back; %d in force, with those %s", plural(int64(answer.Added), "exclusion"), answer.Removed, len(answer.Exclusions), of))
 		return endOutput(out, 0)
 	})
 	fs := cmd.Flags()
@@ -421,7 +424,7 @@ func writeWhy(out *output, e *wire.Explanation) {
 	line("refused as", e.Refusal)
 	line("excluded by", e.Excluded)
 	if t := e.Trap; t != nil {
-		line("template", fmt.Sprintf("%s: %d of %d fetches brought known content", t.Template, t.Known, t.Fetches))
+		line("template", fmt.Sprintf("%s: %d of %s brought known content", t.Template, t.Known, plural(int64(t.Fetches), "fetch")))
 	}
 	known := e.Known
 	if known == nil {
@@ -440,7 +443,7 @@ func writeWhy(out *output, e *wire.Explanation) {
 		}
 	}
 	if known.Attempts > 0 {
-		line("leases", fmt.Sprintf("%d: %d failures, %d deferrals, %d releases, %d expired", known.Attempts, known.Failures, known.Deferrals, known.Releases, known.Expiries))
+		line("leases", fmt.Sprintf("%d: %s, %s, %s, %d expired", known.Attempts, plural(int64(known.Failures), "failure"), plural(int64(known.Deferrals), "deferral"), plural(int64(known.Releases), "release"), known.Expiries))
 	}
 	if known.Status > 0 {
 		line("last status", fmt.Sprint(known.Status))

@@ -276,9 +276,9 @@ func (r *importRun) keys(ctx context.Context, name string, file *logs.File) erro
 	}
 	n, err := crawlfile.Import(ctx, reader, r.store, to.Stored, crawlfile.ImportOptions{Identity: to.Identity})
 	if err != nil {
-		return fmt.Errorf("cannot import %s; %s keys were read, %s of them new: %w", name, grouped(n.Keys), grouped(n.New), err)
+		return fmt.Errorf("cannot import %s; after %s, %s of them new: %w", name, plural(n.Keys, "key"), grouped(n.New), err)
 	}
-	return r.tell(fmt.Sprintf("%s: %s keys, %s of them new", name, grouped(n.Keys), grouped(n.New)),
+	return r.tell(fmt.Sprintf("%s: %s, %s of them new", name, plural(n.Keys, "key"), grouped(n.New)),
 		importedFile{File: name, Counts: transfer.Counts{Format: "keys", Records: n.Keys, New: n.New, Known: n.Keys - n.New}})
 }
 
@@ -356,7 +356,7 @@ func (r *importRun) tell(text string, file importedFile) error {
 
 // importedText says in a line what became of a file's records.
 func importedText(name string, c *transfer.Counts) string {
-	text := fmt.Sprintf("%s: %s, %s records, %s new, %s seen before", name, c.Format, grouped(c.Records), grouped(c.New), grouped(c.Known))
+	text := fmt.Sprintf("%s: %s, %s, %s new, %s seen before", name, c.Format, plural(c.Records, "record"), grouped(c.New), grouped(c.Known))
 	var left []string
 	for _, part := range []struct {
 		n    int64

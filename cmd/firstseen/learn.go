@@ -15,8 +15,6 @@ import (
 
 // learnFlags are the flags of the learn command.
 type learnFlags struct {
-	judge  audit.Options
-	learn  audit.LearnOptions
 	source judgeSource
 	output string
 	json   bool
@@ -45,10 +43,7 @@ contrary, and at least 90 % of the contents are equal.
   firstseen replay --rule-file rules.json crawl.cdx.gz`,
 		RunE: running(func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), a, args) }),
 	}
-	addJudgeFlags(cmd.Flags(), &f.judge, &f.source)
-	cmd.Flags().IntVar(&f.learn.MinPairs, "min-pairs", 10, "contents with a stable control that each half must have")
-	cmd.Flags().Float64Var(&f.learn.MinShare, "min-share", 0.97, "least share of the contents that must be one page")
-	cmd.Flags().IntVar(&f.learn.MaxLeftOut, "left-out", 200, "how many rules to list that were not proposed")
+	f.source.add(cmd.Flags())
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", `rule file to write; "-" writes it to stdout instead of the list`)
 	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
 	f.report.add(cmd.Flags())
@@ -56,23 +51,15 @@ contrary, and at least 90 % of the contents are equal.
 }
 
 func (f *learnFlags) run(ctx context.Context, a *app, names []string) error {
-	if err := checkJudgeFlags(f.judge); err != nil {
-		return err
-	}
-	share := f.learn.MinShare
-	if err := refuse("learn", below("min-pairs", f.learn.MinPairs, 1), below("left-out", f.learn.MaxLeftOut, 0),
-		notIn("min-share", share, share > 0 && share <= 1, "more than 0, at most 1")); err != nil {
-		return err
-	}
 	if err := f.report.begin(names); err != nil {
 		return err
 	}
 	defer f.report.file.Drop()
-	read, err := a.loadCaptures(ctx, names, f.judge, f.source)
+	read, err := a.loadCaptures(ctx, names, f.source)
 	if err != nil {
 		return err
 	}
-	learned, err := audit.Learn(ctx, read.log, f.learn)
+	learned, err := audit.Learn(ctx, read.log)
 	if err != nil {
 		return err
 	}
@@ -91,7 +78,7 @@ func (f *learnFlags) run(ctx context.Context, a *app, names []string) error {
 	default:
 		writeLearned(out, learned)
 	}
-	return endOutput(out, read.refused())
+	return worst(endOutput(out, read.bad), read.failed)
 }
 
 // writeRules writes the rule file, having made sure that it can be read.
@@ -114,15 +101,15 @@ func (f *learnFlags) writeRules(a *app, learned *audit.Learned) (err error) {
 }
 
 func writeLearned(out *output, l *audit.Learned) {
-	out.line(fmt.Sprintf("%d rules proposed", len(l.Proposals)))
+	out.line(plural(int64(len(l.Proposals)), "rule") + " proposed")
 	for _, p := range l.Proposals {
 		if d := p.Declared; p.Source == audit.FromDeclarations {
-			out.line(fmt.Sprintf("%9s URLs  %s%s  %s: declared by %d pages, validated on %d (%s)", grouped(int64(p.Saves)),
-				p.Host, p.Path, does(p.Param, p.Rule), d.Learned, d.Validated, strings.Join(d.By, ", ")))
+			out.line(fmt.Sprintf("%9s URLs  %s%s  %s: declared by %s, validated on %d (%s)", grouped(int64(p.Saves)),
+				p.Host, p.Path, does(p.Param, p.Rule), plural(int64(d.Learned), "page"), d.Validated, strings.Join(d.By, ", ")))
 			continue
 		}
-		out.line(fmt.Sprintf("%9s URLs  %s%s  %s: %d of %d contents the same, validated on %d of %d (%.1f to %.1f %%)", grouped(int64(p.Saves)),
-			p.Host, p.Path, does(p.Param, p.Rule), p.Learned.Held, p.Learned.Pairs, p.Validated.Held, p.Validated.Pairs,
+		out.line(fmt.Sprintf("%9s URLs  %s%s  %s: %d of %s the same, validated on %d of %d (%.1f to %.1f %%)", grouped(int64(p.Saves)),
+			p.Host, p.Path, does(p.Param, p.Rule), p.Learned.Held, plural(int64(p.Learned.Pairs), "content"), p.Validated.Held, p.Validated.Pairs,
 			100*p.Validated.Interval.Low, 100*p.Validated.Interval.High))
 	}
 	if len(l.LeftOut) == 0 {

@@ -24,7 +24,7 @@ const passwordVariable = "FIRSTSEEN_REDIS_PASSWORD"
 
 // redisSyntax is what a flag that names a store in Redis takes.
 const redisSyntax = "host:port of some nodes of a Redis Cluster, or of one server; with settings, one of them as redis://[USER@]HOST:PORT?NAME=VALUE&…, " +
-	"or rediss://… for TLS: prefix, password-file, ca, replicas, retry, shards (see docs/REDIS.md)"
+	"or rediss://… for TLS: prefix, password-file, ca, replicas, retry, shards, groups (see docs/REDIS.md)"
 
 // redisFlags name a store in Redis.
 type redisFlags struct{ where []string }
@@ -56,6 +56,7 @@ type redisPlace struct {
 	passwordFile, ca string
 	replicas, shards int
 	retry            time.Duration
+	groups           bool
 }
 
 // place reads what the flag names. Its errors repeat no part of an address that could be a password.
@@ -132,13 +133,17 @@ func (p *redisPlace) set(name, value string) (err error) {
 		p.replicas, err = strconv.Atoi(value)
 	case "shards":
 		p.shards, err = strconv.Atoi(value)
+	case "groups":
+		if p.groups, err = strconv.ParseBool(value); err != nil {
+			return fmt.Errorf("got groups=%s; want true or false", value)
+		}
 	case "retry":
 		p.retry, err = time.ParseDuration(value)
 	default:
 		if strings.Contains(name, "@") { // a password with a question mark
 			return errAt
 		}
-		return fmt.Errorf("got setting %q; want prefix, password-file, ca, replicas, retry or shards", name)
+		return fmt.Errorf("got setting %q; want prefix, password-file, ca, replicas, retry, shards or groups", name)
 	}
 	if err != nil || p.replicas < 0 || p.shards < 0 || p.retry < 0 {
 		return fmt.Errorf("got %s=%s; want a number or time of 0 or more", name, value)
@@ -153,7 +158,7 @@ func (r *redisFlags) open(ctx context.Context, log *slog.Logger, o redisstore.Op
 		return nil, err
 	}
 	redis.SetLogger(redisLog{log})
-	o.Addrs, o.Prefix, o.Shards = p.addrs, p.prefix, p.shards
+	o.Addrs, o.Prefix, o.Shards, o.Groups = p.addrs, p.prefix, p.shards, p.groups
 	o.RetryFor, o.Replicas, o.Logger = p.retry, noneIfZero(p.replicas), log
 	o.Credentials = p.credentials
 	if p.tls {

@@ -35,8 +35,6 @@ type replayFlags struct {
 	memory     mebibytes
 	log        logFlags
 	byRule     bool
-	filters    bool
-	declared   bool
 	report     string // HTML file
 	csv        string // of the hosts
 	title      string
@@ -72,10 +70,7 @@ Ctrl-C stops reading and prints the results until then.`,
 	cmd.Flags().StringVar(&f.crawl, "crawl", store.DefaultCrawl, "crawl in the seen-set that the URLs belong to")
 	f.log.add(cmd.Flags())
 	cmd.Flags().BoolVar(&f.byRule, "by-rule", false, "print how many URLs each optional rule merges, alone and when the others are on")
-	cmd.Flags().BoolVar(&f.filters, "filters", false, "print how Bloom filters and a HyperLogLog would have answered")
-	cmd.Flags().BoolVar(&f.declared, "declared", false, "gone: audit judges what sites declare")
-	_ = cmd.Flags().MarkHidden("declared") // it is there
-	cmd.Flags().StringVar(&f.report, "report", "", "write the result as one HTML file; includes --by-rule (where the profile has rules to switch) and --filters")
+	cmd.Flags().StringVar(&f.report, "report", "", "write the result as one HTML file; includes --by-rule, where the profile has rules to switch")
 	cmd.Flags().StringVar(&f.title, "title", "", "title of the report; default: the names of the inputs")
 	cmd.Flags().StringVar(&f.csv, "csv", "", "write the counts of all hosts as a CSV file")
 	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
@@ -131,14 +126,10 @@ func (f *replayFlags) check() (*canon.Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.declared {
-		return nil, misusef("replay --declared is gone: run firstseen audit on the same files, which judges by content what sites declare")
-	}
 	if f.byRule && p.Name() != "qiita" {
 		return nil, misusef("cannot compare rules; got --by-rule with profile %s; want qiita, whose rules can be switched", p)
 	}
 	f.byRule = f.byRule || f.report != "" && p.Name() == "qiita"
-	f.filters = f.filters || f.report != ""
 	return p, nil
 }
 
@@ -191,13 +182,6 @@ func (f *replayFlags) write(files outFiles, r *replay.Result, p *canon.Profile) 
 
 // tell writes the result. Input errors are printed to stderr and set the exit status.
 func (f *replayFlags) tell(ctx context.Context, a *app, r *replay.Result, s store.Store) error {
-	if f.filters {
-		filters, err := replay.MeasureFilters(context.WithoutCancel(ctx), s, f.crawl)
-		if err != nil {
-			return err
-		}
-		r.Filters = &filters
-	}
 	sum := ""
 	if f.keys {
 		var err error
@@ -326,7 +310,6 @@ func (r replayReport) write(out *output) {
 	r.writeRepeats(out)
 	r.writeRules(out)
 	r.writeFindings(out)
-	r.writeFilters(out)
 	r.writeRefusals(out)
 	out.line(fmt.Sprintf("\n%.2f s, %s URLs/s", r.Seconds, grouped(int64(r.Rate))))
 	if r.KeysSHA256 != "" {
@@ -368,6 +351,9 @@ func (r replayReport) writeRefusals(out *output) {
 
 // grouped writes a number as the report does.
 func grouped(n int64) string { return report.Grouped(n) }
+
+// plural writes a number of things.
+func plural(n int64, what string) string { return report.Count(n, what) }
 
 func percent(part, whole int64) string {
 	if whole == 0 {
@@ -445,15 +431,5 @@ func writePatterns(out *output, title string, list []replay.Pattern) {
 	}
 	for _, p := range list {
 		out.line(fmt.Sprintf("%15s  %s: %s", grouped(p.Unique), p.Name, p.Example))
-	}
-}
-
-func (r replayReport) writeFilters(out *output) {
-	if r.Filters == nil {
-		return
-	}
-	out.line(fmt.Sprintf("\nof %s keys a HyperLogLog estimates %s", grouped(r.Filters.Keys), grouped(r.Filters.Estimate)))
-	for _, f := range r.Filters.Bloom {
-		out.line(fmt.Sprintf("%15s  new URLs dropped by a Bloom filter of %g %%, %s bytes", grouped(f.Dropped), 100*f.Rate, grouped(f.Bytes)))
 	}
 }

@@ -152,7 +152,7 @@ func verifyCaptures(a *app, db string) error {
 	if err != nil {
 		return fmt.Errorf("cannot verify the fetches that were kept%s: %w", advice, err)
 	}
-	if _, err := fmt.Fprintf(a.out, "%s fetches kept\n", grouped(int64(rows))); err != nil {
+	if _, err := fmt.Fprintf(a.out, "%s kept\n", plural(int64(rows), "fetch")); err != nil {
 		return err
 	}
 	if damaged > 0 {

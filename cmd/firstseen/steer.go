@@ -179,7 +179,7 @@ results. A queue or crawl that is not there is an error, unless --create sets it
 		optional(fs, &set.MaxInFlight, "int", "in-flight", "most leases of a queue at a time; 0 for the default of the daemon", small),
 		optional(fs, &set.Weight, "int", "weight", "share in the rotation, 1 to 255: a queue of weight 4 is served four times as often as one of weight 1; 0 for the default", small),
 		asked(fs, "order", "of a crawl or all, and of URLs offered from now on: breadth for the order of arrival, depth for those farthest from a seed first", s.setOrder),
-		optional(fs, &set.Group, "string", "group", "of a queue: the server it is on, whose queues share the delay and the bound on leases; \"\" for none; not on Redis",
+		optional(fs, &set.Group, "string", "group", "of a queue: the server it is on, whose queues share the delay and the bound on leases; \"\" for none; on Redis in a store made with groups=true",
 			func(text string) (string, error) { return text, nil }),
 		optional(fs, &set.QueueLimit, "int64", "queue-limit", "of a crawl or all: the --limit of each queue that has none of its own; 0 for none", integer),
 		optional(fs, &set.RetentionSeconds, "string", "retention", "of a crawl: how long after its last fetch a URL is new again, as 30d or 12h; 0s for the age that serve --seen-for gives; not on Redis",

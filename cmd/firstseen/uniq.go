@@ -40,7 +40,7 @@ func newUniqCmd(a *app) *cobra.Command {
 soon as it is read. Without a file, standard input is read. Lists of URLs and all logs and
 archives that "firstseen replay" reads are recognised by their content, plain or compressed.
 
---scope, --not-ext and --with-query leave URLs out, and each counts what it took. --sort host
+--status, --scope, --not-ext and --with-query leave URLs out, and each counts what it took. --sort host
 prints the URLs of a host together. Files of several tools can be given in one call: the format of
 each is found for itself.
 
@@ -143,6 +143,13 @@ func (f *uniqFlags) run(ctx context.Context, a *app, names []string) (err error)
 	}
 	opt := f.options(p)
 	opt.Memory = memory
+	statuses, err := transfer.ParseStatuses(f.statuses)
+	if err != nil {
+		return misusef("--status: %w", err)
+	}
+	if f.statuses != "all" {
+		opt.Status = statuses.Take
+	}
 	if opt.Filters, err = f.filters.open(p, f.by != "exact"); err != nil {
 		return err
 	}
@@ -241,10 +248,11 @@ func (f *uniqFlags) tellCounts(a *app, r *uniq.Result, before int) {
 		Duplicates int64   `json:"duplicates"`
 		Known      int64   `json:"left_out"`
 		Refused    int64   `json:"refused"`
+		ByStatus   int64   `json:"left_out_by_status,omitempty"`
 		Filtered   any     `json:"filtered,omitempty"` // by the flag
 		Before     int     `json:"files_read_before,omitempty"`
 		Inputs     []input `json:"inputs"`
-	}{r.URLs + r.Unreadable, r.Printed, r.Duplicates, r.Known, r.Refused + r.Unreadable, nil, before, nil}
+	}{r.URLs + r.Unreadable, r.Printed, r.Duplicates, r.Known, r.Refused + r.Unreadable, r.ByStatus, nil, before, nil}
 	if len(r.Filtered) > 0 {
 		by := map[string]int64{}
 		for i, n := range r.Filtered {
@@ -260,10 +268,13 @@ func (f *uniqFlags) tellCounts(a *app, r *uniq.Result, before int) {
 }
 
 func (f *uniqFlags) closingLine(r *uniq.Result, before int) string {
-	text := fmt.Sprintf("%s read: %s printed, %s duplicates, %s refused", grouped(r.URLs+r.Unreadable), grouped(r.Printed),
-		grouped(r.Duplicates), grouped(r.Refused+r.Unreadable))
+	text := fmt.Sprintf("%s read: %s printed, %s, %s refused", grouped(r.URLs+r.Unreadable), grouped(r.Printed),
+		plural(r.Duplicates, "duplicate"), grouped(r.Refused+r.Unreadable))
 	if f.db != "" || len(f.against) > 0 {
 		text += fmt.Sprintf(", %s left out by --against or --db", grouped(r.Known))
+	}
+	if f.statuses != "all" {
+		text += fmt.Sprintf(", %s left out by --status", grouped(r.ByStatus))
 	}
 	for i, n := range r.Filtered {
 		text += fmt.Sprintf(", %s left out by %s", grouped(n), f.filters.names()[i])
@@ -272,20 +283,12 @@ func (f *uniqFlags) closingLine(r *uniq.Result, before int) string {
 		text += fmt.Sprintf(", %s of them printed as they are", grouped(r.Kept))
 	}
 	if before > 0 {
-		text += fmt.Sprintf("; %s unchanged since an earlier run, and not read (--again reads them)", plural(before, "file"))
+		text += fmt.Sprintf("; %s unchanged since an earlier run, and not read (--again reads them)", plural(int64(before), "file"))
 	}
 	if r.Spilled {
 		text += "; the rest of the keys went to a temporary store, as --memory was full"
 	}
 	return text
-}
-
-// plural writes a number of things.
-func plural(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return grouped(int64(n)) + " " + what
 }
 
 // uniqFlags are the flags of uniq and diff.
@@ -294,6 +297,7 @@ type uniqFlags struct {
 	log               logFlags
 	filters           filterFlags
 	invalid, format   string
+	statuses          string
 	strict, quiet     bool
 	counts            bool
 	zero              bool
@@ -322,6 +326,7 @@ func (f *uniqFlags) add(flags *pflag.FlagSet) {
 	f.profile.add(flags)
 	f.log.addKept(flags, "input-format")
 	f.log.addEvents(flags)
+	flags.StringVar(&f.statuses, "status", "all", "take only records of logs that have one of these statuses, such as 2xx,3xx,410; a list has none")
 	f.filters.add(flags)
 	flags.StringVar(&f.invalid, "invalid", "drop", "what becomes of lines that are no URL: drop, or keep to print them as they are, each once")
 	flags.StringVar(&f.format, "format", "text", "form of the output: text, or jsonl, csv and parquet, which have fields for file, row, offset (of archive records), url, canonical form and key")
@@ -392,6 +397,7 @@ func (f *uniqFlags) check() error {
 
 func (f *uniqFlags) logOptions() logs.Options {
 	opt := f.log.options()
+	opt.OnlyURLs = f.statuses == "all"
 	if opt.Zero = f.zero; f.keepBy != "" {
 		opt.Fields = []string{f.keepBy}
 	}
@@ -562,7 +568,7 @@ func (f *uniqFlags) openNotes(names []string) (*notes, error) {
 		return &notes{Journal: journal, names: names}, err
 	}
 	n := &notes{Journal: journal}
-	how := fmt.Sprintf("uniq %s keep %q keep-by %q against %q common %v log %q %s", f.by, f.keep, f.keepBy, f.against, f.common, f.log, f.filters.how())
+	how := fmt.Sprintf("uniq %s keep %q keep-by %q against %q common %v log %q status %s %s", f.by, f.keep, f.keepBy, f.against, f.common, f.log, f.statuses, f.filters.how())
 	for _, name := range names {
 		part, _, whole := journal.Begin(name, f.crawl, how)
 		if whole && !f.again {

@@ -59,7 +59,7 @@ func benchmarkHas(b *testing.B, d *digests) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	probes := make([][]byte, 1<<16)
 	for i := range probes {
-		probes[i] = append([]byte(nil), d.at(rng.IntN(d.len()))...)
+		probes[i] = append([]byte(nil), d.at(rng.IntN(d.Len()))...)
 		if i%2 == 0 {
 			probes[i][19]++
 		}

@@ -8,144 +8,64 @@ import (
 	"encoding/binary"
 	"hash"
 	"maps"
-	mathbits "math/bits"
 	"sort"
 	"strings"
 
 	"github.com/firstseen/firstseen/internal/fault"
 )
 
-// digests are sorted digests of one size, one after another, and for each value of their
-// first bits where those that begin so are. As digests spread evenly, a look-up compares
-// about six, which lie together.
+// digests are sorted digests of one size, one after another: nothing beside them takes memory. As digests spread evenly, the
+// first bits of one say about where it is, so that a look-up compares a handful that lie together, not one in each of twenty
+// places as a search by halves would.
 type digests struct {
-	size   int
-	shift  int // how far right to shift the first 4 bytes, to get the number of a bucket
-	flat   []byte
-	starts []uint32 // bucket b is entries starts[b] to starts[b+1]
+	size int
+	flat []byte
 }
-
-// perBucket is the mean number of digests in a bucket, at most.
-const perBucket = 8
 
 // newDigests sorts digests, and drops repeats. It keeps flat.
 func newDigests(flat []byte, size int) digests {
-	d := digests{size: size, flat: flat}
-	n := d.len()
-	width := min(mathbits.Len(uint(n/perBucket)), 32)
-	d.shift = 32 - width
-	d.starts = make([]uint32, 1<<width+1)
-	for i := range n {
-		d.starts[d.bucket(d.at(i))+1]++
-	}
-	for b := range len(d.starts) - 1 {
-		d.starts[b+1] += d.starts[b]
-	}
-	d.distribute()
-	d.sortBuckets()
-	d.dropRepeats()
-	return d
-}
-
-func (d *digests) len() int        { return len(d.flat) / d.size }
-func (d *digests) at(i int) []byte { return d.flat[i*d.size : (i+1)*d.size] }
-
-// bucket is the number that the first bits of a digest make. A private algorithm may
-// have digests of fewer than 4 bytes.
-func (d *digests) bucket(digest []byte) int {
-	var first [4]byte
-	copy(first[:], digest)
-	return int(uint64(binary.BigEndian.Uint32(first[:])) >> d.shift)
-}
-
-// distribute brings each digest into its bucket, in place: it takes the first one that is
-// not at home and swaps it home, until one comes back that belongs here.
-func (d *digests) distribute() {
-	next := append([]uint32(nil), d.starts[:len(d.starts)-1]...)
-	for b := range next {
-		for next[b] < d.starts[b+1] {
-			here := d.at(int(next[b]))
-			home := d.bucket(here)
-			if home != b {
-				swap(here, d.at(int(next[home])))
-			}
-			next[home]++
-		}
-	}
-}
-
-func swap(a, b []byte) {
-	for i := range a {
-		a[i], b[i] = b[i], a[i]
-	}
-}
-
-// sortBuckets sorts by insertion, the best way for a handful. A crafted list whose digests
-// all begin alike, or are all one, would make it slow, and so the library sorts many.
-func (d *digests) sortBuckets() {
-	for b := range len(d.starts) - 1 {
-		s := span{d, int(d.starts[b]), int(d.starts[b+1])}
-		if s.Len() > 4*perBucket {
-			sort.Sort(s)
-		} else {
-			s.insertionSort()
-		}
-	}
-}
-
-// span is the digests from one to another, for sort.
-type span struct {
-	*digests
-	from, to int
-}
-
-func (s span) Len() int           { return s.to - s.from }
-func (s span) Less(i, j int) bool { return bytes.Compare(s.at(s.from+i), s.at(s.from+j)) < 0 }
-func (s span) Swap(i, j int)      { swap(s.at(s.from+i), s.at(s.from+j)) }
-
-func (s span) insertionSort() {
-	for i := 1; i < s.Len(); i++ {
-		for j := i; j > 0 && s.Less(j, j-1); j-- {
-			s.Swap(j, j-1)
-		}
-	}
-}
-
-// dropRepeats closes the gaps that repeats leave.
-func (d *digests) dropRepeats() {
+	d := digests{size, flat}
+	sort.Sort(&d)
 	kept := 0
-	for b := range len(d.starts) - 1 {
-		from, to := int(d.starts[b]), int(d.starts[b+1])
-		d.starts[b] = uint32(kept)
-		for i := from; i < to; i++ {
-			if i > from && bytes.Equal(d.at(i), d.at(kept-1)) {
-				continue
-			}
+	for i := range d.Len() {
+		if i == 0 || !bytes.Equal(d.at(i), d.at(kept-1)) {
 			copy(d.at(kept), d.at(i))
 			kept++
 		}
 	}
-	d.starts[len(d.starts)-1] = uint32(kept)
-	d.flat = d.flat[:kept*d.size]
+	d.flat = d.flat[:kept*size]
+	return d
 }
 
-// has reports whether a digest of the right size is there.
+func (d *digests) at(i int) []byte { return d.flat[i*d.size : (i+1)*d.size] }
+
+// Len, Less and Swap are for sort.
+func (d *digests) Len() int           { return len(d.flat) / d.size }
+func (d *digests) Less(i, j int) bool { return bytes.Compare(d.at(i), d.at(j)) < 0 }
+func (d *digests) Swap(i, j int) {
+	a, b := d.at(i), d.at(j)
+	for k := range a {
+		a[k], b[k] = b[k], a[k]
+	}
+}
+
+// has reports whether a digest of the right size is there. It looks where the first bits say, then ever farther to both sides
+// until the digest must be between: a crafted list, whose digests all begin alike, takes as many steps as a search by halves. A
+// private algorithm may have digests of fewer than 4 bytes.
 func (d *digests) has(digest []byte) bool {
-	b := d.bucket(digest)
-	from, to := int(d.starts[b]), int(d.starts[b+1])
-	for to-from > 4*perBucket {
-		if middle := (from + to) / 2; bytes.Compare(digest, d.at(middle)) < 0 {
-			to = middle
-		} else {
-			from = middle
-		}
+	var first [4]byte
+	copy(first[:], digest)
+	n := d.Len()
+	from := int(uint64(binary.BigEndian.Uint32(first[:])) * uint64(n) >> 32)
+	to := from
+	for step := 4; from > 0 && bytes.Compare(d.at(from), digest) > 0; step *= 4 {
+		from = max(0, from-step)
 	}
-	for i := from; i < to; i++ {
-		if bytes.Equal(d.at(i), digest) {
-			return true
-		}
+	for step := 4; to < n && bytes.Compare(d.at(to), digest) < 0; step *= 4 {
+		to = min(n, to+step)
 	}
-	return false
+	i := from + sort.Search(to-from, func(i int) bool { return bytes.Compare(d.at(from+i), digest) >= 0 })
+	return i < n && bytes.Equal(d.at(i), digest)
 }
 
 // Algorithms are private hash algorithms by name. The zero value has none; md5, sha1 and

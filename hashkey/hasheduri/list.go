@@ -14,7 +14,7 @@ import (
 )
 
 // List is a set of hashed URIs: an exclusion list that does not reveal its URLs. Its Excluded
-// method serves as frontier.Options.Exclude. It is immutable, and safe for concurrent use. It needs 20.9 bytes of
+// method serves as frontier.Options.Exclude. It is immutable, and safe for concurrent use. It needs 20 bytes of
 // memory for each entry of sha1.
 type List struct {
 	hasher Hasher
@@ -115,7 +115,7 @@ func (g group) key() string { return fmt.Sprint(g.query, g.fragment, g.algorithm
 // Len is the number of different entries.
 func (l *List) Len() (n int) {
 	for _, g := range l.groups {
-		n += g.digests.len()
+		n += g.digests.Len()
 	}
 	return n
 }
@@ -123,7 +123,7 @@ func (l *List) Len() (n int) {
 // Bytes is the memory that the entries take.
 func (l *List) Bytes() (n int) {
 	for _, g := range l.groups {
-		n += cap(g.digests.flat) + 4*cap(g.digests.starts)
+		n += cap(g.digests.flat)
 	}
 	return n
 }

@@ -119,7 +119,7 @@ func TestListErrorsNameTheLine(t *testing.T) {
 	}
 }
 
-// TestCraftedDigests: digests that all begin alike fall into one bucket, and are found all
+// TestCraftedDigests: digests that all begin alike are found all
 // the same.
 func TestCraftedDigests(t *testing.T) {
 	const n, size = 20_000, 20
@@ -128,8 +128,8 @@ func TestCraftedDigests(t *testing.T) {
 		flat = append(flat, fmt.Sprintf("%012d%08d", 0, i*7919%n)...)
 	}
 	d := newDigests(flat, size)
-	if d.len() != n {
-		t.Fatalf("got %d digests; want %d", d.len(), n)
+	if d.Len() != n {
+		t.Fatalf("got %d digests; want %d", d.Len(), n)
 	}
 	for i := range n {
 		if !d.has(fmt.Appendf(nil, "%012d%08d", 0, i)) || d.has(fmt.Appendf(nil, "%012d%08d", 0, n+i)) {
@@ -144,7 +144,7 @@ func TestCraftedRepeats(t *testing.T) {
 	const n, size = 200_000, 20
 	one := []byte("12345678901234567890")
 	d := newDigests(bytes.Repeat(one, n), size)
-	if d.len() != 1 || !d.has(one) || d.has([]byte("12345678901234567891")) {
-		t.Errorf("got %d digests of one repeated; want it alone", d.len())
+	if d.Len() != 1 || !d.has(one) || d.has([]byte("12345678901234567891")) {
+		t.Errorf("got %d digests of one repeated; want it alone", d.Len())
 	}
 }

@@ -34,8 +34,8 @@ type QueueSettings struct {
 	// Order is that of the URLs of a crawl, or of all, that are offered from now on and have the same priority: breadth, the default, in order of
 	// arrival, or depth, those with the greatest depth first.
 	Order string `json:"order,omitempty" enum:"breadth,depth"`
-	// Group puts a queue into a group, or with "" out of it: the queues of one server share the delay and the bound on leases. Not on
-	// Redis.
+	// Group puts a queue into a group, or with "" out of it: the queues of one server share the delay and the bound on leases. On
+	// Redis only in a store made with groups=true.
 	Group *string `json:"group,omitempty" maxLength:"255"`
 	// QueueLimit is, of a crawl or the store, the limit of each queue that has none of its own; 0 is none.
 	QueueLimit *int64 `json:"queue_limit,omitempty" minimum:"0"`
@@ -358,6 +358,36 @@ type LiftRequest struct {
 	Lifted   *bool  `json:"lifted"`   // true lifts it; false lets its fetches decide again
 }
 
+// Declarations is the answer of GET /v1/declared.
+type Declarations struct {
+	Places []Declared `json:"places"` // by host and path
+}
+
+// Declared is what a trusted host declared in one place: a line of the file that keeps it, too.
+type Declared struct {
+	Host    string          `json:"host"`
+	Path    string          `json:"path"` // of the response, "" for the robots.txt of the host
+	Entries []DeclaredEntry `json:"entries"`
+	Revoked []string        `json:"revoked,omitempty"` // the patterns of entries that an operator took out of use, also of later ones
+}
+
+// DeclaredEntry is an entry of "params" in a rule file.
+type DeclaredEntry struct {
+	Host    string    `json:"host"`
+	Pattern string    `json:"pattern"`
+	Drop    []string  `json:"drop,omitempty"`
+	Keep    *[]string `json:"keep,omitempty"` // empty keeps nothing
+	Source  string    `json:"source"`
+}
+
+// RevokeRequest is the body of POST /v1/declared. The answer is a Declared.
+type RevokeRequest struct {
+	Host    string `json:"host"`
+	Path    string `json:"path,omitempty"` // as GET /v1/declared lists it
+	Pattern string `json:"pattern"`        // of the entry
+	Revoked *bool  `json:"revoked"`        // true takes the entry out of use; false puts it back
+}
+
 // BackupRequest is the body of POST /v1/backup. The answer is a Backup.
 type BackupRequest struct {
 	// Name has letters, digits, dots, hyphens and underscores. The default is the time.
@@ -445,11 +475,11 @@ type ExclusionsQuery struct {
 type OfferQuery struct {
 	// Brief, if given, leaves all but the verdict and the key out of the answers.
 	Brief              string `query:"brief" allowEmptyValue:"true"`
-	Crawl              string `query:"crawl" maxLength:"200"`            // of lines that name none; the default is DEFAULT
-	Queue              string `query:"queue" maxLength:"255"`            // of lines without this field
-	Priority           int    `query:"priority" minimum:"0" maximum:"7"` // of lines without this field
-	Depth              int    `query:"depth" minimum:"0"`                // of lines without this field
-	UnlessFetchedAfter Moment `query:"unless_fetched_after"`             // of lines without this field
+	Crawl              string `query:"crawl" maxLength:"200"`                  // of lines that name none; the default is DEFAULT
+	Queue              string `query:"queue" maxLength:"255"`                  // of lines without this field
+	Priority           int    `query:"priority" minimum:"0" maximum:"7"`       // of lines without this field
+	Depth              int    `query:"depth" minimum:"0" maximum:"2147483647"` // of lines without this field
+	UnlessFetchedAfter Moment `query:"unless_fetched_after"`                   // of lines without this field
 }
 
 // ExportQuery is the query of GET /v1/export.

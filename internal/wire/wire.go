@@ -20,12 +20,12 @@ type URLLine struct {
 	Crawl string `json:"crawl,omitempty"`
 	Queue string `json:"queue,omitempty"`
 	// Group names the server of the queue, such as its address: queues of one group share the delay and the bound on leases. The
-	// first that a queue is offered with holds. Not on Redis.
+	// first that a queue is offered with holds. On Redis only in a store made with groups=true.
 	Group    string              `json:"group,omitempty" maxLength:"255"`
 	Metadata map[string][]string `json:"metadata,omitempty"`
 	Due      time.Time           `json:"due,omitzero"`
 	Priority uint8               `json:"priority,omitempty" maximum:"7"` // higher first
-	Depth    int                 `json:"depth,omitempty"`
+	Depth    int                 `json:"depth,omitempty" minimum:"0" maximum:"2147483647"`
 	Force    bool                `json:"force,omitempty"` // queue it although it was seen, or is queued for later
 	// UnlessFetchedAfter queues the URL also if it was done or dropped before this time, or age such as 7d; a scheduled one is due now
 	// if it was. Without texts (--keep-urls=false) it is refused.

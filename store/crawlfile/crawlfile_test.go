@@ -227,39 +227,60 @@ func TestIdentityOfAFile(t *testing.T) {
 	}
 }
 
-// TestImportBrokenOffAnywhere stops an import after every step, and starts it again from its saved
-// progress or from the beginning. The result must be that of an import without a stop.
+// cut is a store that fails at one of its writes, counted from 0.
+type cut struct {
+	store.Store
+	left int
+}
+
+var errCut = errors.New("power cut")
+
+func (c *cut) write() error {
+	if c.left--; c.left < 0 {
+		return errCut
+	}
+	return nil
+}
+
+func (c *cut) Add(ctx context.Context, crawl string, items []store.Item, opt store.AddOptions) ([]store.Verdict, error) {
+	if err := c.write(); err != nil {
+		return nil, err
+	}
+	return c.Store.Add(ctx, crawl, items, opt)
+}
+
+func (c *cut) Settle(ctx context.Context, crawl string, list []store.Settlement) ([]store.SettleStatus, error) {
+	if err := c.write(); err != nil {
+		return nil, err
+	}
+	return c.Store.Settle(ctx, crawl, list)
+}
+
+func (c *cut) See(ctx context.Context, crawl string, keys []store.Key, fresh []bool, opt store.SeeOptions) error {
+	if err := c.write(); err != nil {
+		return err
+	}
+	return c.Store.See(ctx, crawl, keys, fresh, opt)
+}
+
+// TestImportBrokenOffAnywhere stops an import before each of its writes, one later each time, and starts it again from the beginning.
+// The result must be that of an import without a stop.
 func TestImportBrokenOffAnywhere(t *testing.T) {
 	src := openMem(t)
 	fill(t, src)
 	file, want := exported(t, src), pictureOf(t, src, "c")
-	for _, fromStart := range []bool{false, true} {
-		dst, at, runs := openMem(t), crawlfile.Progress{}, 0
-		errStop := errors.New("power cut")
-		for done := false; !done; runs++ {
-			steps := 0
-			opt := crawlfile.ImportOptions{Batch: 7, After: at, Saved: func(p crawlfile.Progress) error {
-				steps++
-				if fromStart && steps <= runs || p == at {
-					return nil
-				}
-				at = p
-				return errStop
-			}}
-			if fromStart {
-				opt.After = crawlfile.Progress{}
-			}
-			_, err := crawlfile.Import(t.Context(), bytes.NewReader(file), dst, "c", opt)
-			if done = err == nil; !done && !errors.Is(err, errStop) {
-				t.Fatal(err)
-			}
+	dst, runs := openMem(t), 0
+	for done := false; !done; runs++ {
+		_, err := crawlfile.Import(t.Context(), bytes.NewReader(file), &cut{dst, runs}, "c", crawlfile.ImportOptions{Batch: 7})
+		if done = err == nil; !done && !errors.Is(err, errCut) {
+			t.Fatal(err)
 		}
-		if runs < 10 {
-			t.Errorf("broken off %d times; want at least 10", runs)
-		}
-		if d := diff(t, want, pictureOf(t, dst, "c")); d != "" {
-			t.Errorf("from the start %v: the crawl differs: %s", fromStart, d)
-		}
+	}
+	if runs < 10 {
+		t.Errorf("broken off %d times; want at least 10", runs)
+	}
+	if d := diff(t, want, pictureOf(t, dst, "c")); d != "" {
+		t.Errorf("the crawl differs: %s", d)
 	}
 }
 
@@ -367,7 +388,7 @@ func ExampleExport() {
 // TestLargeRowsComeBack: what export writes, import reads, whatever its size.
 func TestLargeRowsComeBack(t *testing.T) {
 	from, to := openMem(t), openMem(t)
-	meta := bytes.Repeat([]byte("m"), 20<<20)
+	meta := bytes.Repeat([]byte("m"), 13<<20) // 17 MiB as JSON: 16 were the bound once
 	if _, err := from.Add(t.Context(), "", []store.Item{{Key: store.Key{1}, Queue: "q", URL: "u", Meta: meta}}, store.AddOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -15,23 +15,11 @@ import (
 
 // ImportOptions modify Import. The zero value is fine.
 type ImportOptions struct {
-	// After is the progress of an interrupted import of the same file: what that import
-	// did is read and not done again. The default is to begin at the start.
-	After Progress
-	// Saved is called with the durable progress. If it fails, so does the import. The default is
-	// not to call it.
-	Saved func(Progress) error
 	// Batch is the number of URLs or keys of a step. The default is 10,000.
 	Batch int
 	// Identity is what the keys of the crawl are made by. The default is that of
 	// the store.
 	Identity store.Identity
-}
-
-// Progress is how far an import is.
-type Progress struct {
-	Rows int64 `json:"rows"` // rows of the file that are done
-	Keys int64 `json:"keys"` // and keys
 }
 
 // Import reads a crawl file or a key file into a crawl of s. If the file was made with another
@@ -44,10 +32,7 @@ func Import(ctx context.Context, r io.Reader, s store.Store, crawl string, opt I
 		opt.Batch = 10_000
 	}
 	opt.Identity = opt.Identity.Or(s.Identity())
-	if opt.Saved == nil {
-		opt.Saved = func(Progress) error { return nil }
-	}
-	im := &importer{s: s, crawl: crawl, opt: opt, at: opt.After}
+	im := &importer{s: s, crawl: crawl, opt: opt}
 	im.settings.SetLimit(settingsAtOnce)
 	defer func() { _ = im.settings.Wait() }() // after another error; flush returns this one
 	rd, err := open(r)
@@ -70,7 +55,6 @@ type importer struct {
 	s     store.Store
 	crawl string
 	opt   ImportOptions
-	at    Progress
 	n     Counts
 
 	sameUnicode bool // as the file's
@@ -94,16 +78,13 @@ func (im *importer) rows(ctx context.Context, r *reader) error {
 			return err
 		}
 		if !ok {
-			return im.flush(ctx, r.rows)
-		}
-		if r.rows <= im.opt.After.Rows {
-			continue
+			return im.flush(ctx)
 		}
 		if err := im.row(ctx, next); err != nil {
 			return err
 		}
 		if len(im.waiting)+len(im.ended) >= im.opt.Batch {
-			if err := im.flush(ctx, r.rows); err != nil {
+			if err := im.flush(ctx); err != nil {
 				return err
 			}
 		}
@@ -159,8 +140,8 @@ func unicodeHost(url string) bool {
 	return strings.Contains(strings.ToLower(host), "xn--") || strings.Contains(host, "%")
 }
 
-// flush makes the rows up to the given one durable.
-func (im *importer) flush(ctx context.Context, rows int64) error {
+// flush makes the rows so far durable.
+func (im *importer) flush(ctx context.Context) error {
 	if err := im.settings.Wait(); err != nil {
 		return err
 	}
@@ -181,8 +162,7 @@ func (im *importer) flush(ctx context.Context, rows int64) error {
 		}
 	}
 	im.waiting, im.ended = im.waiting[:0], im.ended[:0]
-	im.at.Rows = max(im.at.Rows, rows)
-	return im.opt.Saved(im.at)
+	return nil
 }
 
 // end records URLs that were completed or dropped, but for those the store holds or has
@@ -238,7 +218,7 @@ func (im *importer) keys(ctx context.Context, r *reader) error {
 
 // see records keys batch by batch.
 func (im *importer) see(ctx context.Context, keys iter.Seq2[store.Key, error], opt store.SeeOptions) error {
-	batch, fresh, read := make([]store.Key, 0, im.opt.Batch), make([]bool, im.opt.Batch), int64(0)
+	batch, fresh := make([]store.Key, 0, im.opt.Batch), make([]bool, im.opt.Batch)
 	flush := func() error {
 		if err := im.s.See(ctx, im.crawl, batch, fresh[:len(batch)], opt); err != nil {
 			return err
@@ -249,15 +229,12 @@ func (im *importer) see(ctx context.Context, keys iter.Seq2[store.Key, error], o
 			}
 		}
 		im.n.Keys += int64(len(batch))
-		im.at.Keys, batch = read, batch[:0]
-		return im.opt.Saved(im.at)
+		batch = batch[:0]
+		return nil
 	}
 	for k, err := range keys {
 		if err != nil {
 			return err
-		}
-		if read++; read <= im.opt.After.Keys {
-			continue
 		}
 		if batch = append(batch, k); len(batch) == cap(batch) {
 			if err := flush(); err != nil {

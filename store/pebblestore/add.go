@@ -145,7 +145,7 @@ type adder struct {
 	lo, hi int
 	// again are keys that were only seen and are queued, in a crawl that forgets by age: their URLs look new from now on.
 	again []store.Key
-	// forced are the known keys of the part that an item of the batch forces, if any does.
+	// forced are the known keys of the part that an item of the batch forces or spells in another way, nil if none may.
 	forced map[store.Key]*forced
 }
 
@@ -224,7 +224,7 @@ func (a *adder) look() error {
 func (a *adder) findQueues() error {
 	for i := a.lo; i < a.hi; i++ {
 		name := a.items[i].Queue
-		if a.known[i] && !a.requeues(&a.items[i]) || name == "" || a.unknown[name] {
+		if a.known[i] && (a.forced == nil || !a.requeues(&a.items[i])) || name == "" || a.unknown[name] {
 			continue
 		}
 		q := a.c.queues.loaded[name]

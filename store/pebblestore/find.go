@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"io"
@@ -38,6 +39,8 @@ type sought struct {
 	item    uint32
 	version uint64 // of the cache, before anything was read
 }
+
+func (l *sought) compare(k store.Key) int { return bytes.Compare(l.key[:], k[:]) }
 
 // findOne finds a key of c that the index knows.
 func (tx *txn) findOne(c *crawl, k *store.Key) (found, error) {
@@ -98,25 +101,28 @@ func findPlaces(rows pebble.Reader, crawl uint32, list []sought) ([]*sought, err
 			placed = append(placed, &list[i])
 		}
 	}
-	slices.SortStableFunc(placed, func(a, b *sought) int { return cmp.Compare(a.row, b.row) })
-	var in uint64 // the row that was read last
-	latest := map[placeKey]pointer{}
+	slices.SortFunc(placed, func(a, b *sought) int { return cmp.Or(cmp.Compare(a.row, b.row), a.compare(b.key)) })
+	left := placed // from the first of the row that is read next
 	err := inTable(rows, tablePlaces, placed, func(r rowGetter, l *sought) error {
-		if l.row == 0 {
+		if len(left) == 0 || l != left[0] {
 			return nil
 		}
-		if l.row != in {
-			clear(latest)
-			err := readRow(r, appendLongRow(nil, tablePlaces, l.row), func(row []byte) error {
-				return eachPlace(row, func(at placeKey, p pointer) { latest[at] = p })
-			})
-			if err != nil {
-				return err
-			}
-			in = l.row
+		n := 1
+		for n < len(left) && left[n].row == l.row {
+			n++
 		}
-		l.ptr = latest[placeKey{crawl, l.key}]
-		return nil
+		same := left[:n]
+		if left = left[n:]; l.row == 0 {
+			return nil
+		}
+		return readRow(r, appendLongRow(nil, tablePlaces, l.row), func(row []byte) error {
+			return eachPlace(row, func(at placeKey, p pointer) { // the last one of a key counts
+				i, found := slices.BinarySearchFunc(same, at.key, (*sought).compare)
+				for found = found && at.crawl == crawl; found && i < len(same) && same[i].key == at.key; i++ {
+					same[i].ptr = p
+				}
+			})
+		})
 	})
 	if err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ func (s *Store) leftLeases() error {
 		}
 		s.opt.Logger.Info("freed the leases of an earlier process", "leases", len(left))
 	case running > 0:
-		s.opt.Logger.Info("leases of an earlier process keep their URLs; if its fetchers are gone, free them when the store is opened",
+		s.opt.Logger.Info("leases of an earlier process keep their URLs; if its fetchers are gone, free them: firstseen free, or Options.FreeLeases at Open",
 			"leases", running, "longest", last.Sub(now).Round(time.Second))
 	}
 	return nil

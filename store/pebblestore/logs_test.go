@@ -109,7 +109,7 @@ func testLogDamage(t *testing.T, size int, idle bool) {
 			harmless++
 		}
 	}
-	tries := tortureCount(t, 5, 200) // a flip takes long: Pebble looks for the bit by a checksum for each that it may be
+	tries := tortureCount(t, 3, 200) // a flip takes long: Pebble looks for the bit by a checksum for each that it may be
 	for i := range tries {
 		at := len(text) * (2*i + 1) / (2 * tries)
 		flipped := append([]byte(nil), text...)

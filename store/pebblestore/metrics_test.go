@@ -50,7 +50,7 @@ func TestCacheHoldsBlocks(t *testing.T) {
 	opt.CacheBytes = 16 << 20
 	s := mustOpen(t, "db", opt)
 	defer s.Close()
-	n := 20_000
+	n := 5000
 	var items []store.Item
 	for i := range n {
 		items = append(items, store.Item{Key: testKey(i), Queue: "q", URL: "http://a.example/"})

@@ -135,7 +135,8 @@ func TestPaceInStore(t *testing.T) {
 	opt.memTableBytes, opt.groupKeys = 1<<20, 1
 	s := mustOpen(t, "db", opt)
 	defer s.Close()
-	keys := testKeys(0, 248_000)
+	each := tortureSize(20_000, 50_000)
+	keys := testKeys(0, 48_000+4*each)
 	for i := range 48 {
 		see(t, s, "", keys[i*1000:][:1000])
 		if err := s.db.Flush(); err != nil {
@@ -145,7 +146,7 @@ func TestPaceInStore(t *testing.T) {
 	var writers sync.WaitGroup
 	for i := range 4 {
 		writers.Go(func() {
-			part := keys[48_000+i*50_000:][:50_000]
+			part := keys[48_000+i*each:][:each]
 			if err := s.See(t.Context(), "", part, make([]bool, len(part)), store.SeeOptions{}); err != nil {
 				t.Error(err)
 			}

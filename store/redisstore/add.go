@@ -307,7 +307,7 @@ func (o *offering) record(ctx context.Context, of []int) error {
 		if it.Queue == "" {
 			blob = append(append(blob, it.Key[:]...), make([]byte, len(queueHash{}))...)
 		} else {
-			_, queue := o.s.layout.ofQueue(it.Queue)
+			_, queue := o.s.layout.ofQueue(o.crawl, it.Queue)
 			blob = appendItem(blob, it, queue)
 			entry = blob[at:len(blob):len(blob)]
 		}
@@ -473,7 +473,7 @@ func (w *wave) toForce(ctx context.Context, of []int) (list []*step, err error) 
 		case w.room == 0 || full:
 			v.Status = store.Full
 		default:
-			_, to := w.s.layout.ofQueue(it.Queue)
+			_, to := w.s.layout.ofQueue(w.crawl, it.Queue)
 			// The queue that has the URL looks again when it ended: since then it may have been queued again, and fetched.
 			again := !it.Force && w.spelling(i) != other && found[j].was == queuedIn
 			entry := appendEntry(nil, it, to, sched.MsOr(it.Due, 0), howOther*flag(w.spelling(i) == other)|howEnded*flag(again))
@@ -490,7 +490,7 @@ func (w *wave) toForce(ctx context.Context, of []int) (list []*step, err error) 
 // full reports whether the queue that a URL is to move to holds as much as it may, with others that are coming. The queue decides in the end, but
 // the other one has released the URL by then.
 func (w *wave) full(ctx context.Context, it *store.Item, from known, coming int64) (bool, error) {
-	if _, to := w.s.layout.ofQueue(it.Queue); w.opt.MaxPerQueue <= 0 || from.was != queuedIn || from.queue == to {
+	if _, to := w.s.layout.ofQueue(w.crawl, it.Queue); w.opt.MaxPerQueue <= 0 || from.was != queuedIn || from.queue == to {
 		return false, nil
 	}
 	info, _, err := w.s.queueInfo(ctx, w.crawl, it.Queue)

@@ -53,7 +53,7 @@ const (
 	whenFull  = "full "
 	partPlain = "head crawl "
 	partSeen  = "head crawl seen steps marks "
-	partQueue = "head crawl rows settings queue record file "
+	partQueue = "head crawl rows settings group queue record file "
 	partTake  = partQueue + "advance serve state "
 )
 
@@ -78,7 +78,7 @@ var (
 	scriptLookup       = newScript(partQueue+"found lookup", anytime)
 	scriptEntries      = newScript(partQueue+"found entries", anytime)
 	scriptSweep        = newScript(whenFull+partQueue+"seen marks sweep", answered)
-	scriptReady        = newScript(partPlain+"settings state ready", anytime)
+	scriptReady        = newScript(partPlain+"settings group state ready", anytime)
 	scriptStats        = newScript(partPlain+"stats", anytime)
 	scriptForgetCrawl  = newScript(whenFull+partPlain+"forgetcrawl", answered)
 	scriptOverdue      = newScript(partPlain+"overdue", anytime)

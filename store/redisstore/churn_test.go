@@ -51,8 +51,12 @@ func (l *leases) churn(ctx context.Context, s *redisstore.Store, rng *rand.Rand)
 			_, err = s.Forget(do, store.Selection{Crawl: "churn", Queue: items[0].Queue})
 		case 1:
 			_, err = s.Forget(do, store.Selection{Crawl: "churn", Keys: []store.Key{items[0].Key, items[1].Key}})
+		case 2:
+			if group := []string{"", "g", "h"}[rng.IntN(3)]; l.options.Groups {
+				err = s.Configure(do, "churn", items[0].Queue, store.QueueChange{Group: &group})
+			}
 		}
-		l.promised("a deletion", err)
+		l.promised("a deletion or a group", err)
 		pause(ctx)
 	}
 }
@@ -91,6 +95,11 @@ func (l *leases) settled(s *redisstore.Store) {
 	for n := range int64(churnQueues) {
 		_, err := s.Forget(l.ctx, store.Selection{Crawl: "churn", Queue: churnItem(n).Queue})
 		l.check(err)
+	}
+	for q, err := range s.Queues(l.ctx, "churn", "") {
+		if l.check(err); q.GroupInFlight != 0 {
+			l.Errorf("got %d leases in flight of group %q of a queue; want none in deleted queues", q.GroupInFlight, q.Group)
+		}
 	}
 	if st, err := s.Stats(l.ctx, "churn"); err != nil || st.Held != 0 || st.Completed != 0 || st.Queues != 0 || st.Active != 0 || st.InFlight != 0 {
 		l.Errorf("got %+v, %v; want nothing in deleted queues", st, err)

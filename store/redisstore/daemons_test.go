@@ -109,9 +109,13 @@ func TestScriptsAreLoadedAgain(t *testing.T) {
 func TestForgottenCrawlsAreSwept(t *testing.T) {
 	t.Parallel()
 	o := testOptions(sharedServer(t), 2)
-	o.KeepURLs = true
+	o.KeepURLs, o.Groups = true, true
 	s := open(t, o)
 	defer s.Close()
+	for i := range 700 {
+		group := fmt.Sprint("g", i%600)
+		must(true, s.Configure(t.Context(), "", fmt.Sprint("q", i), store.QueueChange{Group: &group}))(t)
+	}
 	items := make([]store.Item, 3000)
 	for i := range items {
 		items[i] = testItem(i, fmt.Sprint("q", i%700))
@@ -168,7 +172,7 @@ func TestAnotherFormatIsRefused(t *testing.T) {
 	o := testOptions(sharedServer(t), 2)
 	s := open(t, o)
 	defer s.Close()
-	for _, format := range []string{uint16Text(formatVersion - 2), uint16Text(formatVersion + 1), ""} {
+	for _, format := range []string{uint16Text(formatVersion - 2), uint16Text(formatTogether + 1), ""} {
 		if err := only(t, s).HSet(t.Context(), s.layout.meta+"M", "format", format).Err(); err != nil {
 			t.Fatal(err)
 		}

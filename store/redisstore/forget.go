@@ -111,7 +111,7 @@ func (f *forgetting) drop(ctx context.Context, mode byte, keys []store.Key, foun
 
 // queue forgets a queue: immediately for every caller, and then its keys.
 func (f *forgetting) queue(ctx context.Context, queue string) error {
-	shard, _ := f.layout.ofQueue(queue)
+	shard, _ := f.layout.ofQueue(f.crawl, queue)
 	for deleted := false; ; {
 		if !deleted {
 			r, err := f.ask(ctx, scriptDeleteQueue, shard, f.crawl, []byte(queue))
@@ -137,7 +137,7 @@ func (f *forgetting) deletedPage(ctx context.Context, shard int, name string, ag
 		return false, err
 	}
 	page, width := r.left, 22
-	_, h := f.layout.ofQueue(r.short())
+	_, h := f.layout.ofQueue(f.crawl, r.short())
 	r.uint(1) // incarnation
 	if set := r.bytes(1); set == "d" || set == "L" {
 		width = len(store.Key{})

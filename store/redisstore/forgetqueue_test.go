@@ -27,7 +27,7 @@ func TestADeletionHalfWayIsFinished(t *testing.T) {
 				}
 				must(s.Add(t.Context(), "c", items, store.AddOptions{}))(t)
 				leases := must(s.Take(t.Context(), store.TakeRequest{Crawl: "c", MaxURLs: 20, MaxPerQueue: 20}))(t).Leases
-				shard, _ := s.layout.ofQueue("a")
+				shard, _ := s.layout.ofQueue(store.DefaultCrawl, "a")
 				detach(t, s, shard, "a")
 				dead := &forgetting{Store: s, crawl: "c"}
 				for range stop {
@@ -91,7 +91,7 @@ func TestADeletedQueueLeavesNothing(t *testing.T) {
 			must(s.Add(ctx, "c", items, store.AddOptions{}))(t)
 			must(s.Take(ctx, store.TakeRequest{Crawl: "c", MaxURLs: 10, MaxPerQueue: 10, Lease: time.Millisecond}))(t)
 			must(s.Take(ctx, store.TakeRequest{Crawl: "c", MaxURLs: 20, MaxPerQueue: 20, Lease: time.Second}))(t)
-			shard, _ := s.layout.ofQueue("a")
+			shard, _ := s.layout.ofQueue(store.DefaultCrawl, "a")
 			detach(t, s, shard, "a")
 			must(true, move(s, items))(t)
 			must(s.Forget(ctx, store.Selection{Crawl: "c", Queue: "a"}))(t)

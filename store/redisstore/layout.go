@@ -11,11 +11,12 @@ import (
 
 // layout maps keys and queues to their home shards.
 type layout struct {
-	shards uint64
-	secret []byte   // of the store: the key of the hashes of queues
-	mark   string   // of the store, which each shard has
-	bases  []string // prefix and hash tag of each shard's keys
-	meta   string   // and of the store's own keys
+	shards   uint64
+	secret   []byte   // of the store: the key of the hashes of queues
+	together bool     // the queues of a crawl share a shard
+	mark     string   // of the store, which each shard has
+	bases    []string // prefix and hash tag of each shard's keys
+	meta     string   // and of the store's own keys
 }
 
 const slots = 16384
@@ -61,11 +62,22 @@ func (l *layout) ofKey(k *store.Key) (shard int, place uint32) {
 type queueHash [6]byte
 
 // ofQueue returns the home of a queue and its hash, which is keyed: clients cannot choose names that share a home
-// or a hash. Two queues that share a hash by chance are distinguished by their names at their home.
-func (l *layout) ofQueue(name string) (shard int, h queueHash) {
+// or a hash. Two queues that share a hash by chance are distinguished by their names at their home. Where the queues of a crawl share a
+// shard, the bits that name it are those of the crawl's name, and the others those of the queue's.
+func (l *layout) ofQueue(crawl, name string) (shard int, h queueHash) {
+	h = l.hash(name)
+	if l.together {
+		of, own := l.hash(crawl), uint32(1<<32/l.shards-1)
+		top := binary.BigEndian.Uint32(of[:])&^own | binary.BigEndian.Uint32(h[:])&own
+		binary.BigEndian.PutUint32(h[:], top)
+	}
+	return l.ofHash(h), h
+}
+
+func (l *layout) hash(name string) (h queueHash) {
 	sum := sha256.Sum256(append(append(make([]byte, 0, 64), l.secret...), name...))
 	copy(h[:], sum[:])
-	return l.ofHash(h), h
+	return h
 }
 
 func (l *layout) ofHash(h queueHash) int {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -54,12 +55,24 @@ func TestQueuesHaveOneHome(t *testing.T) {
 	l := newLayout("", 64)
 	for i := range 1000 {
 		name := fmt.Sprint("host-", i)
-		if shard, h := l.ofQueue(name); l.ofHash(h) != shard {
+		if shard, h := l.ofQueue(store.DefaultCrawl, name); l.ofHash(h) != shard {
 			t.Fatalf("got shard %d by name %s and %d by hash", shard, name, l.ofHash(h))
 		}
 	}
+	together := &layout{shards: 64, together: true}
+	all, hashes := map[int]bool{}, map[queueHash]bool{}
+	for i := range 1000 {
+		shard, h := together.ofQueue("c", fmt.Sprint("host-", i))
+		all[shard], hashes[h] = true, true
+		if together.ofHash(h) != shard {
+			t.Fatalf("got shard %d by name and %d by hash", shard, together.ofHash(h))
+		}
+	}
+	if other, _ := together.ofQueue("another", "host-1"); len(all) != 1 || len(hashes) != 1000 || all[other] {
+		t.Fatalf("got %d shards and %d hashes for 1,000 queues of a crawl with groups, and shard %d of another; want one shard, 1,000 hashes, and another shard", len(all), len(hashes), other)
+	}
 	l.secret = []byte("secret")
-	if _, h := l.ofQueue("example.org"); fmt.Sprintf("%x", h) != wantHash {
+	if _, h := l.ofQueue(store.DefaultCrawl, "example.org"); fmt.Sprintf("%x", h) != wantHash {
 		t.Fatalf("got hash %x of example.org; want %s: stores made before can't be read", h, wantHash)
 	}
 }
@@ -74,7 +87,10 @@ func TestBucketsStaySmall(t *testing.T) {
 	s := open(t, o)
 	defer s.Close()
 	ctx := t.Context()
-	const n = 40000
+	n := 10_000 // some 131 buckets a shard
+	if os.Getenv("FIRSTSEEN_TORTURE") == "1" {
+		n = 40_000
+	}
 	keys := make([]store.Key, n)
 	for i := range keys {
 		keys[i] = benchItem(uint64(i)).Key

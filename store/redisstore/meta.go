@@ -24,6 +24,9 @@ import (
 // formatVersion is the version of the keys that this package writes. It reads the one before as well, and refuses any other.
 const formatVersion = 9
 
+// formatTogether is the format of stores with groups, which differs in where queues are.
+const formatTogether = 10
+
 // Values of the field made. A daemon that finds one of the first two continues where another one stopped.
 const (
 	beingMade   = "0" // the shards get their marks
@@ -59,7 +62,11 @@ func (s *Store) loadMeta(ctx context.Context) error {
 		return err
 	}
 	format, shards, secret, unicode, made := meta[0], meta[1], meta[2], meta[3], meta[4]
-	if format != uint16Text(formatVersion) && format != uint16Text(formatVersion-1) {
+	together, mark := format == uint16Text(formatTogether), markFormat
+	if together {
+		mark = markTogether
+	}
+	if !together && format != uint16Text(formatVersion) && format != uint16Text(formatVersion-1) {
 		return fault.As(store.ErrFormat, "got format %x; want %04x: to move the store, copy it to a file with the program that made it, and from there with this one",
 			format, formatVersion)
 	}
@@ -68,8 +75,8 @@ func (s *Store) loadMeta(ctx context.Context) error {
 	}
 	s.opt.Shards = int(binary.BigEndian.Uint16([]byte(shards)))
 	s.layout = newLayout(s.opt.Prefix, s.opt.Shards)
-	s.layout.secret, s.layout.mark = []byte(secret), markOf(shards, secret)
-	if format != uint16Text(formatVersion) {
+	s.layout.secret, s.layout.mark, s.layout.together = []byte(secret), markOf(shards, secret, mark), together
+	if format == uint16Text(formatVersion-1) {
 		if err := s.reform(ctx, hex.EncodeToString([]byte(shards))+secret); err != nil {
 			return err
 		}
@@ -83,11 +90,11 @@ func (s *Store) loadMeta(ctx context.Context) error {
 
 // markOf is the mark of the shards of a store. It has the format, so that daemons of an older build are refused by each shard, whatever
 // they know of the store. Format 8 had none.
-func markOf(shards, secret string) string {
-	return hex.EncodeToString([]byte(shards)) + secret + markFormat
+func markOf(shards, secret, format string) string {
+	return hex.EncodeToString([]byte(shards)) + secret + format
 }
 
-var markFormat = fmt.Sprintf(".%d", formatVersion)
+var markFormat, markTogether = fmt.Sprintf(".%d", formatVersion), fmt.Sprintf(".%d", formatTogether)
 
 // reform takes a store of format 8 over: each shard gets the new mark, at which daemons of an older build are refused. Leases stay.
 func (s *Store) reform(ctx context.Context, old string) error {
@@ -108,7 +115,7 @@ func (s *Store) reform(ctx context.Context, old string) error {
 
 // makeMeta writes what a new store is made with, or what the shards of a store know whose own key is missing.
 func (s *Store) makeMeta(ctx context.Context) ([]string, error) {
-	shards, secret, unicode, made := uint16Text(s.opt.Shards), rand.Text(), "0", beingMade
+	shards, secret, unicode, made, format := uint16Text(s.opt.Shards), rand.Text(), "0", beingMade, formatVersion
 	mark, identity, err := s.findSurvivor(ctx)
 	switch {
 	case err != nil:
@@ -117,19 +124,24 @@ func (s *Store) makeMeta(ctx context.Context) ([]string, error) {
 		s.opt.Logger.Warn("the key {meta}M of the store was lost; writing it again from the shards", "prefix", s.opt.Prefix)
 		number, err := hex.DecodeString(mark[:min(4, len(mark))])
 		secret, ok := strings.CutSuffix(mark[min(4, len(mark)):], markFormat)
-		if err != nil || secret == "" {
-			return nil, fmt.Errorf("got mark %q of a shard; want 4 hex digits and a secret: %w", mark, store.ErrCorrupt)
-		}
-		format := formatVersion
 		if !ok {
 			format--
+			if secret, ok = strings.CutSuffix(secret, markTogether); ok {
+				format = formatTogether
+			}
+		}
+		if err != nil || secret == "" {
+			return nil, fmt.Errorf("got mark %q of a shard; want 4 hex digits and a secret: %w", mark, store.ErrCorrupt)
 		}
 		return s.stamp(ctx, false, "format", uint16Text(format), "shards", string(number), "secret", secret, "unicode", "1", "made", beingRemade,
 			"identity", identity)
 	case s.opt.MustExist:
 		return nil, fault.As(store.ErrNotFound, "there is no store with prefix %q; check the prefix and the address", s.opt.Prefix)
 	}
-	return s.stamp(ctx, false, "format", uint16Text(formatVersion), "shards", shards, "secret", secret, "unicode", unicode, "made", made, "identity", identity)
+	if s.opt.Groups {
+		format = formatTogether
+	}
+	return s.stamp(ctx, false, "format", uint16Text(format), "shards", shards, "secret", secret, "unicode", unicode, "made", made, "identity", identity)
 }
 
 // findSurvivor looks for shards of the store, where the store's own key is missing, and returns their mark and the copy of the

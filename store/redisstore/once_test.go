@@ -51,7 +51,7 @@ func TestTwoForceAtOnce(t *testing.T) {
 		must(s.Add(t.Context(), "c", []store.Item{it}, store.AddOptions{}))(t)
 		once(t, s)
 		found := must(s.resolve(t.Context(), scriptResolve, "c", []store.Key{it.Key}))(t)
-		_, home := s.layout.ofQueue(it.Queue)
+		_, home := s.layout.ofQueue(store.DefaultCrawl, it.Queue)
 		first := &step{key: it.Key, old: found[0], mode: 'f', entry: appendItem(nil, &it, home)}
 		if must(true, s.begin(t.Context(), "c", stepMove, []*step{first}))(t); first.begun != 'Y' {
 			t.Fatal("the URL changed; want it as it was found")
@@ -177,7 +177,7 @@ func TestAKeyHasOneStep(t *testing.T) {
 	s := open(t, testOptions(sharedServer(t), 1))
 	defer s.Close()
 	it := testItem(1, "a")
-	_, home := s.layout.ofQueue(it.Queue)
+	_, home := s.layout.ofQueue(store.DefaultCrawl, it.Queue)
 	o := begin(t, s, store.AddOptions{}, it)
 	for _, kind := range []byte{stepForget, stepMove} {
 		st := &step{key: it.Key, old: known{queuedIn, home}, mode: 'h', entry: appendItem(nil, &it, home)}

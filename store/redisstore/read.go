@@ -105,7 +105,7 @@ func (s *Store) QueueInfo(ctx context.Context, crawl, queue string) (store.Queue
 }
 
 func (s *Store) queueInfo(ctx context.Context, crawl, queue string) (info store.QueueInfo, there bool, err error) {
-	shard, _ := s.layout.ofQueue(queue)
+	shard, _ := s.layout.ofQueue(crawl, queue)
 	err = pages(ctx, s.ask, scriptInfo, shard, crawl, appendShort(nil, queue), func(r *reader) bool {
 		if there = r.more(); there {
 			info = readInfo(r, crawl)
@@ -122,6 +122,7 @@ func readInfo(r *reader, crawl string) store.QueueInfo {
 	q.Held, q.InFlight, q.Completed, q.Dropped = queued+live+late, live+overtaken, int64(r.uint(6)), int64(r.uint(6))
 	q.Fetched, q.Failed = int64(r.uint(6)), int64(r.uint(6))
 	q.LastTake, q.NotBefore, q.Next = sched.Time(int64(r.uint(6))), sched.Time(int64(r.uint(6))), sched.Time(int64(r.uint(6)))
+	q.GroupInFlight, q.GroupNotBefore = int64(r.uint(4)), sched.Time(int64(r.uint(6)))
 	q.QueueSettings = readSettings(r)
 	return q
 }
@@ -131,7 +132,12 @@ func readSettings(r *reader) (q store.QueueSettings) {
 	q.MaxInFlight = int(int64(r.uint(8)))
 	q.BlockedUntil = sched.Time(int64(r.uint(6)))
 	q.Limit = int64(r.uint(8))
-	q.Weight, q.Paused = uint8(r.uint(1)), r.uint(1) == 1
+	q.Weight = uint8(r.uint(1))
+	flags := r.uint(1)
+	if q.Paused = flags&1 != 0; flags&2 != 0 {
+		q.Group = r.short()
+		r.bytes(-(1 + len(q.Group)) & 31)
+	}
 	return q
 }
 
@@ -239,7 +245,7 @@ type entryListing struct {
 // queue lists one queue: what has ended, is leased, is queued. It returns false when
 // the caller wants no more.
 func (l *entryListing) queue(name string) (more bool, err error) {
-	shard, _ := l.s.layout.ofQueue(name)
+	shard, _ := l.s.layout.ofQueue(l.crawl, name)
 	var ended []store.Entry
 	if err := l.pages(shard, 'd', name, func(list []store.Entry) bool { ended = append(ended, list...); return true }); err != nil {
 		return false, err

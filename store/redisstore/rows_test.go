@@ -3,6 +3,7 @@ package redisstore
 import (
 	"fmt"
 	"log/slog"
+	"os"
 	"testing"
 
 	"github.com/firstseen/firstseen/store"
@@ -53,7 +54,14 @@ func TestEachTextHasAKey(t *testing.T) {
 // shards: the shards have both.
 func TestTheStoresOwnKeyIsMadeAgain(t *testing.T) {
 	t.Parallel()
+	for _, groups := range []bool{false, true} {
+		t.Run(fmt.Sprint("groups ", groups), func(t *testing.T) { loseMeta(t, groups) })
+	}
+}
+
+func loseMeta(t *testing.T, groups bool) {
 	o := testOptions(sharedServer(t), 8)
+	o.Groups = groups
 	ctx := t.Context()
 	id := store.Identity{Profile: "qiita", Version: 1, KeyKind: "k", Unicode: "15.0.0"}
 	s := openFor(t, o, id)
@@ -62,9 +70,12 @@ func TestTheStoresOwnKeyIsMadeAgain(t *testing.T) {
 	keys := must(only(t, s).Keys(ctx, s.opt.Prefix+"{meta}*").Result())(t)
 	must(only(t, s).Del(ctx, keys...).Result())(t)
 	must(true, s.Close())(t)
-	o.Shards, o.MustExist = 2, true
+	o.Shards, o.Groups, o.MustExist = 2, !groups, true
 	s = open(t, o)
 	defer s.Close()
+	if s.layout.together != groups {
+		t.Fatalf("got queues together %v; want %v, as the store was made", s.layout.together, groups)
+	}
 	if s.opt.Shards != 8 || s.Identity() != id || !s.unicodeHosts.Load() {
 		t.Fatalf("got %d shards, %+v; want 8 and %+v, and any Unicode hosts", s.opt.Shards, s.Identity(), id)
 	}
@@ -79,7 +90,8 @@ func TestTheStoresOwnKeyIsMadeAgain(t *testing.T) {
 }
 
 // TestOpenIsRepeatable ends Open and Prepare at every time at which it looks at its context: while it makes a store, and while it makes the
-// store's own key again. The next Open continues, and then the key can be made again as well.
+// store's own key again. The next Open continues, and then the key can be made again as well: by then the store is the same
+// wherever it ended, so that the second half runs once, or each time under FIRSTSEEN_TORTURE=1.
 func TestOpenIsRepeatable(t *testing.T) {
 	t.Parallel()
 	addr := sharedServer(t)
@@ -94,6 +106,10 @@ func TestOpenIsRepeatable(t *testing.T) {
 			t.Fatalf("after %d looks at a new store: %v", n, s.err)
 		}
 		o.MustExist = true
+		if !complete && os.Getenv("FIRSTSEEN_TORTURE") != "1" {
+			closeAll(t, s.Store)
+			continue
+		}
 		for m, again := int64(0), false; !again; m++ {
 			for _, key := range []string{"M", "b", "i"} {
 				must(only(t, s.Store).Del(t.Context(), o.Prefix+"{meta}"+key).Result())(t)

@@ -21,8 +21,8 @@ func (s *Store) Settle(ctx context.Context, crawl string, list []store.Settlemen
 		return nil, err
 	}
 	for i := range list {
-		if err := noGroup(list[i].QueueChange); err != nil {
-			return nil, err
+		if ch := list[i].QueueChange; ch != nil && ch.Group != nil {
+			return nil, fault.As(store.ErrInvalid, "cannot settle with group %.80q; on Redis a group is set by Configure", *ch.Group)
 		}
 	}
 	crawl, err := s.enterCrawl(ctx, crawl)
@@ -184,7 +184,7 @@ func (w *settling) make(ctx context.Context, found []known) (again []int, err er
 	var list []*step
 	for _, i := range w.left {
 		if st := &w.list[i]; st.Token == 0 && w.makes(i, found[i]) {
-			list = append(list, &step{item: i, key: st.Key, old: found[i], mode: 'f', entry: w.s.entryOf(st)})
+			list = append(list, &step{item: i, key: st.Key, old: found[i], mode: 'f', entry: w.s.entryOf(w.crawl, st)})
 		}
 	}
 	if err := w.s.carryOut(ctx, w.crawl, stepMove, list); err != nil {
@@ -213,8 +213,8 @@ func (w *settling) make(ctx context.Context, found []known) (again []int, err er
 }
 
 // entryOf returns the entry of a URL that a settlement makes.
-func (s *Store) entryOf(st *store.Settlement) []byte {
-	_, h := s.layout.ofQueue(st.Queue)
+func (s *Store) entryOf(crawl string, st *store.Settlement) []byte {
+	_, h := s.layout.ofQueue(crawl, st.Queue)
 	due, after := dueOf(st)
 	how := map[store.Outcome]byte{store.Requeue: 0, store.Complete: 1, store.Drop: 2}[st.Outcome] |
 		howAfter*after | howKept*flag(s.opt.KeepURLs) | howChange*flag(st.QueueChange != nil) | howCounts*flag(st.Fetched || st.Failed)
@@ -278,12 +278,13 @@ func appendCrawlChange(dst []byte, c *store.QueueChange) []byte {
 	return appendUint(dst, 8, uint64(sched.DurMs(or(c.Retention))))
 }
 
-// noGroup refuses to put a queue into a group: its queues are in several shards, and no script sees what others leased.
-func noGroup(c *store.QueueChange) error {
-	if c == nil || c.Group == nil || *c.Group == "" {
+// checkGroup refuses to put a queue into a group where its queues are in several shards: no script sees what others leased.
+func (s *Store) checkGroup(c *store.QueueChange) error {
+	if c.Group == nil || *c.Group == "" || s.layout.together {
 		return nil
 	}
-	return fault.As(store.ErrInvalid, "cannot put a queue into group %.80q: a store on Redis has no groups of queues", *c.Group)
+	return fault.As(store.ErrInvalid, "cannot put a queue into group %.80q: the Redis store %q was made without groups; make another one with groups (--redis redis://HOST:PORT?prefix=NAME:&groups=true), and copy the crawls into it",
+		*c.Group, s.opt.Prefix)
 }
 
 // or returns what p points to, zero for nil.
@@ -299,7 +300,7 @@ func or[T any](p *T) (v T) {
 // them before it is served.
 func (s *Store) Configure(ctx context.Context, crawl, queue string, ch store.QueueChange) error {
 	crawl, err := sched.CheckConfigure(crawl, queue, &ch)
-	if err = cmp.Or(err, noGroup(&ch)); err != nil {
+	if err = cmp.Or(err, s.checkGroup(&ch)); err != nil {
 		return err
 	}
 	if err := s.enter(ctx); err != nil {
@@ -319,8 +320,11 @@ func (s *Store) Configure(ctx context.Context, crawl, queue string, ch store.Que
 			return notFound
 		}
 	}
-	shard, _ := s.layout.ofQueue(queue)
-	head := append(appendCrawlChange(appendChange([]byte{flag(must)}, &ch), &ch), queue...)
+	shard, _ := s.layout.ofQueue(crawl, queue)
+	head := appendShort(appendCrawlChange(appendChange([]byte{flag(must)}, &ch), &ch), queue)
+	if ch.Group != nil {
+		head = appendShort(head, *ch.Group)
+	}
 	b := s.batch(scriptConfigure, crawl, head)
 	if queue == "" {
 		b.everywhere()

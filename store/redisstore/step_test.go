@@ -171,7 +171,7 @@ func TestAFinishedStepIsKnownForLong(t *testing.T) {
 			return left
 		},
 		"settle": func(t *testing.T, s *Store, it store.Item) []*step {
-			st := &step{key: it.Key, mode: 'f', entry: s.entryOf(&store.Settlement{Key: it.Key, Queue: it.Queue, Create: true, Outcome: store.Requeue})}
+			st := &step{key: it.Key, mode: 'f', entry: s.entryOf(store.DefaultCrawl, &store.Settlement{Key: it.Key, Queue: it.Queue, Create: true, Outcome: store.Requeue})}
 			must(true, s.begin(t.Context(), "c", stepMove, []*step{st}))(t)
 			left := onlyLeftover(t, s, it.Key)
 			must(true, s.deliver(t.Context(), "c", []*step{st}))(t)
@@ -233,7 +233,7 @@ func TestAShardOutOfReachHoldsUpItsOwnSteps(t *testing.T) {
 	var queues [2]string // by shard
 	for i := 0; queues[0] == "" || queues[1] == ""; i++ {
 		name := fmt.Sprint("q", i)
-		shard, _ := s.layout.ofQueue(name)
+		shard, _ := s.layout.ofQueue(store.DefaultCrawl, name)
 		queues[shard] = name
 	}
 	var sent [2]int // from shard 0, to that shard
@@ -459,7 +459,7 @@ func TestQueuesThatShareAHash(t *testing.T) {
 	s := open(t, testOptions(sharedServer(t), 8))
 	defer s.Close()
 	ctx := t.Context()
-	_, h := s.layout.ofQueue("a")
+	_, h := s.layout.ofQueue(store.DefaultCrawl, "a")
 	items := []store.Item{testItem(1, "a"), testItem(2, "b")}
 	var list []*step
 	for i := range items {

@@ -4,7 +4,8 @@
 //
 // A store consists of shards, each in one hash slot ([Options.Shards], fixed when the store is
 // created). A key is in the shard of its hash, so even the seen-set of one large host is spread
-// evenly. A queue, with its URLs, delays, bounds and leases, is in the shard of its name. The obvious layout, both in the
+// evenly. A queue, with its URLs, delays, bounds and leases, is in the shard of its name, or
+// where a crawl has groups of queues in that of the crawl's name ([Options.Groups]). The obvious layout, both in the
 // shard of the host, needs one script for an add instead of three, but gives one shard 80 to 600 times the mean (FORMAT.md).
 // So adding a URL takes three scripts; PROTOCOL.md explains how steps are completed after a crash.
 //
@@ -81,6 +82,9 @@ type Options struct {
 	// call for each shard it touches. An existing store keeps its number. The
 	// default is 64.
 	Shards int
+	// Groups makes a new store for groups of queues ([store.QueueSettings.Group]): it has all queues of a crawl in one shard, which
+	// one node serves. An existing store keeps what it was made for. The default is to spread the queues over the shards, and to refuse groups.
+	Groups bool
 
 	// Replicas is how many replicas must have a write before it is answered;
 	// negative for none. The default is 1.

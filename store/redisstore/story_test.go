@@ -20,7 +20,7 @@ func TestStories(t *testing.T) {
 		title, body, _ := strings.Cut(story, "\n")
 		t.Run(title, func(t *testing.T) {
 			o := testOptions(sharedServer(t), 1)
-			o.KeepURLs, o.CacheBytes = true, -1
+			o.KeepURLs, o.Groups, o.CacheBytes = true, true, -1
 			p := &play{T: t, daemons: map[string]*Store{"a": open(t, o), "b": open(t, o)}, offered: map[string]*offering{}, leases: map[string]store.Entry{}}
 			defer closeAll(t, p.daemons["a"], p.daemons["b"])
 			for _, scene := range strings.Split("\n"+body, "\n> ")[1:] {
@@ -99,6 +99,9 @@ func (p *play) do(line string) string {
 		if got := must(s.Settle(ctx, "c", []store.Settlement{{Key: l.Key, Token: l.Token}}))(p); got[0] == store.Stale {
 			return "stale"
 		}
+	case "groups":
+		one := 1
+		must(true, s.Configure(ctx, "c", words[1], store.QueueChange{Group: &words[3], MaxInFlight: &one}))(p)
 	case "deletes":
 		must(s.ask(ctx, scriptDeleteQueue, 0, "c", []byte(words[1])))(p)
 	default:

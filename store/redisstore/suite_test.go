@@ -111,16 +111,19 @@ func (c *clock) now() time.Time { return time.UnixMilli(c.ms.Load()) }
 func (c *clock) step(d time.Duration) { c.ms.Add(d.Milliseconds()) }
 
 // TestSuite has four shards, which find what crosses shards.
-func TestSuite(t *testing.T) { testSuite(t, nil, 4, 1, 1) }
+func TestSuite(t *testing.T) { testSuite(t, nil, 4, 1, 1, false) }
 
 // TestHistories has the model's histories for four shards. One caller carries out each, so they run without the race detector.
-func TestHistories(t *testing.T) { testSuite(t, []bool{}, 4, 5, 8) }
+func TestHistories(t *testing.T) { testSuite(t, []bool{}, 4, 5, 8, false) }
 
-// TestSuiteOfOneShard finds what a shard decides alone.
-func TestSuiteOfOneShard(t *testing.T) { testSuite(t, nil, 1, 2, 4) }
+// TestHistoriesOfGroups has the queues of each crawl in one of four shards.
+func TestHistoriesOfGroups(t *testing.T) { testSuite(t, []bool{}, 4, 3, 8, true) }
+
+// TestSuiteOfOneShard finds what a shard decides alone, groups of queues among it.
+func TestSuiteOfOneShard(t *testing.T) { testSuite(t, nil, 1, 2, 4, true) }
 
 // testSuite runs the cases, and few of the model's histories, which are the dear part, or many under FIRSTSEEN_TORTURE=1.
-func testSuite(t *testing.T, keep []bool, shards, few, many int) {
+func testSuite(t *testing.T, keep []bool, shards, few, many int, groups bool) {
 	t.Parallel()
 	addr := sharedServer(t)
 	if os.Getenv("FIRSTSEEN_TORTURE") == "1" {
@@ -130,9 +133,12 @@ func testSuite(t *testing.T, keep []bool, shards, few, many int) {
 		Keep:     keep,
 		MaxBytes: true,
 		Shards:   shards > 1,
+		Groups:   groups,
 		Seeds:    few,
 		Open: func(t testing.TB, env storetest.Env) store.Store {
-			return openSuite(t, env, testOptions(addr, shards))
+			o := testOptions(addr, shards)
+			o.Groups = groups
+			return openSuite(t, env, o)
 		},
 		Reopen: func(t testing.TB, s store.Store, env storetest.Env) store.Store {
 			if err := s.Close(); err != nil {
@@ -145,6 +151,7 @@ func testSuite(t *testing.T, keep []bool, shards, few, many int) {
 
 func openSuite(t testing.TB, env storetest.Env, o Options) store.Store {
 	o.clock, o.KeepURLs = env.Clock, env.KeepURLs
+	o.waitTimeout = hang.Limit // or a take on a busy machine ends with what it has
 	if o.Replicas == 0 {
 		o.Replicas = -1
 	}

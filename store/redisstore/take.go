@@ -163,10 +163,11 @@ func (t *taking) filled() bool {
 // left is how many URLs the request still wants.
 func (t *taking) left() int { return t.req.MaxURLs - len(t.leases) }
 
-// ready returns the shards worth asking, in turn.
+// ready returns the shards worth asking, in turn: one where only that can have queues of the request.
 func (t *taking) ready(ctx context.Context) (list []int, err error) {
 	n := t.s.opt.Shards
-	if home, _ := t.s.layout.ofQueue(t.req.Queue); n == 1 || t.req.Queue != "" {
+	together := t.s.layout.together && t.crawl != sched.AnyCrawl
+	if home, _ := t.s.layout.ofQueue(t.crawl, t.req.Queue); n == 1 || t.req.Queue != "" || together {
 		t.shards[home].queues = 1
 		return []int{home}, nil
 	}

@@ -70,9 +70,12 @@ var listCases = []testCase{
 	{"a long queue is listed whole", func(f *fixture) {
 		const n = 3000
 		f.fill("a", 0, n)
+		var ended []store.Settlement
 		for _, l := range f.take(store.TakeRequest{MaxURLs: n / 2, MaxPerQueue: n}) {
-			f.end(l, store.Complete)
+			ended = append(ended, store.Settlement{Key: l.Key, Token: l.Token, Outcome: store.Complete})
 		}
+		_, err := f.s.Settle(f.ctx, "", ended)
+		f.check(err)
 		entries, err := collect(f.s.Entries(f.ctx, "", "a"))
 		f.check(err)
 		equal(f, "entries", len(entries), n/2+n/2*int(one(f.env.KeepURLs)))

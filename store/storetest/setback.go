@@ -33,6 +33,20 @@ var clockCases = []testCase{
 		f.reopen()
 		f.wantServedIn("a", time.Minute, 1)
 	}},
+	{"the group of a queue that was served while the clock was ahead waits its delay", func(f *fixture) {
+		if !f.b.Groups {
+			f.Skip("the store has no groups")
+		}
+		group, minute := "g", time.Minute
+		for n, name := range []string{"a", "b"} {
+			f.fill(name, n, 1)
+			f.set(name, store.QueueChange{Group: &group, Delay: &minute})
+		}
+		f.step(year)
+		f.end(f.take(store.TakeRequest{Queue: "a"})[0], store.Complete) // it holds nothing from here on
+		f.step(-year)
+		f.wantServedIn("b", minute, 1)
+	}},
 	{"a queue served while the clock was ahead is freed by its settings", func(f *fixture) {
 		f.fill("a", 0, 9)
 		f.step(year)

@@ -22,8 +22,6 @@ type WireConfig struct {
 	Received *Pool
 	// Strange is the same for other connections.
 	Strange *Pool
-	// StrangeCalls bounds the open calls of a connection that isn't known. The default is 8.
-	StrangeCalls int
 	// Resets slows down clients that begin calls and reset them. The default is no bound.
 	Resets *Pace
 	// Patience is how long a connection waits for its share of Received before it is
@@ -37,6 +35,8 @@ const (
 	// receivedFree is how many bytes a connection may have pending without a share of a pool.
 	// It takes shares in multiples of receivedSlab.
 	receivedFree, receivedSlab = 4 << 10, 16 << 10
+	// strangeCalls bounds the open calls of a connection that isn't known.
+	strangeCalls = 8
 	// pollReceived is how often a connection that waits for a share looks again.
 	pollReceived = 5 * time.Millisecond
 )
@@ -96,9 +96,6 @@ type dataFrame struct{ bytes, cost int64 }
 // NewWire makes a Wire of a listener's connection; inner is the connection itself, or TLS
 // on it.
 func NewWire(c *Conn, inner net.Conn, config WireConfig) *Wire {
-	if config.StrangeCalls <= 0 {
-		config.StrangeCalls = 8
-	}
 	if config.Patience <= 0 {
 		config.Patience = 30 * time.Second
 	}
@@ -259,7 +256,7 @@ func (w *Wire) see(p []byte) (int, error) {
 	w.mu.Lock()
 	n, ended := w.scan(p)
 	client := w.client
-	strange := len(w.streams) > w.config.StrangeCalls && !w.IsKnown()
+	strange := len(w.streams) > strangeCalls && !w.IsKnown()
 	enough := w.enough()
 	w.mu.Unlock()
 	for _, s := range ended {

@@ -24,7 +24,9 @@ type Log struct {
 	first     []uint32            // where a URL's begin; they end where the next one's do
 	redirects map[uint32][]uint32 // from URL to URL
 	declared  declarations
-	options   Options
+	// Tests set others.
+	minControl int
+	confidence float64
 }
 
 // capture is a fetch in small.
@@ -35,32 +37,21 @@ type capture struct {
 	status uint16
 }
 
-// Options modify the judgement. The zero value is what the method prescribes.
-type Options struct {
-	// MaxHosts leaves out digests that more hosts than this share: soft 404s,
-	// spacer images, robots.txt. The default is 5.
-	MaxHosts int
-	// MinControl is how many recaptures a cluster needs to be a control. The
-	// default is 5.
-	MinControl int
-	// StableShare is the share of unchanged recaptures from which a cluster is
-	// stable. The default is 0.8.
-	StableShare float64
-	// Confidence of the intervals. The default is 0.95.
-	Confidence float64
-}
-
-func (o Options) withDefaults() Options {
-	o.MaxHosts = cmp.Or(o.MaxHosts, 5)
-	o.MinControl = cmp.Or(o.MinControl, 5)
-	o.StableShare = cmp.Or(o.StableShare, 0.8)
-	o.Confidence = cmp.Or(o.Confidence, 0.95)
-	return o
-}
+// The numbers of the method.
+const (
+	// maxHosts leaves out digests that more hosts than this share: soft 404s, spacer images, robots.txt.
+	maxHosts = 5
+	// minControl is how many recaptures a cluster needs to be a control.
+	minControl = 5
+	// stableShare is the share of unchanged recaptures from which a cluster is stable.
+	stableShare = 0.8
+	// confidence is that of the intervals.
+	confidence = 0.95
+)
 
 // NewLog returns a log without captures.
-func NewLog(opt Options) *Log {
-	return &Log{urls: newTable(), digests: newTable(), redirects: map[uint32][]uint32{}, declared: newDeclarations(), options: opt.withDefaults()}
+func NewLog() *Log {
+	return &Log{urls: newTable(), digests: newTable(), redirects: map[uint32][]uint32{}, declared: newDeclarations(), minControl: minControl, confidence: confidence}
 }
 
 // AddSample adds the fetches of a sample that a daemon keeps. It ends with ctx.

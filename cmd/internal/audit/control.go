@@ -29,7 +29,6 @@ type index struct {
 	seed     maphash.Seed
 	firsts   map[*Form][]uint32 // of the base forms
 	spare    [][]uint64         // room for forms that are no longer used
-	said     *saidForms         // nil if nothing is declared, or it is not requested
 	sole     sync.Once
 	soleRule []uint8 // see soleRules
 }
@@ -67,13 +66,13 @@ func (x *index) dropSharedDigests() {
 			case c.digest == 0 || first[c.digest] == host:
 			case first[c.digest] == 0:
 				first[c.digest] = host
-			case len(further[c.digest]) < x.options.MaxHosts && !slices.Contains(further[c.digest], host):
+			case len(further[c.digest]) < maxHosts && !slices.Contains(further[c.digest], host):
 				further[c.digest] = append(further[c.digest], host)
 			}
 		}
 	}
 	for i := range x.captures {
-		if c := &x.captures[i]; c.digest > 0 && len(further[c.digest]) >= x.options.MaxHosts {
+		if c := &x.captures[i]; c.digest > 0 && len(further[c.digest]) >= maxHosts {
 			c.digest = 0
 		}
 	}
@@ -113,11 +112,11 @@ func (x *index) comparable(c, d capture) bool {
 // ok is false if even those were fetched again too seldom.
 func (x *index) controlOf(a, b uint32) (c control, of [2]uint32, ok bool) {
 	of = [2]uint32{x.cluster[a], x.cluster[b]}
-	if c = x.together(of); int(c.pairs) < x.options.MinControl {
+	if c = x.together(of); int(c.pairs) < x.minControl {
 		of = [2]uint32{x.hostControl(x.host[a]), x.hostControl(x.host[b])}
 		c = x.together(of)
 	}
-	return c, of, int(c.pairs) >= x.options.MinControl
+	return c, of, int(c.pairs) >= x.minControl
 }
 
 func (x *index) together(of [2]uint32) control {
@@ -130,5 +129,5 @@ func (x *index) together(of [2]uint32) control {
 // stable returns the control of a pair, and whether it is stable.
 func (x *index) stable(a, b uint32) (c control, of [2]uint32, ok bool) {
 	c, of, ok = x.controlOf(a, b)
-	return c, of, ok && c.share() >= x.options.StableShare
+	return c, of, ok && c.share() >= stableShare
 }

@@ -280,7 +280,7 @@ const leastAlike = 0.9
 // doubtDeclared returns the reason why declarations don't suffice to propose a rule, or "". The
 // contents that there are must not speak against it, however few they are. Where a place shows too
 // little of a Clean-param rule, and nothing against it, all places of the rule decide.
-func (o LearnOptions) doubtDeclared(c *claims, content evidence) string {
+func doubtDeclared(c *claims, content evidence) string {
 	if c == nil || len(c.pages[0])+len(c.pages[1]) == 0 {
 		return "nothing is declared"
 	}
@@ -288,22 +288,22 @@ func (o LearnOptions) doubtDeclared(c *claims, content evidence) string {
 	switch {
 	case len(c.against) > 0:
 		return countPages(n[0]+n[1]) + " declare it, " + countPages(len(c.against)) + " the contrary"
-	case content.bad > 0 && content.share() < o.MinShare:
+	case content.bad > 0 && content.share() < minShare:
 		return countPages(n[0]+n[1]) + " declare it, but the contents differ: " + ofContents(content.Evidence) + " are one page"
 	}
-	why := o.doubtPages(n, content.alike)
+	why := doubtPages(n, content.alike)
 	if why == "" || c.rule == nil || c.rule.denied || surelyDiffer(content.alike) {
 		return why
 	}
-	return o.doubtPages(c.rule.pages, c.rule.alike)
+	return doubtPages(c.rule.pages, c.rule.alike)
 }
 
-func (o LearnOptions) doubtPages(n [2]int, alike Evidence) string {
+func doubtPages(n [2]int, alike Evidence) string {
 	all := float64(n[0] + n[1])
 	switch {
 	case float64(alike.Held) < leastAlike*float64(alike.Pairs):
 		return countPages(n[0]+n[1]) + " declare it, but the contents differ: " + ofContents(alike) + " are equal"
-	case min(n[0], n[1]) < o.MinPairs || Wilson(all, all, 0.95).Low < leastSure:
+	case min(n[0], n[1]) < minPairs || Wilson(all, all, 0.95).Low < leastSure:
 		return "too few pages declare it: " + countPages(n[0]) + " to learn from and " + countPages(n[1]) + " to validate on"
 	}
 	return ""

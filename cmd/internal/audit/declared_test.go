@@ -40,7 +40,7 @@ func declaringWebs() (rows []synth.DeclareOptions) {
 // pages that were held out.
 func learnDeclaring(t *testing.T, d *synth.Declaring, times int, evidence string) score {
 	t.Helper()
-	l := NewLog(Options{})
+	l := NewLog()
 	d.Fetches(times, func(f synth.DeclaredFetch) {
 		c := Capture{URL: f.URL, Time: f.Time, Status: 200, Digest: f.Digest, Canonical: f.Canonical, NoVarySearch: f.NoVarySearch, CleanParam: f.CleanParam}
 		switch evidence {
@@ -53,7 +53,7 @@ func learnDeclaring(t *testing.T, d *synth.Declaring, times int, evidence string
 			t.Fatal(err)
 		}
 	})
-	learned, err := Learn(t.Context(), l, LearnOptions{})
+	learned, err := Learn(t.Context(), l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestOneRuleForAllPlaces(t *testing.T) {
 		}, ""},
 		"a page that keeps it": {"ref /", []Capture{{URL: "https://a.example/b/p?id=1&ref=2", Canonical: "https://a.example/b/p?id=1&ref=2"}}, ""},
 	} {
-		l := NewLog(Options{})
+		l := NewLog()
 		captures := append(c.also, Capture{URL: "https://a.example/robots.txt", CleanParam: c.rule})
 		for i := range 60 {
 			captures = append(captures, Capture{URL: fmt.Sprintf("https://a.example/%c/p?id=%d&ref=1", 'a'+i%3, i)})
@@ -192,7 +192,7 @@ func TestOneRuleForAllPlaces(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		learned, err := Learn(t.Context(), l, LearnOptions{})
+		learned, err := Learn(t.Context(), l)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -253,7 +253,7 @@ func TestWhatIsDeclared(t *testing.T) {
 			return Capture{URL: fmt.Sprintf("https://www.a.example/shop/%d", i), Canonical: fmt.Sprintf(site+"%d", i)}
 		}, []Capture{{URL: site + "x", Canonical: site + "x"}, {URL: "https://www.a.example/shop/x", Canonical: "https://www.a.example/shop/x"}}, ""},
 	} {
-		l := NewLog(Options{})
+		l := NewLog()
 		for i := range 80 {
 			if err := l.Add(c.capture(i)); err != nil {
 				t.Fatal(err)
@@ -264,7 +264,7 @@ func TestWhatIsDeclared(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		learned, err := Learn(t.Context(), l, LearnOptions{})
+		learned, err := Learn(t.Context(), l)
 		if err != nil {
 			t.Fatal(err)
 		}

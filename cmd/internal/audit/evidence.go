@@ -274,7 +274,7 @@ func (e evidence) interval(confidence float64) Interval {
 	return Wilson(e.share()*float64(e.Pairs), float64(e.Pairs), confidence)
 }
 
-func (e evidence) finish(o Options) Evidence {
-	e.Interval = e.interval(o.Confidence)
+func (e evidence) finish(confidence float64) Evidence {
+	e.Interval = e.interval(confidence)
 	return e.Evidence
 }

@@ -57,7 +57,7 @@ func learnTrap(t *testing.T, trap trap, seed uint64) (harmful int) {
 	p := newPlanter(t, seed)
 	trap.plant(p)
 	p.plantGood()
-	learned, err := Learn(context.Background(), p.log, LearnOptions{})
+	learned, err := Learn(context.Background(), p.log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ type planter struct {
 }
 
 func newPlanter(t *testing.T, seed uint64) *planter {
-	return &planter{Rand: rand.New(rand.NewPCG(seed, 24)), t: t, log: NewLog(Options{})}
+	return &planter{Rand: rand.New(rand.NewPCG(seed, 24)), t: t, log: NewLog()}
 }
 
 // between returns a number from low to high.
@@ -223,11 +223,11 @@ func (p *planter) plantGood() {
 // TestLearnsTheSameAgain: hashes of the index are seeded again each time, and must not show.
 func TestLearnsTheSameAgain(t *testing.T) {
 	web := foldsWeb
-	web.Pages /= 10
+	web.Pages /= 20
 	l, _ := logOf(t, web, func([]byte) bool { return true })
 	var first string
 	for range 3 {
-		learned, err := Learn(context.Background(), l, LearnOptions{})
+		learned, err := Learn(context.Background(), l)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -264,7 +264,7 @@ func TestNoiseHidesNoRule(t *testing.T) {
 			}
 			p.noisySite(host, wrong)
 		}
-		learned, err := Learn(context.Background(), p.log, LearnOptions{})
+		learned, err := Learn(context.Background(), p.log)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,21 +30,21 @@ func (l *learner) sightWithout() {
 	}
 }
 
-// source returns what a rule can rest on, or the reason why it isn't proposed. A rule that the
+// sourceOf returns what a rule can rest on, or the reason why it isn't proposed. A rule that the
 // contents speak against is not proposed, whatever is declared.
-func (o LearnOptions) source(c *claims, halves [2]evidence, compared int) (Source, string) {
-	why := o.doubt(halves, compared)
+func sourceOf(c *claims, halves [2]evidence, compared int) (Source, string) {
+	why := doubtContents(halves, compared)
 	if c == nil {
 		return FromContent, why
 	}
 	all := halves[0].plus(halves[1])
-	whyDeclared := o.doubtDeclared(c, all)
+	whyDeclared := doubtDeclared(c, all)
 	switch {
 	case why == "" && whyDeclared == "":
 		return FromBoth, ""
 	case why == "":
 		return FromContent, ""
-	case whyDeclared == "" && !o.against(halves[0]) && !o.against(halves[1]) && !o.against(all):
+	case whyDeclared == "" && !against(halves[0]) && !against(halves[1]) && !against(all):
 		return FromDeclarations, ""
 	case len(c.pages[0])+len(c.pages[1]) > 0:
 		return "", why + "; " + whyDeclared
@@ -128,7 +128,7 @@ func (l *learner) weigh(w *weighed, half int, a, b uint32, sameForm func(u, v ui
 
 // decide proposes a rule for a place, or lists it with the reason why not. doubt is asked for more reasons; nil has none.
 func (l *learner) decide(found *Learned, w *weighed, doubt func(Source) string) (proposed bool) {
-	source, why := l.opt.source(w.claims, w.halves, w.compared)
+	source, why := sourceOf(w.claims, w.halves, w.compared)
 	switch {
 	case w.loops && w.rule == "":
 		why = "a page without it redirects to one with it, so that dropping it could loop"
@@ -143,7 +143,7 @@ func (l *learner) decide(found *Learned, w *weighed, doubt func(Source) string) 
 		return false
 	}
 	p := Proposal{Host: w.host, Path: w.path, Param: w.param, Rule: w.rule, Saves: w.saves, Source: source, Declared: w.claims.summary(),
-		Learned: w.halves[0].finish(l.options), Validated: w.halves[1].finish(l.options)}
+		Learned: w.halves[0].finish(l.confidence), Validated: w.halves[1].finish(l.confidence)}
 	if w.shown {
 		p.Example = [2]string{string(l.urls.at(w.example[0])), string(l.urls.at(w.example[1]))}
 	} else if w.claims != nil {
@@ -161,8 +161,8 @@ const leastSure = 0.9
 // page, where fewer than MinPairs were compared.
 const minAgainst = 3
 
-// doubt returns the reason why a rule isn't proposed, or "".
-func (o LearnOptions) doubt(halves [2]evidence, compared int) string {
+// doubtContents returns the reason why a rule isn't proposed, or "".
+func doubtContents(halves [2]evidence, compared int) string {
 	all := halves[0].plus(halves[1])
 	switch {
 	case compared == 0:
@@ -171,20 +171,20 @@ func (o LearnOptions) doubt(halves [2]evidence, compared int) string {
 		return fmt.Sprintf("untested: its pages change by themselves, or were hardly fetched twice (%d pairs)", compared)
 	}
 	for i, name := range [...]string{"learned from", "validated on"} {
-		if o.against(halves[i]) {
+		if against(halves[i]) {
 			return fmt.Sprintf("it changes the page: only %.1f %% of the %d contents %s are one page", 100*halves[i].share(), halves[i].Pairs, name)
 		}
 	}
-	if o.against(all) {
+	if against(all) {
 		return fmt.Sprintf("it changes the page: only %.1f %% of the %d contents are one page", 100*all.share(), all.Pairs)
 	}
 	for i, name := range [...]string{"learned from", "validated on"} {
-		if e := halves[i]; e.Pairs >= o.MinPairs && e.share() < o.MinShare {
-			return fmt.Sprintf("not sure enough: %.1f %% of the %d contents %s are one page; want %g %%", 100*e.share(), e.Pairs, name, 100*o.MinShare)
+		if e := halves[i]; e.Pairs >= minPairs && e.share() < minShare {
+			return fmt.Sprintf("not sure enough: %.1f %% of the %d contents %s are one page; want %g %%", 100*e.share(), e.Pairs, name, 100*minShare)
 		}
 	}
-	if n := min(halves[0].Pairs, halves[1].Pairs); n < o.MinPairs {
-		return fmt.Sprintf("untested: %d contents with a stable control in one half; want %d", n, o.MinPairs)
+	if n := min(halves[0].Pairs, halves[1].Pairs); n < minPairs {
+		return fmt.Sprintf("untested: %d contents with a stable control in one half; want %d", n, minPairs)
 	}
 	if low := all.interval(0.95).Low; low < leastSure {
 		return fmt.Sprintf("not sure enough: %d of %d contents are one page, which leaves room for %.0f %%; want at least %.0f %%",
@@ -194,6 +194,6 @@ func (o LearnOptions) doubt(halves [2]evidence, compared int) string {
 }
 
 // against reports whether the evidence shows that a rule changes pages, beyond what chance explains.
-func (o LearnOptions) against(e evidence) bool {
-	return (e.Pairs >= o.MinPairs || e.bad >= minAgainst) && e.interval(0.95).High < o.MinShare
+func against(e evidence) bool {
+	return (e.Pairs >= minPairs || e.bad >= minAgainst) && e.interval(0.95).High < minShare
 }

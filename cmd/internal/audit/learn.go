@@ -72,36 +72,28 @@ type Learned struct {
 	Unread    []Unread    `json:"unread,omitempty"`  // filled in by the caller
 }
 
-// LearnOptions modify Learn. The zero value is careful.
-type LearnOptions struct {
-	// MinPairs is how many contents with a stable control each half must have. The
-	// default is 10.
-	MinPairs int
-	// MinShare is the least share of contents, in each half and with what change
-	// took put back, that must be one page. The default is 0.97.
-	MinShare float64
-	// MaxLeftOut bounds the list of candidates that were not proposed, those
-	// that make most URLs first. The default is 200.
-	MaxLeftOut int
-}
-
-func (o LearnOptions) withDefaults() LearnOptions {
-	o.MinPairs = cmp.Or(o.MinPairs, 10)
-	o.MinShare = cmp.Or(o.MinShare, 0.97)
-	o.MaxLeftOut = cmp.Or(o.MaxLeftOut, 200)
-	return o
-}
+// The bounds of proposals, which are careful.
+const (
+	// minPairs is how many contents with a stable control each half must have.
+	minPairs = 10
+	// minShare is the least share of contents, in each half and with what change
+	// took put back, that must be one page.
+	minShare = 0.97
+	// maxLeftOut bounds the list of candidates that were not proposed, those
+	// that make most URLs first.
+	maxLeftOut = 200
+)
 
 // Learn looks for folds and parameters that lead to the same page, for each host and directory:
 // first for folds, then for parameters among the URLs that the folds do not merge. A rule is
 // proposed only if both halves of the pages, divided by a hash, support it, or if the site
 // declares it and the contents do not contradict.
-func Learn(ctx context.Context, l *Log, opt LearnOptions) (*Learned, error) {
+func Learn(ctx context.Context, l *Log) (*Learned, error) {
 	x, err := newIndex(l)
 	if err != nil {
 		return nil, fmt.Errorf("cannot index the log: %w", err)
 	}
-	learn := &learner{index: x, opt: opt.withDefaults(), places: map[place]*lesson{}, claims: map[place]*claims{}, statements: map[place]*statement{}}
+	learn := &learner{index: x, places: map[place]*lesson{}, claims: map[place]*claims{}, statements: map[place]*statement{}}
 	learn.use(canon.Qiita())
 	found := &Learned{}
 	if err := learn.learnFolds(ctx, found); err != nil {
@@ -155,7 +147,6 @@ type lesson struct {
 
 type learner struct {
 	*index
-	opt      LearnOptions
 	safe     *canon.Profile
 	safeForm *Form
 	ids      []uint32 // the URLs that count
@@ -290,7 +281,7 @@ func (l *learner) conclude(found *Learned) {
 	slices.SortFunc(found.LeftOut, func(a, b Candidate) int {
 		return cmp.Or(cmp.Compare(b.URLs, a.URLs), cmp.Compare(a.Host+a.Path+a.What(), b.Host+b.Path+b.What()))
 	})
-	found.Omitted = max(0, len(found.LeftOut)-l.opt.MaxLeftOut)
+	found.Omitted = max(0, len(found.LeftOut)-maxLeftOut)
 	found.LeftOut = found.LeftOut[:len(found.LeftOut)-found.Omitted]
 }
 

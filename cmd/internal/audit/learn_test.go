@@ -19,7 +19,7 @@ import (
 func TestLearnsPlantedParameters(t *testing.T) {
 	opt := synth.Options{Seed: 5, Hosts: 100, Pages: 60_000, Params: 0.6, Volatile: 0.25}
 	l, heldOut := logOf(t, opt, func(url []byte) bool { return pageNumber(url)%2 == 0 })
-	learned, err := Learn(context.Background(), l, LearnOptions{})
+	learned, err := Learn(context.Background(), l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func logOf(t *testing.T, opt synth.Options, learn func(url []byte) bool) (*Log, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, identity := NewLog(Options{}), map[string]uint64{}
+	l, identity := NewLog(), map[string]uint64{}
 	w.Captures(func(c *synth.Capture) bool {
 		if !learn(c.URL) {
 			identity[string(c.URL)] = c.Identity
@@ -165,7 +165,7 @@ func TestNeverProposesWhatCouldLoop(t *testing.T) {
 		}
 	}
 	params := func() (names []string) {
-		learned, err := Learn(context.Background(), l, LearnOptions{})
+		learned, err := Learn(context.Background(), l)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -127,7 +127,7 @@ func (f *folder) judge(host, path string, pairs []foldPair) {
 		return
 	}
 	for _, dir := range slices.Sorted(maps.Keys(below)) {
-		if dir != path && len(below[dir]) >= 2*f.opt.MinPairs {
+		if dir != path && len(below[dir]) >= 2*minPairs {
 			f.judge(host, dir, below[dir])
 		}
 	}
@@ -156,14 +156,14 @@ func (f *folder) doubtBelow(path string, below map[string][]foldPair, source Sou
 		alive := w.saves - all.dead - all.repeats
 		switch {
 		case source == FromDeclarations:
-			if w.loops || f.opt.against(all) || all.alike.Pairs >= minAgainst && float64(all.alike.Held) < leastAlike*float64(all.alike.Pairs) {
+			if w.loops || against(all) || all.alike.Pairs >= minAgainst && float64(all.alike.Held) < leastAlike*float64(all.alike.Pairs) {
 				return "the contents below " + dir + "/ speak against it"
 			}
 		case w.loops:
 			return "a folded form redirects back " + where
-		case f.opt.against(all):
+		case against(all):
 			return "it changes pages " + where
-		case all.Pairs < f.opt.MinPairs && alive >= 2*f.opt.MinPairs:
+		case all.Pairs < minPairs && alive >= 2*minPairs:
 			return fmt.Sprintf("untested %s: %d of %d pairs have a stable control", where, all.Pairs, alive)
 		}
 	}

@@ -40,7 +40,7 @@ func TestLearnsPlantedFolds(t *testing.T) {
 func learnFoldsOf(t *testing.T, web synth.Options) (gained, right int) {
 	half := halfOfPages(t)
 	l, heldOut := logOf(t, web, half)
-	learned, err := Learn(context.Background(), l, LearnOptions{})
+	learned, err := Learn(context.Background(), l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func checkWhys(t *testing.T, learned *Learned) {
 // TestFoldOfADirectory: where a fold holds in one directory and changes pages in another,
 // it is proposed for the one; where the folded form redirects back, for neither.
 func TestFoldOfADirectory(t *testing.T) {
-	l := NewLog(Options{})
+	l := NewLog()
 	add := func(url, digest string, second int) {
 		if err := l.Add(at(int64(second), url, digest)); err != nil {
 			t.Fatal(err)
@@ -155,7 +155,7 @@ func TestFoldOfADirectory(t *testing.T) {
 		}
 	}
 	places := func() (list []string) {
-		learned, err := Learn(context.Background(), l, LearnOptions{})
+		learned, err := Learn(context.Background(), l)
 		if err != nil {
 			t.Fatal(err)
 		}

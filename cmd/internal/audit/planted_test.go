@@ -55,7 +55,7 @@ func plantedLog(t *testing.T, seed uint64, volatile float64) (*Log, map[string]u
 	}
 	l, _ := logOf(t, opt, func([]byte) bool { return true })
 	_, identity := logOf(t, opt, func([]byte) bool { return false })
-	l.options.Confidence = 0.99
+	l.confidence = 0.99
 	return l, identity
 }
 

@@ -10,15 +10,14 @@ const MinStable = 20
 
 // Report is what an audit found.
 type Report struct {
-	Captures   int       `json:"captures"`    // fetches, of which
-	Digests    int       `json:"digests"`     // had a content to compare
-	URLs       int       `json:"urls"`        // distinct URLs captured
-	Recaptured int       `json:"recaptured"`  // URLs captured more than once
-	Repeats    int       `json:"repeats"`     // URLs whose content another URL had before
-	Confidence float64   `json:"confidence"`  // of the intervals
-	Forms      []Verdict `json:"forms"`       // rules, then sets of rules
-	Profile    string    `json:"profile"`     // the profile asked for
-	Attributed []Share   `json:"attribution"` // its merges by the smallest set of rules that makes them
+	Captures   int       `json:"captures"`   // fetches, of which
+	Digests    int       `json:"digests"`    // had a content to compare
+	URLs       int       `json:"urls"`       // distinct URLs captured
+	Recaptured int       `json:"recaptured"` // URLs captured more than once
+	Repeats    int       `json:"repeats"`    // URLs whose content another URL had before
+	Confidence float64   `json:"confidence"` // of the intervals
+	Forms      []Verdict `json:"forms"`      // rules, then sets of rules
+	Profile    string    `json:"profile"`    // the profile asked for
 	Against    *Against  `json:"against,omitempty"`
 	Unread     []Unread  `json:"unread,omitempty"` // filled in by the caller
 }
@@ -28,12 +27,6 @@ type Unread struct {
 	File    string `json:"file"`
 	Records int64  `json:"records"`
 	Error   string `json:"error"`
-}
-
-// Share is how many merges one smallest set of rules makes.
-type Share struct {
-	Rules  []string `json:"rules"`
-	Merges int      `json:"merges"`
 }
 
 // Against compares the profile with another one.
@@ -70,7 +63,6 @@ type Verdict struct {
 	Gap      float64    `json:"median_gap_seconds"` // between the captures that were compared
 	Examples []Example  `json:"examples,omitempty"` // pairs that were different
 	Lost     []HostLoss `json:"lost,omitempty"`     // hosts with most of them
-	Said     *Said      `json:"declared,omitempty"` // by the sites; nil for nothing
 }
 
 // Estimate is the share of merges in which the two URLs were one page.

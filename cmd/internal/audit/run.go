@@ -39,7 +39,6 @@ func Run(ctx context.Context, l *Log, req Request) (*Report, error) {
 		return nil, fmt.Errorf("cannot index the log: %w", err)
 	}
 	r := x.summary()
-	x.said = x.sayings()
 	r.Profile = req.Profile.String()
 	repeats := x.repeats()
 	r.Repeats = repeats.count
@@ -56,7 +55,6 @@ func Run(ctx context.Context, l *Log, req Request) (*Report, error) {
 	if err := x.leaveOneOut(ctx, r, req.Profile); err != nil {
 		return r, err
 	}
-	r.Attributed = x.attribute(req.Profile)
 	if req.Against != nil {
 		r.Against = x.against(req.Profile, req.Against)
 	}
@@ -64,7 +62,7 @@ func Run(ctx context.Context, l *Log, req Request) (*Report, error) {
 }
 
 func (x *index) summary() *Report {
-	r := &Report{Captures: len(x.captures), Confidence: x.options.Confidence}
+	r := &Report{Captures: len(x.captures), Confidence: x.confidence}
 	for url := range uint32(x.urls.len()) {
 		of := x.of(url)
 		for _, c := range of {
@@ -92,7 +90,6 @@ func (x *index) verdict(g *grouping, f *Form) Verdict {
 			v.Merges++
 			v.Outcomes[outcome]++
 			s.add(&v, urls[0], b, outcome, near)
-			x.said.hear(x, &v, urls[0], b, outcome)
 		}
 	})
 	s.conclude(&v)
@@ -223,12 +220,12 @@ func (s *sums) estimate(v *Verdict, trials tally, redirects, shares float64) {
 	e := &Estimate{Trials: int(n + redirects), Share: 1, Interval: Interval{1, 1}}
 	if n > 0 {
 		e.Effective = trials.effective()
-		held := Wilson(k/n*e.Effective, e.Effective, s.x.options.Confidence)
+		held := Wilson(k/n*e.Effective, e.Effective, s.x.confidence)
 		all := control{s.lost, s.lost} // that they are lost is sure
 		for _, c := range s.controls {
 			all = all.plus(c)
 		}
-		still := Wilson(shares/n*float64(all.pairs), float64(all.pairs), s.x.options.Confidence)
+		still := Wilson(shares/n*float64(all.pairs), float64(all.pairs), s.x.confidence)
 		mix := func(p, c float64) float64 { return (redirects + n*min(1, p/c)) / (redirects + n) }
 		e.Share = mix(k/n, shares/n)
 		e.Interval = Interval{mix(held.Low, still.High), mix(held.High, still.Low)}

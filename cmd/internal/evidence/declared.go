@@ -19,6 +19,9 @@ import (
 	"github.com/firstseen/firstseen/cmd/internal/durable"
 	"github.com/firstseen/firstseen/frontier/declared"
 	"github.com/firstseen/firstseen/internal/async"
+	"github.com/firstseen/firstseen/internal/fault"
+	"github.com/firstseen/firstseen/internal/wire"
+	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/captures"
 )
 
@@ -39,24 +42,16 @@ const maxDeclared = 4 << 20
 // fetch of each is read again: they must not take the room of declarations that are rules.
 const maxTold = 1 << 16
 
-// Entry is an entry of "params" in a rule file.
-type Entry struct {
-	Host    string    `json:"host"`
-	Pattern string    `json:"pattern"`
-	Drop    []string  `json:"drop,omitempty"`
-	Keep    *[]string `json:"keep,omitempty"` // empty keeps nothing
-	Source  string    `json:"source"`
-}
-
 // place is where a declaration was made: the path of a response, or "" for the robots.txt of the host.
 type place struct{ host, path string }
 
 // said is what a place declared.
 type said struct {
-	text    string  // the latest; "" of what an earlier process saved
-	read    bool    // the entries are those of the text, not of the one before
-	entries []Entry // that a rule file can have
-	size    int     // bytes of place and text
+	text    string               // the latest; "" of what an earlier process saved
+	read    bool                 // the entries are those of the text, not of the one before
+	entries []wire.DeclaredEntry // that a rule file can have
+	revoked []string             // patterns of entries that are not used, now or later
+	size    int                  // bytes of place and text
 }
 
 // rules are the declarations of the trusted hosts. Evidence.mu is held.
@@ -105,7 +100,7 @@ func (e *Evidence) SetRules(base, with *canon.Profile, text []byte) error {
 		}
 	}
 	file := ruleFile{base: base, with: with, fields: fields, loaded: e.file.loaded}
-	var saved []savedPlace
+	var saved []wire.Declared
 	if !file.loaded && len(hosts) > 0 {
 		var err error
 		if saved, err = e.load(hosts); err != nil {
@@ -113,8 +108,8 @@ func (e *Evidence) SetRules(base, with *canon.Profile, text []byte) error {
 		}
 		file.loaded = true
 	}
-	was := e.declaredRules()
-	list := slices.DeleteFunc(slices.Clone(was), func(s savedPlace) bool { return !trusts(hosts, s.Host) })
+	was := e.Declared()
+	list := slices.DeleteFunc(slices.Clone(was), func(s wire.Declared) bool { return !trusts(hosts, s.Host) })
 	if e.file.pending || len(list) < len(was) {
 		if err := e.save(list); err != nil {
 			return err
@@ -131,7 +126,7 @@ func (e *Evidence) SetRules(base, with *canon.Profile, text []byte) error {
 }
 
 // trust replaces the list of trusted hosts, forgets what others declared, and adds what was saved.
-func (e *Evidence) trust(hosts []string, saved []savedPlace) {
+func (e *Evidence) trust(hosts []string, saved []wire.Declared) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	r := &e.rules
@@ -149,7 +144,7 @@ func (e *Evidence) trust(hosts []string, saved []savedPlace) {
 			written, _ := json.Marshal(entry) // it was read from JSON
 			size += len(written)
 		}
-		r.places[place{s.Host, s.Path}] = said{read: true, entries: s.Entries, size: size}
+		r.places[place{s.Host, s.Path}] = said{read: true, entries: s.Entries, revoked: s.Revoked, size: size}
 		r.size += size
 	}
 }
@@ -197,7 +192,8 @@ func (e *Evidence) note(p place, text string) {
 		return
 	}
 	r.size += size - was.size
-	r.places[p] = said{strings.Clone(text), false, was.entries, size}
+	was.text, was.read, was.size = strings.Clone(text), false, size
+	r.places[p] = was
 	e.wake()
 }
 
@@ -277,7 +273,7 @@ func (e *Evidence) adopt() (changed bool, err error) {
 	if !e.file.pending {
 		return false, nil
 	}
-	list := e.declaredRules()
+	list := e.Declared()
 	if err = e.save(list); err == nil {
 		err = e.apply(&e.file, list)
 	}
@@ -286,7 +282,7 @@ func (e *Evidence) adopt() (changed bool, err error) {
 }
 
 // replace sets the entries of a place to those of its text, unless it declared another since.
-func (e *Evidence) replace(p place, text string, entries []Entry, refused error) (changed bool) {
+func (e *Evidence) replace(p place, text string, entries []wire.DeclaredEntry, refused error) (changed bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if refused != nil {
@@ -297,7 +293,7 @@ func (e *Evidence) replace(p place, text string, entries []Entry, refused error)
 		return false
 	}
 	changed = !slices.EqualFunc(was.entries, entries, equal)
-	if was.entries, was.read = entries, true; len(entries) > 0 {
+	if was.entries, was.read = entries, true; len(entries)+len(was.revoked) > 0 {
 		e.rules.places[p] = was
 	} else {
 		e.rules.size -= was.size
@@ -307,9 +303,53 @@ func (e *Evidence) replace(p place, text string, entries []Entry, refused error)
 	return changed
 }
 
+// Revoke takes the entries of a place with a pattern out of use, and those that it declares later; with revoked false it takes that back.
+// The error is store.ErrNotFound if there are none, or why the rules cannot be saved or used; then they stay as they were.
+func (e *Evidence) Revoke(host, path, pattern string, revoked bool) (is wire.Declared, err error) {
+	e.applying.Lock()
+	defer e.applying.Unlock()
+	p := place{host, path}
+	was, ok := e.setRevoked(p, pattern, revoked)
+	if !ok {
+		return is, fault.As(store.ErrNotFound, "cannot revoke a declared rule; %s declares none with the pattern %q; GET /v1/declared lists them", host+path, pattern)
+	}
+	list := e.Declared()
+	if err = e.save(list); err == nil {
+		err = e.apply(&e.file, list)
+	}
+	if err != nil {
+		_, _ = e.setRevoked(p, pattern, was) // it was there
+		e.file.pending = true                // the file may have the change
+		e.wake()
+		return is, err
+	}
+	i := slices.IndexFunc(list, func(d wire.Declared) bool { return d.Host == host && d.Path == path })
+	if i < 0 { // nothing is left of it
+		return wire.Declared{Host: host, Path: path, Entries: []wire.DeclaredEntry{}}, nil
+	}
+	return list[i], nil
+}
+
+// setRevoked returns whether the entries were revoked before; ok is false if there are none.
+func (e *Evidence) setRevoked(p place, pattern string, revoked bool) (was, ok bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.rules.places[p]
+	was = slices.Contains(s.revoked, pattern)
+	if !was && !slices.ContainsFunc(s.entries, func(e wire.DeclaredEntry) bool { return e.Pattern == pattern }) {
+		return false, false
+	}
+	s.revoked = slices.DeleteFunc(slices.Clone(s.revoked), func(p string) bool { return p == pattern })
+	if revoked {
+		s.revoked = append(s.revoked, pattern)
+	}
+	e.rules.places[p] = s
+	return was, true
+}
+
 // read returns the entries for what a place declares, and why something of it is left out.
-func read(p place, text string) (entries []Entry, refused error) {
-	add := func(e Entry, err error) {
+func read(p place, text string) (entries []wire.DeclaredEntry, refused error) {
+	add := func(e wire.DeclaredEntry, err error) {
 		if err == nil && (len(e.Drop) > 0 || e.Keep != nil) {
 			if err = check(e); err == nil {
 				entries = append(entries, e)
@@ -325,7 +365,7 @@ func read(p place, text string) (entries []Entry, refused error) {
 		return entries, errors.Join(refused, err)
 	}
 	s, err := declared.ParseNoVarySearch(text)
-	e := Entry{Host: p.host, Pattern: p.path + "$", Source: "No-Vary-Search"}
+	e := wire.DeclaredEntry{Host: p.host, Pattern: p.path + "$", Source: "No-Vary-Search"}
 	switch {
 	case err != nil || s.IsDefault():
 		return nil, err
@@ -344,16 +384,16 @@ func read(p place, text string) (entries []Entry, refused error) {
 
 // ofCleanParam returns the entry for a line. A pattern of Clean-param can also match the query; one
 // that must is refused.
-func ofCleanParam(host string, rule declared.CleanParam) (Entry, error) {
+func ofCleanParam(host string, rule declared.CleanParam) (wire.DeclaredEntry, error) {
 	if strings.ContainsAny(rule.Path, "?#$\\") {
-		return Entry{}, fmt.Errorf("the path of Clean-param %q contains one of \"?#$\\\"", rule)
+		return wire.DeclaredEntry{}, fmt.Errorf("the path of Clean-param %q contains one of \"?#$\\\"", rule)
 	}
 	for _, name := range rule.Params {
 		if strings.ContainsAny(name, "*#") {
-			return Entry{}, fmt.Errorf("the name %q of Clean-param contains one of \"*#\"", name)
+			return wire.DeclaredEntry{}, fmt.Errorf("the name %q of Clean-param contains one of \"*#\"", name)
 		}
 	}
-	return Entry{Host: host, Pattern: cmp.Or(rule.Path, "/"), Drop: rule.Params, Source: "Clean-param"}, nil
+	return wire.DeclaredEntry{Host: host, Pattern: cmp.Or(rule.Path, "/"), Drop: rule.Params, Source: "Clean-param"}, nil
 }
 
 // written returns the ways in which decoded names of parameters are written in canonical
@@ -383,49 +423,44 @@ func written(names []string) (list []string, err error) {
 }
 
 // check returns why a rule file cannot have an entry.
-func check(e Entry) error {
-	text, err := json.Marshal(map[string][]Entry{"params": {e}})
+func check(e wire.DeclaredEntry) error {
+	text, err := json.Marshal(map[string][]wire.DeclaredEntry{"params": {e}})
 	if err == nil {
 		_, err = canon.Qiita().With(canon.WithRuleFile(bytes.NewReader(text)))
 	}
 	return err
 }
 
-func equal(a, b Entry) bool {
+func equal(a, b wire.DeclaredEntry) bool {
 	return a.Host == b.Host && a.Pattern == b.Pattern && a.Source == b.Source && slices.Equal(a.Drop, b.Drop) &&
 		(a.Keep == nil) == (b.Keep == nil) && (a.Keep == nil || slices.Equal(*a.Keep, *b.Keep))
 }
 
-// savedPlace is what one place declared, as the file has it.
-type savedPlace struct {
-	Host    string  `json:"host"`
-	Path    string  `json:"path"` // "" for the robots.txt of the host
-	Entries []Entry `json:"entries"`
-}
-
-// declaredRules returns the entries of all places, in order of host and path.
-func (e *Evidence) declaredRules() []savedPlace {
+// Declared lists what trusted hosts declared, by host and path.
+func (e *Evidence) Declared() []wire.Declared {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	list := make([]savedPlace, 0, len(e.rules.places))
+	list := make([]wire.Declared, 0, len(e.rules.places))
 	for p, s := range e.rules.places {
-		if len(s.entries) > 0 {
-			list = append(list, savedPlace{p.host, p.path, s.entries})
+		if len(s.entries)+len(s.revoked) > 0 {
+			list = append(list, wire.Declared{Host: p.host, Path: p.path, Entries: append([]wire.DeclaredEntry{}, s.entries...), Revoked: s.revoked})
 		}
 	}
-	slices.SortFunc(list, func(a, b savedPlace) int { return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Path, b.Path)) })
+	slices.SortFunc(list, func(a, b wire.Declared) int { return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Path, b.Path)) })
 	return list
 }
 
 // apply uses the profile of a rule file with the declared entries.
-func (e *Evidence) apply(file *ruleFile, list []savedPlace) error {
+func (e *Evidence) apply(file *ruleFile, list []wire.Declared) error {
 	if len(list) == 0 {
 		return e.opt.Use(file.with)
 	}
 	params, _ := file.fields["params"].([]any)
 	for _, s := range list {
 		for _, entry := range s.Entries {
-			params = append(params, entry)
+			if !slices.Contains(s.Revoked, entry.Pattern) {
+				params = append(params, entry)
+			}
 		}
 	}
 	fields := maps.Clone(file.fields)
@@ -441,7 +476,7 @@ func (e *Evidence) apply(file *ruleFile, list []savedPlace) error {
 	return e.opt.Use(p)
 }
 
-func (e *Evidence) save(list []savedPlace) error {
+func (e *Evidence) save(list []wire.Declared) error {
 	if e.opt.Saved == "" {
 		return nil
 	}
@@ -454,7 +489,7 @@ func (e *Evidence) save(list []savedPlace) error {
 
 // load returns the entries that an earlier process saved, of hosts that are trusted still. Nothing was declared before the first time
 // that a host is trusted, which is when it is called.
-func (e *Evidence) load(hosts []string) ([]savedPlace, error) {
+func (e *Evidence) load(hosts []string) ([]wire.Declared, error) {
 	if e.opt.Saved == "" {
 		return nil, nil
 	}
@@ -462,16 +497,16 @@ func (e *Evidence) load(hosts []string) ([]savedPlace, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	var list []savedPlace
+	var list []wire.Declared
 	if err == nil {
 		err = durable.Unmarshal(text, &list)
 	}
 	if err != nil {
 		return nil, err
 	}
-	list = slices.DeleteFunc(list, func(s savedPlace) bool { return !trusts(hosts, s.Host) })
+	list = slices.DeleteFunc(list, func(s wire.Declared) bool { return !trusts(hosts, s.Host) })
 	for i := range list {
-		list[i].Entries = slices.DeleteFunc(list[i].Entries, func(entry Entry) bool { return check(entry) != nil })
+		list[i].Entries = slices.DeleteFunc(list[i].Entries, func(entry wire.DeclaredEntry) bool { return check(entry) != nil })
 	}
 	return list, nil
 }

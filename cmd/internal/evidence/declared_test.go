@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/captures"
 )
 
@@ -145,13 +147,13 @@ func TestRulesAreReplacedSavedAndForgotten(t *testing.T) {
 	d.fetched("https://a.example/p", `params=("x")`, "")
 	d.fetched("https://a.example/p", `params=("y")`, "")
 	d.fetched("https://b.example/robots.txt", "", "s\nt")
-	if list := d.declaredRules(); len(list) != 0 {
+	if list := d.Declared(); len(list) != 0 {
 		t.Errorf("got %+v before it is adopted", list)
 	}
 	if !d.adopted(t) {
 		t.Error("got no change")
 	}
-	if list := d.declaredRules(); len(list) != 2 || !slices.Equal(list[0].Entries[0].Drop, []string{"y"}) {
+	if list := d.Declared(); len(list) != 2 || !slices.Equal(list[0].Entries[0].Drop, []string{"y"}) {
 		t.Fatalf("got %+v; want the latest declaration", list)
 	}
 	d.fetched("https://a.example/p", `params=("y")`, "")
@@ -240,6 +242,51 @@ func TestReloadThatFailsChangesNothing(t *testing.T) {
 	if text, err := os.ReadFile(saved); err != nil || !strings.Contains(string(text), "a.example") {
 		t.Errorf("got %s, %v; want the rules in use saved", text, err)
 	}
+}
+
+// TestOneRuleIsRevoked: a rule that an operator revoked is out of use while its neighbours are used, also after a restart and when it is
+// declared again, until that is taken back.
+func TestOneRuleIsRevoked(t *testing.T) {
+	opt := Options{Saved: filepath.Join(t.TempDir(), "declared.json")}
+	d := newDeclaring(t, opt, "a.example")
+	check := func(want string, rules int) {
+		t.Helper()
+		if got, err := d.profile.Canonicalize("https://a.example/p?s=1&t=2"); got != "https://a.example/p"+want || err != nil || d.Stats().Rules != rules {
+			t.Errorf("got %s, %v, %d rules; want %s, %d", got, err, d.Stats().Rules, want, rules)
+		}
+	}
+	d.fetched("https://a.example/robots.txt", "", "s /p\nt /\nu /x")
+	d.adopted(t)
+	check("", 3)
+	if is, err := d.Revoke("a.example", "", "/p", true); err != nil || len(is.Entries) != 3 || !slices.Equal(is.Revoked, []string{"/p"}) {
+		t.Errorf("got %+v, %v; want one of three revoked", is, err)
+	}
+	check("?s=1", 2)
+	d.fetched("https://a.example/robots.txt", "", "t /")
+	d.adopted(t)
+	check("?s=1", 1)
+	d.fetched("https://a.example/robots.txt", "", "s /p\nt /")
+	d.adopted(t)
+	check("?s=1", 1)
+	d = newDeclaring(t, opt, "a.example")
+	check("?s=1", 1)
+	for _, c := range [][3]string{{"a.example", "", "/q"}, {"a.example", "/p", "/p"}, {"b.example", "", "/p"}} {
+		if _, err := d.Revoke(c[0], c[1], c[2], true); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("%q: got %v; want ErrNotFound", c, err)
+		}
+	}
+	use := d.opt.Use
+	d.opt.Use = func(*canon.Profile) error { return os.ErrInvalid }
+	if _, err := d.Revoke("a.example", "", "/p", false); err == nil {
+		t.Error("got no error of a profile that cannot be used")
+	}
+	d.opt.Use = use
+	d.adopted(t)
+	check("?s=1", 1)
+	if _, err := d.Revoke("a.example", "", "/p", false); err != nil {
+		t.Error(err)
+	}
+	check("", 2)
 }
 
 func TestMemoryOfDeclarationsIsBounded(t *testing.T) {

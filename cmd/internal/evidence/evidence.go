@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -155,7 +156,11 @@ func (e *Evidence) Stats() Stats {
 	s := Stats{Counts: e.opt.Traps != IgnoreTraps, Shadow: e.opt.Traps == CountTraps, Templates: e.lowered.Load(), URLs: e.urls.Load(),
 		Hosts: len(e.rules.hosts), Refused: e.rules.refused, Last: e.rules.last}
 	for _, said := range e.rules.places {
-		s.Rules += len(said.entries)
+		for _, entry := range said.entries {
+			if !slices.Contains(said.revoked, entry.Pattern) {
+				s.Rules++
+			}
+		}
 	}
 	return s
 }
@@ -205,7 +210,7 @@ func (e *Evidence) Judge(ctx context.Context, turn func(context.Context, func(co
 
 func (e *Evidence) judge(ctx context.Context) (*Judgement, error) {
 	st := e.opt.Captures.Stats()
-	log := audit.NewLog(audit.Options{})
+	log := audit.NewLog()
 	if err := log.AddSample(ctx, e.opt.Captures); err != nil {
 		return nil, fmt.Errorf("cannot read captures: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/firstseen/firstseen/cmd/internal/parquetfile"
+	"github.com/firstseen/firstseen/internal/zerocopy"
 )
 
 // parquet reads the rows of a Parquet file. A file with a column of statuses is of
@@ -20,9 +21,14 @@ func (s *sink) parquet(f *File) error {
 	must := slices.DeleteFunc(slices.Clone(s.opt.Must), func(name string) bool {
 		return slices.ContainsFunc(recorded, func(m meaning) bool { return slices.Contains(vocabulary[m], plainName(name)) })
 	})
-	err := parquetfile.Read(&endableAt{f.ctx, stored}, size, s.opt.URLField, s.opt.Fields, must, func(number int64, row *parquetfile.Row, err error) bool {
-		s.number = number
-		if err == nil {
+	bare := s.opt.OnlyURLs && len(s.opt.Fields) == 0 && (s.opt.Events == Auto || s.opt.Events == All)
+	opt := parquetfile.Options{URLColumn: s.opt.URLField, Fields: s.opt.Fields, Must: must, OnlyURLs: bare}
+	err := parquetfile.Read(&endableAt{f.ctx, stored}, size, opt, func(number int64, row *parquetfile.Row, err error) bool {
+		switch s.number = number; {
+		case err != nil:
+		case bare && kindOf(zerocopy.String(row.URL), Link) == Link:
+			s.url(row.URL)
+		default:
 			s.emit(parquetRecord(row))
 		}
 		s.unit(err, "")
@@ -35,7 +41,7 @@ func (s *sink) parquet(f *File) error {
 }
 
 func parquetRecord(row *parquetfile.Row) Record {
-	r := Record{URL: row.URL, Kind: Link, Time: row.Time, MIME: row.MIME,
+	r := Record{URL: string(row.URL), Kind: Link, Time: row.Time, MIME: row.MIME,
 		Digest: bareDigest(row.Digest), Redirect: row.Redirect, Length: row.Length, Fields: row.Fields}
 	if r.Time.IsZero() {
 		r.Time = anyTime(row.TimeText)

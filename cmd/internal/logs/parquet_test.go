@@ -1,11 +1,18 @@
 package logs
 
 import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress"
 )
 
 func parquetFiles(t *testing.T) []string {
@@ -81,4 +88,82 @@ func TestParquetColumnOfURLs(t *testing.T) {
 			t.Errorf("%s: got %.300s; want %q in it", field, got, want)
 		}
 	}
+}
+
+// TestOnlyURLs reads files of every kind of page, with rows that have no URL or one of another scheme, as URLs alone and as records.
+func TestOnlyURLs(t *testing.T) {
+	type row struct {
+		URL    *string `parquet:"url,optional"`
+		Status int32   `parquet:"fetch_status"`
+	}
+	type whole struct {
+		URL string `parquet:"url,dict"`
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	urls := []string{"http://a.example/\nb", "http://a.example/\x00", "# http://a.example/", "dns:a.example", "mailto:a@a.example", "no url", "\"http://a.example/1\",2"}
+	for range 20_000 {
+		urls = append(urls, fmt.Sprintf("https://www.example.com/%d/%s", random.IntN(10_000), strings.Repeat("x", random.IntN(200))))
+	}
+	for _, codec := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &parquet.Zstd} {
+		for version := 1; version <= 2; version++ {
+			for _, dictionary := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%v/%d/dictionary=%v", codec, version, dictionary), func(t *testing.T) {
+					name := filepath.Join(t.TempDir(), "urls.parquet")
+					file, err := os.Create(name)
+					if err != nil {
+						t.Fatal(err)
+					}
+					options := []parquet.WriterOption{parquet.Compression(codec), parquet.DataPageVersion(version), parquet.MaxRowsPerRowGroup(3000), parquet.PageBufferSize(64 << 10)}
+					if dictionary {
+						var rows []whole
+						for _, url := range urls {
+							rows = append(rows, whole{url})
+						}
+						err = parquet.Write(file, rows, options...)
+					} else {
+						var rows []row
+						long := strings.Repeat("http://b.example/", 60_000) // which the statistics of a dictionary's page have no room for
+						for i, url := range append(slices.Clone(urls), long, "http://c.example/") {
+							if rows = append(rows, row{&url, 200}); i%7 == 3 {
+								rows[i].URL = []*string{nil, new(string)}[i%2]
+							}
+						}
+						err = parquet.Write(file, rows, options...)
+					}
+					if err := errors.Join(err, file.Close()); err != nil {
+						t.Fatal(err)
+					}
+					want, wantCounts := urlsOf(t, name, Options{Events: Auto})
+					got, counts := urlsOf(t, name, Options{Events: Auto, OnlyURLs: true})
+					if len(want) < 10_000 || !slices.Equal(got, want) {
+						t.Errorf("got %d URLs; want the %d of the records", len(got), len(want))
+					}
+					if !reflect.DeepEqual(counts, wantCounts) {
+						t.Errorf("got %+v; want %+v", counts, wantCounts)
+					}
+				})
+			}
+		}
+	}
+}
+
+// urlsOf returns the URLs of a file with their rows, and what became of its units.
+func urlsOf(t *testing.T, name string, opt Options) (urls []string, counts Counts) {
+	t.Helper()
+	f, err := Open(t.Context(), name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for b, err := range Read(f, opt) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for r := range b.All() {
+			urls = append(urls, fmt.Sprint(r.Line, " ", r.URL))
+		}
+		counts.Add(&b.Counts)
+		b.Release()
+	}
+	return urls, counts
 }

@@ -29,7 +29,7 @@ func parquetFiles(t testing.TB) []string {
 func readParquetBytes(raw []byte) (allocated uint64, err error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	err = Read(bytes.NewReader(raw), int64(len(raw)), "", nil, nil, func(int64, *Row, error) bool { return true })
+	err = Read(bytes.NewReader(raw), int64(len(raw)), Options{}, func(int64, *Row, error) bool { return true })
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc, err
 }
@@ -102,8 +102,8 @@ func TestNested(t *testing.T) {
 	}
 	for field, want := range map[string]string{"request.url": "http://a.example/ http://b.example/ ", "": "", "request": ""} {
 		var got string
-		err := Read(bytes.NewReader(file.Bytes()), int64(file.Len()), field, nil, nil, func(_ int64, row *Row, err error) bool {
-			got += row.URL + " "
+		err := Read(bytes.NewReader(file.Bytes()), int64(file.Len()), Options{URLColumn: field}, func(_ int64, row *Row, err error) bool {
+			got += string(row.URL) + " "
 			return err == nil
 		})
 		if got != want || (err == nil) != (want != "") {
@@ -126,14 +126,14 @@ func TestParquetBombs(t *testing.T) {
 		t.Error("structs 1,000 deep: got no error")
 	}
 	runs := binary.AppendUvarint(nil, 1<<31)
-	if _, err := checkRuns(append(runs, 1), 1, 100); err == nil {
+	if err := checkRuns(append(runs, 1), 1, 100); err == nil {
 		t.Error("a run of 2^30 values in a page of 100: got no error")
 	}
 	if err := checkDelta([]byte{0x80, 1, 4, 0xff, 0xff, 0xff, 0xff, 7, 0}, 100); err == nil {
 		t.Error("2^31 differences in a page of 100: got no error")
 	}
 	zeros := make([]byte, 1<<20)
-	c := chunkCheck{codec: format.Snappy}
+	c := column{codec: format.Snappy}
 	if _, err := c.unpack(snappy.Encode(nil, zeros), 100); err == nil {
 		t.Error("a page of 1 MiB whose header says 100 bytes: got no error")
 	}

@@ -85,8 +85,10 @@ type pageHeader struct {
 	unpacked, packed int64
 	values           int64
 	encoding         format.Encoding
-	levels           int64 // bytes of levels before the values, not packed, of a page of version 2
-	plain            bool  // the values of a page of version 2 are not packed
+	crc              uint32 // of the packed bytes; 0 if there is none
+	levels           int64  // bytes of levels before the values, not packed, of a page of version 2
+	repetition       int64  // of them, bytes of levels of repetition
+	plain            bool   // the values of a page of version 2 are not packed
 }
 
 // readPageHeader reads a header and returns its length.
@@ -99,7 +101,7 @@ func readPageHeader(b []byte) (h pageHeader, n int, err error) {
 	if err := thrift.NewDecoder(r).Decode(&header); err != nil {
 		return h, 0, fmt.Errorf("%w (%v)", errBroken, err)
 	}
-	h = pageHeader{kind: header.Type, unpacked: int64(header.UncompressedPageSize), packed: int64(header.CompressedPageSize)}
+	h = pageHeader{kind: header.Type, unpacked: int64(header.UncompressedPageSize), packed: int64(header.CompressedPageSize), crc: uint32(header.CRC)}
 	switch data, v2, dictionary := header.DataPageHeader, header.DataPageHeaderV2, header.DictionaryPageHeader; {
 	case header.Type == format.DataPage && data.Valid:
 		h.values, h.encoding = int64(data.V.NumValues), data.V.Encoding
@@ -107,7 +109,8 @@ func readPageHeader(b []byte) (h pageHeader, n int, err error) {
 		h.values, h.encoding = int64(dictionary.V.NumValues), dictionary.V.Encoding
 	case header.Type == format.DataPageV2 && v2.Valid:
 		h.values, h.encoding = int64(v2.V.NumValues), v2.V.Encoding
-		h.levels = int64(v2.V.DefinitionLevelsByteLength) + int64(v2.V.RepetitionLevelsByteLength)
+		h.repetition = int64(v2.V.RepetitionLevelsByteLength)
+		h.levels = int64(v2.V.DefinitionLevelsByteLength) + h.repetition
 		h.plain = v2.V.IsCompressed.Valid && !v2.V.IsCompressed.V
 	case header.Type != format.IndexPage:
 		return h, 0, fmt.Errorf("got a page of kind %d without its header: %w", header.Type, errBroken)

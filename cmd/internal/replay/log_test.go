@@ -228,27 +228,3 @@ func TestSampleKeepsWholeGroups(t *testing.T) {
 		t.Errorf("got %d merged by %s; want about %d", got, r.Rules[0].Rule, 2*pages)
 	}
 }
-
-func TestMeasureFilters(t *testing.T) {
-	s := newSeenSet()
-	mustRun(t, s, Options{}, listInput(t, "list", numbered(30_000)))
-	f, err := MeasureFilters(t.Context(), s, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if f.Keys != 30_000 || f.Estimate < 29_000 || f.Estimate > 31_000 {
-		t.Errorf("got %d keys, estimate %d; want about 30,000", f.Keys, f.Estimate)
-	}
-	// A filter that fills up errs less on the way: about a quarter of its rate.
-	if n := f.Bloom[0].Dropped; n < 10 || n > 300 {
-		t.Errorf("got %d dropped by a filter of 1 %%; want about 60", n)
-	}
-}
-
-func numbered(n int) string {
-	var b strings.Builder
-	for i := range n {
-		fmt.Fprintf(&b, "http://h.example/%d\n", i)
-	}
-	return b.String()
-}

@@ -42,7 +42,6 @@ type Result struct {
 	OverTime      Series           `json:"over_time"` // by time, where the log has times
 	Stream        Series           `json:"stream"`    // by events
 	Rules         *Rules           `json:"rules,omitempty"`
-	Filters       *Filters         `json:"filters,omitempty"`
 	// Spilled is how many spellings were beyond the budget of the exact table;
 	// repeats among them aren't attributed to a host as exact ones.
 	Spilled int64 `json:"spilled,omitempty"`

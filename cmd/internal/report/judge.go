@@ -24,18 +24,16 @@ type Judged struct {
 // judgePage is what the template sees.
 type judgePage struct {
 	Judged
-	Style      template.CSS
-	Script     template.JS
-	Cards      []card
-	Precisions *figure
-	Rules      []verdictRow
-	Idle       []string
-	Losses     []lossRow
-	Examples   []audit.Verdict
-	Said       []audit.Verdict // of which the sites declare something
-	Against    []verdictRow
-	Saves      int
-	RuleFile   string
+	Style    template.CSS
+	Script   template.JS
+	Cards    []card
+	Rules    []verdictRow
+	Idle     []string
+	Losses   []lossRow
+	Examples []audit.Verdict
+	Against  []verdictRow
+	Saves    int
+	RuleFile string
 }
 
 // verdictRow is a line of the table of rules.
@@ -91,9 +89,6 @@ func (p *judgePage) addAudit(r *audit.Report) {
 		if len(v.Examples) > 0 && v.Kind != audit.RuleSet {
 			p.Examples = append(p.Examples, v)
 		}
-		if v.Said != nil {
-			p.Said = append(p.Said, v)
-		}
 		for _, l := range v.Lost {
 			p.Losses = append(p.Losses, lossRow{v.Name, l})
 		}
@@ -104,7 +99,6 @@ func (p *judgePage) addAudit(r *audit.Report) {
 		joined.Name, split.Name = "would join", "would split"
 		p.Against = []verdictRow{{joined, r.Repeats}, {split, r.Repeats}}
 	}
-	p.Precisions = precisionFigure(p.Rules, r.Confidence)
 }
 
 func (p *judgePage) addLearned(l *audit.Learned) error {

@@ -30,9 +30,8 @@ func judgedSample() Judged {
 	www.Outcomes[audit.Same], www.Outcomes[audit.Different] = 590, 10
 	query := audit.Verdict{Name: "drop-query", Kind: audit.OnlyHere, Merges: 5, Why: "2 pairs with a stable control or a redirect; want 20"}
 	r := &audit.Report{Captures: 12623, Digests: 12000, URLs: 4959, Recaptured: 900, Repeats: 237, Confidence: 0.95, Profile: "qiita:+strip-www",
-		Forms:      []audit.Verdict{www, query, {Name: "fold-https", Kind: audit.Optional}},
-		Attributed: []audit.Share{{Rules: []string{"strip-www", "sort-query"}, Merges: 4}},
-		Against:    &audit.Against{Profile: "whatwg", Joined: query, Split: www}}
+		Forms:   []audit.Verdict{www, query, {Name: "fold-https", Kind: audit.Optional}},
+		Against: &audit.Against{Profile: "whatwg", Joined: query, Split: www}}
 	learned := &audit.Learned{
 		Proposals: []audit.Proposal{
 			{Host: "a.example", Path: "/", Rule: canon.StripWWW, Saves: 1300, Example: [2]string{hostile, "http://www.a.example/"},
@@ -55,7 +54,7 @@ func writeJudged(t *testing.T, d Judged) string {
 func TestWriteJudgedTellsEverything(t *testing.T) {
 	text := writeJudged(t, judgedSample())
 	for _, want := range []string{"Crawl of &lt;November&gt;", "qiita:&#43;strip-www", "98.0 %", "96.0 % to 99.0 % of 600 contents", "no verdict: 2 pairs", "Merged nothing: fold-https",
-		"5.1 %", "one day", "strip-www + sort-query", "would join", "would split", "x&lt;b&gt;.example", "AAAA", "BBBB", "2026-03-01 13:00:00", "&#43;strip-www",
+		"5.1 %", "one day", "would join", "would split", "x&lt;b&gt;.example", "AAAA", "BBBB", "2026-03-01 13:00:00", "&#43;strip-www",
 		"299 of 300", "310 of 310", "1,340 URLs", "untested: &lt;its&gt; pages", "3 more, which", "data-file=\"rules.json\""} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report lacks %q", want)

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/firstseen/firstseen/cmd/internal/replay"
@@ -99,7 +100,6 @@ func parse(text string) (*template.Template, error) {
 	t := template.New("page").Funcs(template.FuncMap{
 		"n": Grouped, "count": func(n int) string { return Grouped(int64(n)) }, "bytes": bytesText, "percent": percent,
 		"pct":  func(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) },
-		"pct2": func(x float64) string { return fmt.Sprintf("%g %%", 100*x) },
 		"time": func(t time.Time) string { return t.Format(time.DateTime) },
 	})
 	for _, s := range []string{frameText, text} {
@@ -154,6 +154,18 @@ func Grouped(n int64) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
+}
+
+// Count writes a number of things: 1 page, 2 pages, 1,000 fetches.
+func Count(n int64, what string) string {
+	switch {
+	case n == 1:
+	case strings.HasSuffix(what, "ch"):
+		what += "es"
+	default:
+		what += "s"
+	}
+	return Grouped(n) + " " + what
 }
 
 func percent(part, whole int64) string {

@@ -30,7 +30,6 @@ func sample() *replay.Result {
 		Traps:         []replay.Pattern{{Name: "path-depth", Unique: 3, Example: hostile}},
 		Patterns:      []replay.Pattern{{Name: "calendar", Unique: 3, Example: hostile}},
 		Redirects:     []replay.Redirect{{Kind: "adds www.", Count: 2, From: hostile, To: "http://www.a.example/"}},
-		Filters:       &replay.Filters{Keys: 300, Estimate: 301, Bloom: []replay.Filter{{Rate: 0.01, Bytes: 400, Dropped: 1}}},
 		Rules: &replay.Rules{Share: 0.5, Spellings: 400, Fixed: 390, Profile: 300, All: 280,
 			Rules: []replay.RuleEffect{{Rule: "drop-fragment", Active: true, Alone: 90, Marginal: 90, One: hostile, Other: "http://a.example/"}}},
 		Repeats: replay.Gaps{Within: []replay.Count{{Limit: 1, Count: 10}, {Limit: 3, Count: 500}, {Limit: 7, Count: 800}}},
@@ -60,7 +59,7 @@ func write(t *testing.T, r *replay.Result) string {
 func TestWriteTellsEverything(t *testing.T) {
 	text := write(t, sample())
 	for _, want := range []string{"Crawl of &lt;November&gt;", "75.0 %", "66.7 %", "8.3 %", "3 MiB", "60.0 % of 5 MiB", "Interrupted", "cannot read b.gz",
-		"10 more hosts", "x&lt;b&gt;.example", "drop-fragment", "adds www.", "calendar", "estimates 301", "a.cdx", "estimated from 50.0 %", "each step is one hour"} {
+		"10 more hosts", "x&lt;b&gt;.example", "drop-fragment", "adds www.", "calendar", "a.cdx", "estimated from 50.0 %", "each step is one hour"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report lacks %q", want)
 		}

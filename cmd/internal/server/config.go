@@ -158,7 +158,8 @@ type QueueDefaults struct {
 	Paused      bool          // all queues are
 
 	Crawl, Store store.CrawlSettings // those set for the crawl of a queue, and for all queues; they come first
-	Fetched      int64               // pages of the crawl, where it has a limit
+	// Fetched and InFlight are the pages and leases of the crawl, where it has a limit.
+	Fetched, InFlight int64
 }
 
 // maxHeader bounds the headers of a call in bytes.

@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
 	"github.com/firstseen/firstseen/internal/wire"
 )
@@ -55,6 +57,65 @@ func FuzzLines(f *testing.F) {
 			if n != len(lines) {
 				t.Errorf("got %d lines; want %d", n, len(lines))
 			}
+		}
+	})
+}
+
+// FuzzQuick holds what quick reads to what encoding/json and the shapes make of it.
+func FuzzQuick(f *testing.F) {
+	for _, seed := range []string{
+		`{"url":"http://a.com/café","id":"7","crawl":"c","depth":3,"priority":7,"force":true,"record":false,"meta":"eA==","due":"2026-01-31T12:00:00Z"}`,
+		` { "max" : 100 ,"delay_seconds":2,"stay":false,"client":"me", "queue":""} `,
+		`{"leases":[{"key":"0123","token":"1","outcome":"retry","at":"2026-01-31T12:00:00.5Z","priority":0},{"token":"2","key":"45","fetched":{"url":"u","status":200}}]}`,
+	} {
+		for i := range seed {
+			for _, c := range "\"{}[],:\\ 0-.tn\t\x01" {
+				f.Add([]byte(seed[:i] + string(c) + seed[i:]))
+				f.Add([]byte(seed[:i] + string(c) + seed[i+1:]))
+			}
+			f.Add([]byte(seed[:i]))
+		}
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		quickIsSlow[wire.URLLine](t, text)
+		quickIsSlow[wire.LeaseRequest](t, text)
+		quickIsSlow[wire.Done](t, text)
+	})
+}
+
+func quickIsSlow[T any](t *testing.T, text []byte) {
+	var quick, slow T
+	s := newShape(reflect.TypeFor[T](), "", "")
+	end := s.quick(text, 0, reflect.ValueOf(&quick).Elem())
+	if end == 0 || afterBlanks(text, end) < len(text) || logs.CheckJSON(text) != nil {
+		return
+	}
+	err := json.Unmarshal(text, &slow)
+	if err == nil {
+		_, err = s.checkJSON(text, 0)
+	}
+	if err != nil || !reflect.DeepEqual(quick, slow) {
+		t.Errorf("%s: got %+v; want %+v, %v", text, quick, slow, err)
+	}
+}
+
+// FuzzVerdict holds what writePlain writes to what encoding/json makes of it.
+func FuzzVerdict(f *testing.F) {
+	f.Add("7", "http://a.example/?a=1&b=<2>", "duplicate", "http://a.example/", "0123", "a.example", "http://A.example/")
+	f.Add("", "", "new", "", "", "", "")
+	f.Add("\u2028", "caf\xe9", "\"", "\\", "\x7f", "\n", "é")
+	f.Fuzz(func(t *testing.T, id, url, verdict, canonical, key, queue, first string) {
+		if verdict == "" {
+			return
+		}
+		v := wire.VerdictLine{ID: id, URL: url, Verdict: verdict, Canonical: canonical, Key: key, Queue: queue, First: first}
+		var plain, all bytes.Buffer
+		if err := lineEncoder(&all).Encode(v); err != nil {
+			t.Fatal(err)
+		}
+		if writePlain(&plain, &v) && plain.String() != all.String() {
+			t.Errorf("got %s; want %s", plain.String(), all.String())
 		}
 	})
 }

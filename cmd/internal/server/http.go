@@ -119,6 +119,10 @@ func (s *httpAPI) described() []route {
 			body: wire.LiftRequest{}, answer: wire.Trap{}, is: "The template as it is now.", missing: "No such template.", conflict: noYield}},
 		{"GET /v1/traps", Read, ofAll, 1 << 20, callUnits, asked(s, "list templates", s.getTraps), operation{id: "traps", summary: "The path templates whose fetches bring known content, and those that an operator lifted.",
 			answer: wire.Traps{}, is: "The templates, by name.", conflict: noYield}},
+		{"POST /v1/declared", Admin, ofAll, 0, 0, posted(s, "revoke a declared rule", 0, s.postDeclared), operation{id: "revokeDeclared", summary: "Take a rule that a trusted host declared out of use, also if the host declares it again, or put it back. Scope admin.",
+			body: wire.RevokeRequest{}, answer: wire.Declared{}, is: "What the host declared there, and what of it is revoked.", missing: "No such rule."}},
+		{"GET /v1/declared", Read, ofAll, 8 << 20, callUnits, asked(s, "list declared rules", s.getDeclared), operation{id: "declared", summary: "The rules that trusted hosts declared (trust_declared).",
+			answer: wire.Declarations{}, is: "The rules, by host and path."}},
 		{"POST /v1/backup", Admin, ofAll, 0, 0, posted(s, "back up", 0, s.postBackup), operation{id: "backUp", summary: "Back up the store into the directory of --backup-dir. What was acknowledged before the request is in the backup. The answer comes when it is complete; the end of the request ends it. Scope admin.",
 			body: wire.BackupRequest{}, answer: wire.Backup{}, is: "The backup, complete and on disk.", conflict: noBackups + ", another backup is being made, or there is one of that name."}},
 		{"GET /v1/export", Admin, noRate, 2 << 20, callUnits, s.getExport, operation{id: "exportCrawl", summary: "Write a crawl as a crawl file: settings of its queues, URLs whose text is kept, and every key, for firstseen copy. Scope admin.",
@@ -191,10 +195,14 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 // encode is JSON and the end of its line, with the & of a URL as it is.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
+	err := lineEncoder(&b).Encode(v)
 	return b.Bytes(), err
+}
+
+func lineEncoder(out *bytes.Buffer) *json.Encoder {
+	e := json.NewEncoder(out)
+	e.SetEscapeHTML(false)
+	return e
 }
 
 // healthRoutes are those that need no token and are never refused for load. They ask

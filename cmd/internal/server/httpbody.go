@@ -232,7 +232,7 @@ func (s *httpAPI) readBody(w http.ResponseWriter, r *http.Request, held *holding
 }
 
 // decodeJSON reads a body into a value of the type of a shape.
-func decodeJSON(body []byte, v any, s *shape) error {
+func decodeJSON[T any](body []byte, v *T, s *shape) error {
 	what, element := shortest(v)
 	if n := countElements(body); n > fewOf && n*len(element) > len(body) {
 		return fmt.Errorf("got %d %s in %d bytes; want at least %d bytes for each, as in %s", n, what, len(body), len(element), element)
@@ -240,7 +240,7 @@ func decodeJSON(body []byte, v any, s *shape) error {
 	if err := logs.CheckJSON(body); err != nil {
 		return fmt.Errorf("%w; send a URL that is not UTF-8 as url_bytes or target_bytes, in base64", err)
 	}
-	return s.decode(body, v)
+	return decode(s, body, v)
 }
 
 // countElements counts the elements of the lists in the object that a body is,
@@ -274,7 +274,7 @@ func jsonError(err error) error {
 	var base64Error base64.CorruptInputError
 	switch {
 	case errors.As(err, &kind) && kind.Field != "":
-		return fmt.Errorf("got a JSON %s in the field %q; want %s", kind.Value, kind.Field, jsonKind(kind.Type))
+		return fmt.Errorf("got a JSON %s in the field %q; want %s", kind.Value, kind.Field, newShape(kind.Type, "", "").wants())
 	case errors.As(err, &kind):
 		return fmt.Errorf("got a JSON %s; want an object", kind.Value)
 	case errors.As(err, &when):
@@ -291,23 +291,4 @@ func jsonError(err error) error {
 		return errors.New("got more than one JSON value; want one")
 	}
 	return fmt.Errorf("got no JSON: %w", err)
-}
-
-// jsonKind returns what a field of a type takes, in the words of JSON.
-func jsonKind(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Bool:
-		return "true or false"
-	case reflect.String:
-		return "a string"
-	case reflect.Slice, reflect.Array:
-		return "an array"
-	case reflect.Map, reflect.Struct:
-		return "an object"
-	case reflect.Uint8:
-		return "a whole number from 0 to 255"
-	case reflect.Int, reflect.Int64:
-		return "a whole number"
-	}
-	return "a number"
 }

@@ -156,7 +156,7 @@ func (s *httpAPI) streamLines(w http.ResponseWriter, r *http.Request, answer lin
 			return // the same
 		}
 		if end != nil && !errors.Is(end, io.EOF) {
-			writeLine(&out, wire.VerdictLine{Verdict: "failed", Error: &wire.Fault{Code: "body", Message: end.Error()}})
+			_ = lineEncoder(&out).Encode(wire.VerdictLine{Verdict: "failed", Error: &wire.Fault{Code: "body", Message: end.Error()}})
 		}
 		_, err := w.Write(out.Bytes())
 		if out.Reset(); out.Cap() > 4*bodyBuffer { // it was charged until now
@@ -232,14 +232,15 @@ func readLines(r *bufio.Reader, max int, more func() bool) (lines []bodyLine, er
 // answered in their turn: as if those before them were separate requests.
 func (s *httpAPI) answerLines(ctx context.Context, lines []bodyLine, out *bytes.Buffer, offer, peek offering, all *wire.URLLine, brief bool) {
 	verdicts := make([]wire.VerdictLine, len(lines))
-	var adds addList
+	adds := s.addList(len(lines))
 	recording := true
 	commit := func() {
-		s.commitLines(ctx, &adds, verdicts, map[bool]offering{true: offer, false: peek}[recording], brief)
-		adds = addList{}
+		s.freeAdds(adds, s.commitLines(ctx, adds, verdicts, map[bool]offering{true: offer, false: peek}[recording], brief))
 	}
+	var l wire.URLLine
 	for i := range lines {
-		u, record, err := s.parseLine(&lines[i], all, &verdicts[i])
+		l = *all
+		u, record, err := s.parseLine(&lines[i], &l, &verdicts[i])
 		if err == nil && !record && peek == nil {
 			err = &wire.Fault{Code: "json", Message: "got record false; want it in /v1/seen alone: a URL that is queued is recorded"}
 		}
@@ -251,21 +252,47 @@ func (s *httpAPI) answerLines(ctx context.Context, lines []bodyLine, out *bytes.
 		}
 		if record != recording {
 			commit()
-			recording = record
+			adds, recording = s.addList(len(lines)), record
 		}
 		u.SkipFirst = brief
 		adds.add(u, i)
 	}
 	commit()
-	for _, v := range verdicts {
-		writeLine(out, v)
+	enc := lineEncoder(out)
+	for i := range verdicts {
+		if v := &verdicts[i]; !writePlain(out, v) {
+			_ = enc.Encode(v) // no value of this type fails
+		}
 	}
 }
 
+// writePlain writes what most verdicts are, texts without escapes, as the encoder does, and reports whether v is that.
+func writePlain(out *bytes.Buffer, v *wire.VerdictLine) bool {
+	if v.Requeued || v.Raised || v.SeenIn != "" || v.Error != nil || len(v.URLBytes)+len(v.FirstBytes)+len(v.Rules) > 0 {
+		return false
+	}
+	b := append(out.AvailableBuffer(), '{')
+	for _, f := range [...]struct{ name, text string }{{"id", v.ID}, {"url", v.URL}, {"verdict", v.Verdict},
+		{"canonical", v.Canonical}, {"key", v.Key}, {"queue", v.Queue}, {"first", v.First}} {
+		for i := range len(f.text) {
+			if c := f.text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+				return false
+			}
+		}
+		if f.text != "" || f.name == "url" {
+			b = append(append(append(b, '"'), f.name...), `":"`...)
+			b = append(append(b, f.text...), `",`...)
+		}
+	}
+	b[len(b)-1] = '}'
+	out.Write(append(b, '\n'))
+	return true
+}
+
 // commitLines offers URLs and fills in their verdicts.
-func (s *httpAPI) commitLines(ctx context.Context, adds *addList, verdicts []wire.VerdictLine, offer offering, brief bool) {
+func (s *httpAPI) commitLines(ctx context.Context, adds *addList, verdicts []wire.VerdictLine, offer offering, brief bool) error {
 	if len(adds.urls) == 0 {
-		return
+		return nil
 	}
 	results, err := offer(ctx, adds.urls)
 	for i, place := range adds.places {
@@ -281,24 +308,17 @@ func (s *httpAPI) commitLines(ctx context.Context, adds *addList, verdicts []wir
 			s.tellFirst(&verdicts[place], results[i].First, &adds.urls[i])
 		}
 	}
+	return err
 }
 
-func writeLine(out *bytes.Buffer, v wire.VerdictLine) {
-	b, err := encode(v)
-	if err != nil { // no value of this type fails
-		return
-	}
-	out.Write(b)
-}
-
-// parseLine reads a line, with the defaults of all lines, and what the verdict repeats of it. record is whether to record its URL.
-func (s *httpAPI) parseLine(line *bodyLine, all *wire.URLLine, v *wire.VerdictLine) (u frontier.Link, record bool, fault *wire.Fault) {
+// parseLine reads a line into l, which has the defaults, and what the verdict repeats of it. record is whether to record its URL.
+func (s *httpAPI) parseLine(line *bodyLine, l *wire.URLLine, v *wire.VerdictLine) (u frontier.Link, record bool, fault *wire.Fault) {
 	if fault := line.fault(s.maxLine(), "; send a URL that is not UTF-8 as url_bytes, in base64"); fault != nil {
 		return u, true, fault
 	}
-	l := *all
-	err := s.shapeOf(reflect.TypeFor[wire.URLLine]()).decode(line.text, &l)
-	l.Crawl = cmp.Or(l.Crawl, all.Crawl) // "" names none
+	crawl := l.Crawl
+	err := decode(s.shapeOf(reflect.TypeFor[wire.URLLine]()), line.text, l)
+	l.Crawl = cmp.Or(l.Crawl, crawl) // "" names none
 	v.ID, v.URL, v.URLBytes = l.ID, l.URL, l.URLBytes
 	if err != nil {
 		return u, true, shapeFault(err)
@@ -325,6 +345,9 @@ func (s *httpAPI) parseLine(line *bodyLine, all *wire.URLLine, v *wire.VerdictLi
 	}
 	u.Due, u.Priority, u.Depth, u.Force, u.Raise, u.Discriminator = l.Due, l.Priority, l.Depth, l.Force, l.Raise, l.Discriminator
 	u.SkipTraps, u.Group = l.SkipTraps, l.Group
+	if l.UnlessFetchedAfter == "" { // and no look at the clock
+		return u, l.Record == nil || *l.Record, nil
+	}
 	if u.UnlessFetchedAfter, err = l.UnlessFetchedAfter.At(time.Now()); err != nil {
 		return u, true, &wire.Fault{Code: "invalid", Message: "unless_fetched_after: " + err.Error()}
 	}
@@ -349,7 +372,7 @@ var refusals = map[frontier.Reason]string{
 	frontier.ReasonTooLong:   "the URL is longer than --traps allow; skip_traps accepts it",
 	frontier.ReasonCrawl:     "no crawl can have this name",
 	frontier.ReasonQueue:     "the URL has no host and no queue was given, or the queue is too long",
-	frontier.ReasonExcluded:  "the URL is on the exclusion list (--exclude-hashed)",
+	frontier.ReasonExcluded:  `the URL is excluded, by a rule ("firstseen exclude" lists them) or by the list of serve --exclude-hashed`,
 	frontier.ReasonDepth:     "the URL is more links away from a seed than --max-depth",
 	frontier.ReasonPathDepth: "the path has more segments than --traps allow; skip_traps accepts it",
 	frontier.ReasonRepeats:   "a segment of the path occurs more often than --traps allow; skip_traps accepts it",

@@ -113,6 +113,15 @@ func (s *httpAPI) postTraps(_ context.Context, body *wire.LiftRequest) (is wire.
 
 var errNoYield = refusedAs(http.StatusConflict, "off", "cannot report traps by yield; serve with --traps http,yield or http,yield-shadow, and without --heuristics=false")
 
+func (s *httpAPI) getDeclared(context.Context, url.Values) (wire.Declarations, error) {
+	return wire.Declarations{Places: s.cfg.Evidence.Declared()}, nil
+}
+
+// postDeclared takes a rule that a trusted host declared out of use, or ends that.
+func (s *httpAPI) postDeclared(_ context.Context, body *wire.RevokeRequest) (wire.Declared, error) {
+	return s.cfg.Evidence.Revoke(body.Host, body.Path, body.Pattern, *body.Revoked)
+}
+
 func (s *httpAPI) postBackup(ctx context.Context, body *wire.BackupRequest) (info wire.Backup, err error) {
 	switch {
 	case s.cfg.Backups == nil:

@@ -392,6 +392,9 @@ func dueOf(date uint64) time.Time {
 
 // AppendMetadata appends metadata as [frontier.Link.Meta] has it for a daemon: as the decoder leaves that of a message.
 func AppendMetadata(dst []byte, m map[string][]string) []byte {
+	if len(m) == 0 {
+		return dst
+	}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		var list []byte
 		for _, value := range m[name] {

@@ -393,13 +393,17 @@ func queueStateOf(q *store.QueueInfo, d QueueDefaults, now time.Time) queueState
 		until := blocked.set.BlockedUntil
 		return queueState{stateBlocked, blocked.is() + " blocked until " + timeText(until), until}
 	case limit > 0 && q.Fetched >= limit:
-		return queueState{Name: stateLimited, Reason: fmt.Sprintf("%d pages fetched, of a limit of %d", q.Fetched, limit)}
+		return queueState{Name: stateLimited, Reason: fmt.Sprintf("pages fetched: %d of at most %d", q.Fetched, limit)}
 	case crawlLimit > 0 && d.Fetched >= crawlLimit:
-		return queueState{Name: stateLimited, Reason: fmt.Sprintf("%d pages of the crawl fetched, of a limit of %d", d.Fetched, crawlLimit)}
+		return queueState{Name: stateLimited, Reason: fmt.Sprintf("pages of the crawl fetched: %d of at most %d", d.Fetched, crawlLimit)}
 	case q.Held == 0:
 		return queueState{Name: stateEmpty}
 	case q.Held == q.InFlight:
 		return queueState{Name: stateInFlight, Reason: "all its URLs are leased"}
+	case limit > 0 && q.Fetched+q.InFlight >= limit:
+		return queueState{Name: stateInFlight, Reason: fmt.Sprintf("%d pages fetched and %d leased, of a limit of %d", q.Fetched, q.InFlight, limit)}
+	case crawlLimit > 0 && d.Fetched+d.InFlight >= crawlLimit:
+		return queueState{Name: stateInFlight, Reason: fmt.Sprintf("%d pages of the crawl fetched and %d leased, of a limit of %d", d.Fetched, d.InFlight, crawlLimit)}
 	case bound > 0 && q.GroupInFlight >= int64(bound):
 		return queueState{Name: stateInFlight, Reason: fmt.Sprintf("%d leased of its group %q, of at most %d by %s", q.GroupInFlight, q.Group, bound, boundFrom)}
 	case bound > 0 && q.InFlight >= int64(bound):
@@ -436,7 +440,7 @@ func (s *service) queueDefaults(ctx context.Context, crawl string) (QueueDefault
 	}
 	if cmp.Or(d.Crawl.Limit, d.Store.Limit) > 0 {
 		st, err := s.f.reader.Stats(ctx, crawl)
-		if d.Fetched = st.Fetched; err != nil {
+		if d.Fetched, d.InFlight = st.Fetched, st.InFlight; err != nil {
 			return d, err
 		}
 	}

@@ -55,6 +55,7 @@ type line struct {
 // counts are what a worker finds without the set.
 type counts struct {
 	urls, recent, refused int64
+	byStatus              int64
 	unread                int64 // of refused, by the reader
 	filtered              []int64
 	examples              []string
@@ -150,6 +151,7 @@ func (w *worker) lines(b *batch, texts []text) {
 func (w *worker) line(b *batch, t *text) bool {
 	l := line{start: t.start, end: t.end, row: t.number}
 	text := b.text[t.start:t.end]
+	status := 0
 	var err error
 	if len(b.Records) == 0 {
 		if err = b.Check(text); err != nil {
@@ -157,9 +159,14 @@ func (w *worker) line(b *batch, t *text) bool {
 		}
 	} else {
 		r := &b.Records[t.number]
+		status = r.Status
 		if l.row, l.offset = r.Line, r.Offset; len(r.Fields) > 0 {
 			l.order = r.Fields[0]
 		}
+	}
+	if err == nil && w.opt.Status != nil && !w.opt.Status(status) {
+		b.byStatus++
+		return false
 	}
 	if err == nil {
 		w.form, err = w.opt.Identify(w.form[:0], text)

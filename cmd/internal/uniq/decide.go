@@ -12,6 +12,7 @@ func (r *runner) take(ctx context.Context, b *batch) error {
 	r.result.URLs += b.urls
 	r.result.Duplicates += b.recent
 	r.result.Refused += b.refused
+	r.result.ByStatus += b.byStatus
 	r.result.Unreadable += b.Counts.Refused - b.unread
 	for i, n := range b.filtered {
 		r.result.Filtered[i] += n

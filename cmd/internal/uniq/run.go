@@ -29,6 +29,9 @@ type Options struct {
 	ChooseBy string
 	// Sort passes lines on when the input has ended, in the order of what it appends. The default is that of the input.
 	Sort func(dst, form []byte) []byte
+	// Status keeps the records of logs whose status it takes, 0 where the log has none; a line of a list has none. The default is to
+	// keep all.
+	Status func(status int) bool
 	// Filters take lines out, each what the earlier ones left.
 	Filters []Filter
 	// KeepInvalid passes lines through that are no URL, each once. The default is to drop them.
@@ -78,6 +81,7 @@ type Result struct {
 	Known      int64   // left out because of Against or Memory
 	Refused    int64   // no URL
 	Kept       int64   // of Refused, passed through
+	ByStatus   int64   // taken out by Options.Status
 	Filtered   []int64 // taken out by each of Options.Filters
 	Unreadable int64   // lines and records of a log that its format does not explain
 	Spilled    bool    // the memory did not suffice: a temporary store was used
@@ -214,7 +218,7 @@ func (r *runner) read(ctx context.Context, inputs []logs.Input, whole func(input
 	tasks := make(chan *batch, r.opt.Workers)
 	for range r.opt.Workers {
 		w := &worker{opt: r.opt, hash: r.hash}
-		if r.ledger == nil && r.chosen == nil { // which look at repeats
+		if r.ledger == nil && r.chosen == nil && r.opt.Status == nil { // which look at repeats
 			w.recent = newRecent(r.texts)
 		}
 		go func() {

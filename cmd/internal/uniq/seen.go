@@ -103,8 +103,12 @@ func (k *Set) Add(ctx context.Context, sums []Sum, fresh []bool) error {
 		})
 	}
 	before := k.set.bytes()
-	for i, s := range sums {
-		fresh[i] = k.set.add(s)
+	for from := 0; from < len(sums); from += ahead {
+		some := sums[from:min(from+ahead, len(sums))]
+		k.set.touch(some)
+		for i, s := range some {
+			fresh[from+i] = k.set.add(s)
+		}
 	}
 	k.space.used += k.set.bytes() - before
 	return nil

@@ -29,6 +29,7 @@ type table struct {
 	shards [1 << shardBits]shard
 	n      int64
 	slots  int64
+	seen   uint64 // by touch
 }
 
 // shard is an open hash table; 0 marks a free slot.
@@ -54,6 +55,16 @@ func (t *table) add(s Sum) bool {
 		t.grow(sh)
 	}
 	return true
+}
+
+// touch reads the slots of some sums, so that the processor waits once for the memory of all that are added next.
+func (t *table) touch(sums []Sum) {
+	for _, s := range sums {
+		if sh, hi := t.find(s); len(sh.slots) > 0 {
+			home, _ := bits.Mul64(hi, uint64(len(sh.slots)))
+			t.seen ^= sh.slots[home]
+		}
+	}
 }
 
 // has reports whether a sum was recorded.

@@ -54,7 +54,11 @@ func checkPriority(p *uint8) error {
 // CheckItems returns [store.ErrInvalid] if one of the items can't be stored, in a store that keeps the texts of URLs that ended or not.
 func CheckItems(items []store.Item, keep bool) error {
 	for i := range items {
-		if err := cmp.Or(checkQueue(items[i].Queue), checkPriority(&items[i].Priority)); err != nil {
+		err := checkQueue(items[i].Queue)
+		if err == nil {
+			err = checkPriority(&items[i].Priority)
+		}
+		if err != nil {
 			return fmt.Errorf("item %d: %w", i, err)
 		}
 		if !keep && !items[i].EndedBefore.IsZero() {

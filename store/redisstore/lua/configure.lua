@@ -1,8 +1,8 @@
 -- Changes settings of a queue, a crawl or the store in this shard.
 --
--- blob: must exist 1 | change 39 | change of a crawl 17, see settings.lua | queue
+-- blob: must exist 1 | change 39 | change of a crawl 17, see settings.lua | length 1 | queue | nothing, or length 1 | group (empty: none)
 -- reply: Y, or N if it must exist and doesn't
-local must, ch, name = byte(blob, 1) == 1, sub(blob, 2, 1 + CHANGE_LEN + CRAWL_CHANGE_LEN), sub(blob, 2 + CHANGE_LEN + CRAWL_CHANGE_LEN)
+local must, ch, name, pos = byte(blob, 1) == 1, sub(blob, 2, 1 + CHANGE_LEN + CRAWL_CHANGE_LEN), unpack_struct('>Bc0', blob, 2 + CHANGE_LEN + CRAWL_CHANGE_LEN)
 
 local c = find_crawl(crawl_name)
 if name == '' then
@@ -32,6 +32,7 @@ if not q then
   q = need_queue(c, name)
 end
 change_queue(c, q, ch)
+if pos <= #blob then group.move(c, q, sub(blob, pos + 1)) end
 file_queues(c)
 save_counts(c)
 return answer('Y')

@@ -86,7 +86,7 @@ local function new_row(name, n, plan)
     file(c, q, {}, {})
     q.row, plan.new[n] = queue_row(q), q
   end
-  append(placed, q.place, text(q.wake), name)
+  append(placed, list_of(c, q, q.place), text(q.wake), name)
   c.active, c.nqueues = c.active + 1, c.nqueues + 1
   return q.row
 end
@@ -107,8 +107,9 @@ for i = 1, #lots do
     count(c, q, n, 0, 0, 0)
   end
 end
-for place, turns in pairs(placed) do many('ZADD', list_of(c, place), turns) end
-file_queues(c, written)
+for key, turns in pairs(placed) do many('ZADD', key, turns) end
+many('HSET', c.Q, written)
+file_queues(c)
 save_counts(c)
 save_receipts(receipts)
 return concat(told)

@@ -3,8 +3,8 @@
 
 -- rebase counts again from now the times that were counted from a time in the future: the clock was ahead then.
 local function rebase(q)
-  if q.last > now then q.last = now end
-  if q.before_at > now then q.before, q.before_at = now + max(0, q.before - q.before_at), now end
+  if q.last > now then q.last, q.dirty = now, true end
+  if q.before_at > now then q.before, q.before_at, q.dirty = now + max(0, q.before - q.before_at), now, true end
 end
 
 local function change_queue(c, q, change)
@@ -15,16 +15,60 @@ local function change_queue(c, q, change)
   q.dirty, c.dirty = true, true
 end
 
+-- delayed is when the delay after the last take of a queue is over.
+local function delayed(c, q)
+  rebase(q)
+  if q.last == 0 then return 0 end
+  local delay = setting(c, q, 'delay')
+  if delay < 0 then delay = 0 elseif delay == 0 then delay = q.delay end
+  return q.last + delay
+end
+
 -- polite is the time before which the delay allows no take.
 local function polite(c, q)
-  rebase(q)
-  local t = q.before
-  if q.last > 0 then
-    local delay = setting(c, q, 'delay')
-    if delay < 0 then delay = 0 elseif delay == 0 then delay = q.delay end
-    t = max(t, q.last + delay)
+  local t = delayed(c, q)
+  return max(t, q.before)
+end
+
+-- gate is when the delay of a group is over.
+function group.gate(c, g)
+  local by = find_queue(c, g.by)
+  if by and by.last > now then c.touched[g] = true end -- and it is written, though it may hold nothing
+  return by and delayed(c, by) or 0
+end
+
+-- recall tells the group of a queue of its last take, unless another was served later. Within a millisecond the name decides.
+function group.recall(c, q)
+  local g = group.of(c, q)
+  local by = find_queue(c, g.by)
+  if by then rebase(by) end
+  if q.last > 0 and (not by or q.last > by.last or q.last == by.last and q.name > by.name) then g.by = q.name end
+  if g.front == q.name then g.front = '' end
+  g.changed = true
+  return g
+end
+
+-- move moves a queue to another group, '' for none.
+function group.move(c, q, name)
+  local g = group.of(c, q)
+  if name == (g and q.set.group or '') then return end
+  if g then
+    if g.front == q.name then g.front = '' end
+    if q.place == LINE then
+      call('ZREM', g.line, q.name)
+      q.place = 0
+    end
+    group.count(c, q, -running(q))
+    g.changed, c.touched[g] = true, true
   end
-  return t
+  q.set = q.set or read_settings(NO_SETTINGS)
+  q.set.group = name ~= '' and name or nil
+  if q.set.group then
+    group.count(c, q, running(q))
+    group.recall(c, q)
+  elseif write_settings(q.set) == NO_SETTINGS then
+    q.set = nil
+  end
 end
 
 -- find_first looks up when the first queued URL is due, if that is in doubt.
@@ -73,12 +117,52 @@ local function opens(c, q)
   return t, FREE
 end
 
--- list_of is the key of a place: 1 waits, 2 is ready, 2 + n is ready and has n leases.
-local function list_of(c, place) return place == 1 and c.W or c.ready[place - 1] end
+-- passes is opens, and what the group of the queue allows.
+local function passes(c, q)
+  local t, hold = opens(c, q)
+  local g = group.of(c, q)
+  if not g or t == NEVER then return t, hold end
+  local bound = setting(c, q, 'inflight')
+  if bound > 0 and g.running >= bound then return NEVER, FREE end
+  return max(t, group.gate(c, g)), hold
+end
 
-local function append(lists, place, a, b)
-  local list = lists[place] or {}
-  lists[place], list[#list + 1], list[#list + 2] = list, a, b
+-- list_of is the key of a queue's place: 1 waits, 2 is ready, 2 + n is ready and has n leases, LINE waits for its turn in the group.
+local function list_of(c, q, place)
+  if place == LINE then return group.of(c, q).line end
+  return place == 1 and c.W or c.ready[place - 1]
+end
+
+local function is_ready(q) return q.place >= 2 and q.place ~= LINE end
+
+local function append(lists, key, a, b)
+  local list = lists[key] or {}
+  lists[key], list[#list + 1], list[#list + 2] = list, a, b
+end
+
+-- lead chooses fronts for the groups that changed, and has the fronts filed again. It returns whether there are any. None gives twice in a row, or
+-- to one request, while another can, and of two one is not urgent.
+function group.lead(c)
+  local any = false
+  for g in pairs(c.touched) do
+    c.touched[g] = nil
+    if g.front == '' then
+      local names = call('ZRANGEBYSCORE', g.line, text(g.hurried), '+inf', 'LIMIT', '0', '16')
+      if not names[1] then names = call('ZRANGE', g.line, '0', '15') end
+      for i = #names, 1, -1 do
+        local gave = c.gave and (c.gave[names[i]] or c.served[c.mark .. names[i]])
+        if not gave and (names[i] ~= g.by or g.front == '') then g.front = names[i] end
+      end
+      if g.front == '' then g.front = names[1] or '' end
+      g.changed = true
+    end
+    local q = find_queue(c, g.front)
+    if q then
+      if q.place == LINE then g.hurried = q.wake == 0 and 1 or 0 end
+      q.dirty, any = true, true
+    end
+  end
+  return any
 end
 
 -- file says where a queue goes, to be written by save.
@@ -90,23 +174,34 @@ local function file(c, q, add, remove)
     if to then c[to] = c[to] + 1 end
     q.hold, c.dirty = hold, true
   end
-  if t < NEVER and t > now then
+  local g = group.of(c, q)
+  if g and g.front == q.name and (t <= now or c.rounds == group.ROUNDS and t < NEVER) then
+    t = max(t, (passes(c, q)))
+  elseif g then
+    c.touched[g] = true -- what holds the front may have changed
+    if g.front == q.name then g.front, g.changed = '', true end
+  end
+  if g and t <= now and g.front ~= q.name then
+    if q.turn < c.turn then q.turn = c.turn end
+    local urgent = has_level(q.levels, URGENT) and first_score(level_key(c, q, URGENT)) <= now
+    place, score = LINE, urgent and 0 or max(1, q.turn)
+  elseif t < NEVER and t > now then
     place, score = 1, t
   elseif t < NEVER then
-    place = 2 + (setting(c, q, 'inflight') == 0 and min(running(q), LANES) or 0)
+    place = 2 + (setting(c, q, 'inflight') == 0 and min(fetchers(c, q), LANES) or 0)
     -- A queue that was away does not catch up on the turns it missed.
     if q.turn < c.turn then q.turn = c.turn end
     score = q.turn
   end
-  if was ~= place and was > 0 then append(remove, was, q.name) end
-  if place > 0 and not (was == place and q.wake == score) then append(add, place, text(score), q.name) end
+  if was ~= place and was > 0 then append(remove, list_of(c, q, was), q.name) end
+  if place > 0 and not (was == place and q.wake == score) then append(add, list_of(c, q, place), text(score), q.name) end
   q.place, q.wake = place, score
 end
 
 -- hurry says whether a queue is among the urgent ones, which go before their turns: those that are ready, and have a URL of that priority.
 -- They are in order of when it came due, or of when they were served last, so that they take turns.
 local function hurry(c, q, urgent, calm)
-  local due = q.place >= 2 and has_level(q.levels, URGENT) and first_score(level_key(c, q, URGENT)) or NEVER
+  local due = is_ready(q) and has_level(q.levels, URGENT) and first_score(level_key(c, q, URGENT)) or NEVER
   if due < NEVER then
     urgent[#urgent + 1], urgent[#urgent + 2] = text(max(due, q.last)), q.name
   elseif q.urgent then
@@ -115,9 +210,9 @@ local function hurry(c, q, urgent, calm)
   q.urgent = due < NEVER
 end
 
--- file_queues files the queues that changed and writes them, after other rows.
-local function file_queues(c, others)
-  local add, remove, rows, late, early, urgent, calm = {}, {}, others or {}, {}, {}, {}, {}
+-- file_changed files the queues that changed, and appends their rows.
+local function file_changed(c, rows)
+  local add, remove, late, early, urgent, calm = {}, {}, {}, {}, {}, {}
   for i = 1, #c.order do
     local q = c.order[i]
     if q.dirty then
@@ -133,8 +228,8 @@ local function file_queues(c, others)
       q.dirty = nil
     end
   end
-  for place, names in pairs(remove) do many('ZREM', list_of(c, place), names) end
-  for place, turns in pairs(add) do many('ZADD', list_of(c, place), turns) end
+  for key, names in pairs(remove) do many('ZREM', key, names) end
+  for key, turns in pairs(add) do many('ZADD', key, turns) end
   many('SADD', c.X, late)
   many('SREM', c.X, early)
   many('ZADD', c.U, urgent)
@@ -143,7 +238,19 @@ local function file_queues(c, others)
     c.urgent = '0'
     call('HSET', c.key, 'urgent', c.urgent)
   end
+end
+
+-- file_queues files the queues that changed, then the fronts of their groups, and writes them. A front that can't be served
+-- after all, since settings of the crawl changed, makes way for the next; the last one waits for what holds it.
+local function file_queues(c)
+  local rows = {}
+  for n = 1, group.ROUNDS do
+    c.rounds = n
+    file_changed(c, rows)
+    if not next(c.touched) or not group.lead(c) then break end
+  end
   many('HSET', c.Q, rows)
+  group.save(c)
 end
 
 -- page moves a cursor of the crawl through a hash by about n fields: visit gets the name and value of each. It

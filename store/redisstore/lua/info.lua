@@ -3,7 +3,7 @@
 -- blob: length 1 | name of a queue, or a zero for all | cursor
 -- reply: next cursor as length 1 and text (empty: no more) | for each queue that has
 --        a state: length 1 | name | queued 6 | live 4 | late 4 | overtaken 4 | done 6 | dropped 6 | fetched 6 |
---        failed 6 | last take 6 | not before 6 | next 6 (0: none) | settings 32 (zeros: none)
+--        failed 6 | last take 6 | not before 6 | next 6 (0: none) | leases of its group 4 | end of the group's delay 6 | settings
 local c = find_crawl(crawl_name)
 if not c then return short('') end
 begin(c)
@@ -18,8 +18,13 @@ end
 local function tell(q)
   if used(q) == 0 and not q.set and q.before == 0 then return end
   local due = serves(c, q, q.late > 0 and first_score(queue_key(c, 'x', q)) or NEVER)
-  out[#out + 1] = short(q.name) .. pack('>I6I4I4I4I6I6I6I6I6I6I6', q.queued, q.live, q.late, q.over, q.done, q.dropped, q.fetched, q.failed,
-      q.last, polite(c, q), due == NEVER and 0 or due) .. (q.set and write_settings(q.set) or NO_SETTINGS)
+  local g, running_all, opened = group.of(c, q), 0, 0
+  if g then
+    running_all, opened = g.running, group.gate(c, g)
+    if due < NEVER then due = max(due, opened) end
+  end
+  out[#out + 1] = short(q.name) .. pack('>I6I4I4I4I6I6I6I6I6I6I6I4I6', q.queued, q.live, q.late, q.over, q.done, q.dropped, q.fetched, q.failed,
+      q.last, max(polite(c, q), opened), due == NEVER and 0 or due, running_all, opened) .. (q.set and write_settings(q.set) or NO_SETTINGS)
 end
 
 if name ~= '' then

@@ -22,6 +22,7 @@ local function begin(c)
   -- Cursors, while changed settings or a changed clock have yet to reach all queues, all leases and all overtaken ones.
   c.refile, c.follow, c.trail, c.urgent = v[5], v[6], v[7], v[8]
   open_rows(c)
+  group.open(c)
   c.queues, c.order, c.records, c.leases, c.overs, c.ended = {}, {}, {}, {}, {}, {}
   for _, t in ipairs({ 'Q', 'L', 'E', 'W', 'O', 'X', 'U' }) do c[t] = base .. t .. c.id end
   c.ready = ready_keys(c.id)
@@ -131,6 +132,12 @@ local function held(q) return q.queued + q.live + q.late end
 -- running is the number of fetchers at a queue.
 local function running(q) return q.live + q.over end
 
+-- fetchers is the number of those that count for the bound on leases: at the queue, or at its group.
+local function fetchers(c, q)
+  local g = group.of(c, q)
+  return g and g.running or running(q)
+end
+
 -- used is above 0 if the queue holds or has counted anything.
 local function used(q) return held(q) + q.done + q.dropped + q.fetched + q.failed end
 
@@ -141,6 +148,7 @@ local function count(c, q, queued, live, late, done, dropped)
   local held_now, ended_now = held_before + change, ended_before + done + dropped
   q.queued, q.live, q.late, q.done, q.dropped = q.queued + queued, q.live + live, q.late + late, q.done + done, q.dropped + dropped
   c.held, c.leased, c.late, c.done = c.held + change, c.leased + live + late, c.late + late, c.done + done
+  group.count(c, q, live)
   if dropped ~= 0 then
     c.dropped = c.dropped + dropped
     call('HSET', c.key, 'dropped', text(c.dropped))
@@ -165,6 +173,7 @@ end
 -- count_over counts overtaken leases.
 local function count_over(c, q, n)
   q.over, c.over = q.over + n, c.over + n
+  group.count(c, q, n)
   q.dirty, c.dirty = true, true
 end
 

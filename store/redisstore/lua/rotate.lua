@@ -1,17 +1,9 @@
 -- Which queue's turn it is.
 
-local function mark(crawl, queue) return #crawl .. ':' .. crawl .. queue end
-
 local at, last_crawl, last_queue = want.rest, nil, nil
 while at <= #blob do
   last_crawl, last_queue, at = unpack_struct('>Bc0Bc0', blob, at)
   served[mark(last_crawl, last_queue)] = true
-end
-
--- offers reports whether a queue that is ready has fewer leases than the request's bound.
-local function offers(c, q)
-  if not q or q.place < 2 then return false end
-  return want.bound == 0 or setting(c, q, 'inflight') ~= 0 or running(q) < want.bound
 end
 
 local MOST_LATE = 256 -- queues with leases that ran out that a script looks at
@@ -21,7 +13,7 @@ local function late_queues(c)
   local list = {}
   for _, name in ipairs(call('SRANDMEMBER', c.X, MOST_LATE)) do
     local q = find_queue(c, name)
-    if offers(c, q) and q.late > 0 and not c.gave[name] then list[#list + 1] = q end
+    if q and offers(c, q) and q.late > 0 and not c.gave[name] then list[#list + 1] = q end
   end
   table.sort(list, function(a, b) return a.wake < b.wake or a.wake == b.wake and a.name < b.name end)
   for i = 1, #list do list[i] = list[i].name end
@@ -31,7 +23,7 @@ end
 -- begin_lanes makes ready what pick reads: the sets of ready queues that have fewer leases than the request's bound. Without room
 -- under the limit of the crawl, those are queues with leases that ran out.
 local function begin_lanes(c, left)
-  c.mark, c.lanes, c.hasty, c.tight = mark(c.name, ''), {}, nil, left <= 0
+  c.lanes, c.hasty, c.tight = {}, nil, left <= 0
   if c.tight then
     if left == 0 and c.late > 0 then c.lanes[1] = { page = late_queues(c), rows = {}, i = 0, ended = true } end
     return
@@ -49,7 +41,7 @@ local function peek(c, l)
     l.i = l.i + 1
     local name = l.page[l.i]
     local q = name and not (last_queue and served[c.mark .. name]) and find_queue(c, name, l.rows[l.i])
-    if q and not (l.last and want.bound > 0 and running(q) >= want.bound) and not c.gave[name] then return q end
+    if q and not (l.last and want.bound > 0 and fetchers(c, q) >= want.bound) and not c.gave[name] then return q end
     if not name then
       if l.ended then return nil end
       local n = max(4, min(256, l.size))
@@ -121,8 +113,12 @@ local function next_of(c, left)
   return first_waiting(c, left)
 end
 
--- tell_of adds a crawl to the state.
+-- tell_of adds a crawl to the state. A front that is ready at once, after another queue of its group gave, was in no lane.
 local function tell_of(sum, c, limit)
+  for _, g in pairs(c.groups) do
+    local q = g.gave and not full() and find_queue(c, g.front)
+    if q and offers(c, q) and not c.gave[q.name] and not c.served[c.mark .. q.name] then want.left = true end
+  end
   add_state(sum, c, limit, c.late > 0, c.active, c.paused, c.limited, c.blocked, c.leased - c.late + c.over > 0,
     function(left) return next_of(c, left) end, first_end(c))
 end

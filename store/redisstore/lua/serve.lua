@@ -38,6 +38,9 @@ local ends_text, told = text(ends), {} -- pieces of the reply
 
 local function filled() return given >= want.urls or bytes >= want.bytes end
 
+-- mark names a queue among those served.
+local function mark(crawl, queue) return #crawl .. ':' .. crawl .. queue end
+
 -- give notes members of a set to lease, some of which may have leases that ran out, until the request has as many bytes as it asks
 -- for, and strikes them off. It returns their number.
 local function give(c, q, set, members, late)
@@ -101,15 +104,22 @@ local function give_level(c, q, p, n)
   return k
 end
 
+-- offers reports whether a queue has fewer leases than the request's bound, and is ready. One that only its turn in a group holds back may be taken
+-- by its name, or for its leases that ran out.
+local function offers(c, q)
+  if not (is_ready(q) or q.place == LINE and passes(c, q) <= now) then return false end
+  return want.bound == 0 or setting(c, q, 'inflight') ~= 0 or fetchers(c, q) < want.bound
+end
+
 -- serve leases what a queue may give. One that goes on after a full script has had its turn; one that is urgent keeps it.
 local function serve(c, q, goes_on, urgent)
-  if not goes_on and c.refile and opens(c, q) > now then
+  if not goes_on and (c.refile or group.of(c, q)) and passes(c, q) > now then
     q.dirty = true
     return
   end
   local n, bound = goes_on and want.unfinished or want.each, setting(c, q, 'inflight')
   if bound == 0 then bound = want.bound end
-  if bound > 0 then n = min(n, bound - running(q)) end
+  if bound > 0 then n = min(n, bound - fetchers(c, q)) end
   local pages = min(queue_room(c, q), crawl_room(c))
   if pages < 0 then return end
   n = min(n, q.late + pages)
@@ -127,6 +137,7 @@ local function serve(c, q, goes_on, urgent)
   if got == 0 then return end
   unfinished = got == most and n - got or 0
   q.last, q.delay, c.gave[q.name] = now, want.delay, true
+  if group.of(c, q) then group.recall(c, q).gave = true end
   if goes_on then return end
   served_queues = served_queues + 1
   if c.urgent then c.urgent = urgent and '1' or '0' end
@@ -141,6 +152,7 @@ local function full() return filled() or served_queues >= want.queues end
 local function open_for_take(c)
   begin(c)
   c.noted, c.from, c.places, c.tries, c.new_leases, c.leased_keys, c.gave, c.short = {}, {}, {}, {}, {}, {}, {}, short(c.name)
+  c.served, c.mark = served, mark(c.name, '')
   want.stopped = advance(c) or want.stopped
   c.was_urgent = c.urgent
   return c

@@ -1,5 +1,6 @@
 -- Settings of a queue, a crawl or the store, as bytes and as a table. A negative number means something; 0 leaves
--- it to the next level.
+-- it to the next level. Of a queue in a group, 2 is added to paused, and the length 1 of the group's name and the name follow, filled up with
+-- zeros to a multiple of 32 bytes: so the length of a queue's row says as before what else it has.
 local SETTINGS, NO_SETTINGS = '>i8i8I6i8BB', string.rep('\0', 32)
 local FIELDS = { 'delay', 'inflight', 'blocked', 'limit', 'weight', 'paused' }
 
@@ -7,11 +8,13 @@ local function read_settings(s)
   if not s then return nil end
   local set = {}
   set.delay, set.inflight, set.blocked, set.limit, set.weight, set.paused = unpack_struct(SETTINGS, s)
+  if set.paused >= 2 then set.paused, set.group = set.paused - 2, (unpack_struct('>Bc0', s, #NO_SETTINGS + 1)) end
   return set
 end
 
 local function write_settings(set)
-  return pack(SETTINGS, set.delay, set.inflight, set.blocked, set.limit, set.weight, set.paused)
+  local row = pack(SETTINGS, set.delay, set.inflight, set.blocked, set.limit, set.weight, set.paused + (set.group and 2 or 0))
+  return set.group and row .. short(set.group) .. string.rep('\0', -(1 + #set.group) % #NO_SETTINGS) or row
 end
 
 -- Settings of a crawl or the store: limit is that of the whole crawl. In format 8 it was that of each queue, and nothing followed.

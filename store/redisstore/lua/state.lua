@@ -69,7 +69,7 @@ local function first_waiting(c, left)
     if head[1] then first, of = tonumber(head[2]), head[1] end
   elseif left == 0 then
     for _, name in ipairs(call('SRANDMEMBER', base .. 'X' .. c.id, '256')) do
-      local t = tonumber(call('ZSCORE', W, name) or NEVER)
+      local t = tonumber(call('ZSCORE', W, group.front_for(c.id, name, call('HGET', Q, name))) or NEVER)
       if t < first then first, of = t, name end
     end
   end

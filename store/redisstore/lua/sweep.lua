@@ -41,6 +41,9 @@ t.n, t.buckets, t.changed = 0, max(1, t.buckets - PAGE), more
 local leased = call('HRANDFIELD', c.L, left) or {}
 for i = 1, #leased do doomed[#doomed + 1] = c.R .. leased[i] end
 many('HDEL', c.L, leased)
+local groups = call('HRANDFIELD', c.K, PAGE) or {}
+for i = 1, #groups do doomed[#doomed + 1] = base .. 'k' .. id .. groups[i] end
+many('HDEL', c.K, groups)
 local marked = call('HRANDFIELD', base .. 'v' .. id, PAGE) or {}
 for i = 1, #marked do unmark(c, marked[i]) end
 left = left - #leased
@@ -48,7 +51,7 @@ local is_empty = empty_queues(base .. 'G' .. id, function(field) return field en
 is_empty = empty_queues(c.Q, function(name) return char(find_queue(c, name).inc) .. name end) and is_empty
 call('UNLINK', unpack(doomed))
 save_seen(c)
-if not more and is_empty and #leased == 0 and #marked == 0 then
+if not more and is_empty and #leased + #marked + #groups == 0 then
   for _, t in ipairs({ 'Q', 'L', 'O', 'E', 'W', 'X', 'U', 'o', 'p' }) do call('UNLINK', base .. t .. id) end
   call('UNLINK', unpack(ready_keys(id)))
   call('DEL', c.key)

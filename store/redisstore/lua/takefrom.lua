@@ -1,11 +1,6 @@
 -- What takes the place of rotate.lua where one queue is meant.
 local meant, goes_on = sub(blob, want.rest), want.unfinished > 0
 
-local function offers(c, q)
-  if q.place < 2 then return false end
-  return want.bound == 0 or setting(c, q, 'inflight') ~= 0 or running(q) < want.bound
-end
-
 local function round(crawls)
   local c = crawls[1]
   local q = c and let_through(c.set) and find_queue(c, meant)
@@ -16,7 +11,7 @@ end
 local function next_of(c, q, left)
   if left == 0 and q.late == 0 then return NEVER, FREE end
   if offers(c, q) then return now, FREE end
-  local t, by = opens(c, q)
+  local t, by = passes(c, q)
   if t <= now then return NEVER, FREE end -- it has as many leases as this request allows
   return t, by
 end
@@ -26,5 +21,5 @@ local function tell_of(sum, c, limit)
   if not q then return end
   local runs, held_any = running(q) > 0, held(q) > 0 and 1 or 0
   add_state(sum, c, limit, q.late > 0, held_any, q.hold == PAUSED and 1 or 0, q.hold == LIMITED and 1 or 0, q.hold == BLOCKED and 1 or 0, runs,
-    function(left) return next_of(c, q, left) end, runs and first_end(c) or NEVER)
+    function(left) return next_of(c, q, left) end, fetchers(c, q) > 0 and first_end(c) or NEVER)
 end

@@ -135,7 +135,7 @@ func (o *ours) visit(ctx context.Context, f *frontier.Frontier, rec *recording, 
 
 // learn returns the rule file that `learn` proposes from a crawl of which every fourth page was fetched twice in a row.
 func learn(ctx context.Context, r *run, of digest) (rules []byte, learned *audit.Learned, err error) {
-	log := audit.NewLog(audit.Options{})
+	log := audit.NewLog()
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, u := range r.log {
 		a := r.rec.peek(u)
@@ -154,7 +154,7 @@ func learn(ctx context.Context, r *run, of digest) (rules []byte, learned *audit
 			}
 		}
 	}
-	learned, err = audit.Learn(ctx, log, audit.LearnOptions{})
+	learned, err = audit.Learn(ctx, log)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -23,7 +23,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[3]
 STAMP = int(os.environ.get("SOURCE_DATE_EPOCH", "315532800"))  # 1980, the first that zip knows
-LEVEL = int(os.environ.get("PACKAGES_LEVEL", "9"))  # of compression; tests take 1
+LEVEL = int(os.environ.get("PACKAGES_LEVEL", "9"))  # of compression; tests take 0
 
 WHEELS = {
     "linux-amd64": "manylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64",

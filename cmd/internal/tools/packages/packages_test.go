@@ -41,7 +41,7 @@ func dist(t *testing.T) string {
 		t.Fatal(err)
 	}
 	pack := exec.CommandContext(t.Context(), "python3", "build.py", dir, "v1.2.3")
-	pack.Env = append(os.Environ(), "PACKAGES_LEVEL=1")
+	pack.Env = append(os.Environ(), "PACKAGES_LEVEL=0")
 	output(t, pack)
 	return dir
 }
@@ -224,7 +224,7 @@ func wantUniq(t *testing.T, command ...string) {
 	}
 	cmd = exec.CommandContext(t.Context(), command[0], append(command[1:], "add", "--db", filepath.Join(t.TempDir(), "db"))...)
 	cmd.Stdin, cmd.Env = strings.NewReader("http://a.example/\nHTTP://A.example/\n"), unset()
-	if got := output(t, cmd); got != "-: list, 2 records: 1 new, 1 duplicates\n" {
+	if got := output(t, cmd); got != "-: list, 2 records: 1 new, 1 duplicate\n" {
 		t.Errorf("%v: got %q; want a URL queued", command, got)
 	}
 }

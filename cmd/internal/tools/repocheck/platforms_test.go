@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -26,6 +27,7 @@ func TestOtherPlatforms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("checks the types of all dependencies three times")
 	}
+	read := sources{files: token.NewFileSet(), parsed: map[string]*ast.File{}}
 	for _, p := range []struct {
 		os, arch string
 		packages []string
@@ -36,7 +38,7 @@ func TestOtherPlatforms(t *testing.T) {
 	} {
 		t.Run(p.os+" "+p.arch, func(t *testing.T) {
 			t.Parallel()
-			if err := checkTypes(p.os, p.arch, p.packages); err != nil {
+			if err := read.checkTypes(p.os, p.arch, p.packages); err != nil {
 				t.Error(err)
 			}
 		})
@@ -51,7 +53,34 @@ type listed struct {
 	Error           *struct{ Err string }
 }
 
-func checkTypes(goos, arch string, packages []string) error {
+// sources are files that were read. Most are the same for each platform, and to read them takes longer than to check their types.
+type sources struct {
+	files  *token.FileSet
+	mu     sync.Mutex
+	parsed map[string]*ast.File // by path; go/types only reads them
+}
+
+// parse reads a file, without the bodies of its functions where nobody asks for them: they are most of it.
+func (s *sources) parse(path string, bodies bool) (*ast.File, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f := s.parsed[path]; f != nil {
+		return f, nil
+	}
+	f, err := parser.ParseFile(s.files, path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range f.Decls {
+		if d, ok := d.(*ast.FuncDecl); ok && !bodies && d.Body != nil {
+			d.Body = new(ast.BlockStmt)
+		}
+	}
+	s.parsed[path] = f
+	return f, nil
+}
+
+func (s *sources) checkTypes(goos, arch string, packages []string) error {
 	cmd := exec.Command("go", append([]string{"list", "-deps", "-json=ImportPath,Dir,GoFiles,ImportMap,Error"}, packages...)...)
 	cmd.Dir, cmd.Stderr = root, os.Stderr
 	cmd.Env = append(os.Environ(), "GOOS="+goos, "GOARCH="+arch, "CGO_ENABLED=0")
@@ -76,7 +105,7 @@ func checkTypes(goos, arch string, packages []string) error {
 			continue
 		}
 		ours := strings.HasPrefix(p.ImportPath, module)
-		known[p.ImportPath], err = checkPackage(p, arch, known, ours)
+		known[p.ImportPath], err = s.checkPackage(p, arch, known, ours)
 		if err != nil && ours {
 			failed = append(failed, err)
 		}
@@ -88,11 +117,10 @@ func checkTypes(goos, arch string, packages []string) error {
 }
 
 // checkPackage returns the package as far as it is right, since others need it.
-func checkPackage(p listed, arch string, known map[string]*types.Package, bodies bool) (*types.Package, error) {
-	files := token.NewFileSet()
+func (s *sources) checkPackage(p listed, arch string, known map[string]*types.Package, bodies bool) (*types.Package, error) {
 	var parsed []*ast.File
 	for _, name := range p.GoFiles {
-		f, err := parser.ParseFile(files, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+		f, err := s.parse(filepath.Join(p.Dir, name), bodies)
 		if err != nil {
 			return nil, err
 		}
@@ -112,7 +140,7 @@ func checkPackage(p listed, arch string, known map[string]*types.Package, bodies
 			return known[path], nil
 		}),
 	}
-	pkg, err := check.Check(p.ImportPath, files, parsed, nil)
+	pkg, err := check.Check(p.ImportPath, s.files, parsed, nil)
 	return pkg, err
 }
 
