@@ -49,6 +49,9 @@ var successes = regexp.MustCompile(`(?i)^(?:ok|okay|success(?:ful)?|succeeded|do
 
 // verdictOf judges a cell. It returns the code, if there is one, and whether more than a number says that it is.
 func verdictOf(cell string) (v verdict, code string, explicit bool) {
+	if len(cell) == 3 && '1' <= cell[0] && cell[0] <= '5' && strings.Trim(cell[1:], "0123456789") == "" { // nearly always
+		return answered, cell, false
+	}
 	if m := coded.FindStringSubmatch(cell); m != nil {
 		return answered, m[2], m[1] != "" || statusLine.MatchString(cell)
 	}
@@ -129,7 +132,7 @@ func judge(name string, cells []string) (is verdict, strict bool) {
 		}
 		return answered, true
 	case ofOthers.MatchString(name) || full == 0:
-	case known > 0 && of[aNumber] == 0 && known == of[answered] && !counted.MatchString(name) && (2*known >= full || outcomes == full):
+	case known > 0 && of[aNumber] == 0 && known == of[answered] && !counted.MatchString(name) && (2*known >= full || outcomes == full && !numbersOnly(cells)):
 		return answered, good > 0 || explicit == 0
 	case explicit > 0 && explicit == of[answered] && of[aNumber] == 0:
 		return answered, good > 0
@@ -139,7 +142,7 @@ func judge(name string, cells []string) (is verdict, strict bool) {
 	return aWord, false
 }
 
-// numbersOnly reports whether cells are numbers: zeros alone are no failures.
+// numbersOnly reports whether cells are numbers: zeros and large ones alone are no failures.
 func numbersOnly(cells []string) bool {
 	return !slices.ContainsFunc(cells, func(s string) bool { return strings.Trim(s, "-0123456789") != "" })
 }
