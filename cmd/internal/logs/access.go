@@ -238,8 +238,7 @@ func placeOfHost(f []string) int {
 	var client, name [2]bool
 	for i := range client {
 		client[i] = isAddress(f[i]) || strings.ContainsAny(f[i], ", ") || i == 0 && f[i] == "-" && len(f) > 3
-		label, _, _ := strings.Cut(f[i], ":")
-		name[i] = !client[i] && (hostlike(f[i]) || i == 0 && label != "" && strings.Trim(strings.ToLower(label), "abcdefghijklmnopqrstuvwxyz0123456789-_") == "")
+		name[i] = !client[i] && (hostlike(f[i]) || i == 0 && oneLabel.MatchString(f[i]))
 	}
 	switch {
 	case name[0] && client[1]:
@@ -255,6 +254,9 @@ func placeOfHost(f []string) int {
 	}
 	return unclear
 }
+
+// oneLabel matches a host without a dot. Without a port, a word could be of anything that stands before a line.
+var oneLabel = regexp.MustCompile(`^(?:localhost|[A-Za-z0-9_-]*[A-Za-z][A-Za-z0-9_-]*:\d+)$`)
 
 // hostlike reports whether a cell is a host, with or without a port: a name, or an address of IPv6 in brackets.
 func hostlike(s string) bool {
@@ -287,8 +289,9 @@ func (p *accessParser) site(l *accessLine) (string, error) {
 		return "", bad("got two hosts, %q and %q, behind the request: name the one of the URLs with --base", l.behind[p.behind], l.behind[p.rival])
 	case p.behind >= 0 && p.behind < len(l.behind):
 		host = given(l.behind[p.behind])
-	case len(l.leading) > 0 && placeOfHost(l.leading) != noHost && !strings.Contains(l.leading[0], ":"):
-		return "", bad("got %q before the time; any of it can be the virtual host, or none", strings.Join(l.leading, " "))
+	case p.base != DefaultBase && len(l.leading) > 1 && isAddress(l.leading[1]): // what is before it is of what wrote the line
+	case len(l.leading) > 0 && placeOfHost(l.leading) != noHost && (!strings.Contains(l.leading[0], ":") || len(l.leading) > 1 && isAddress(l.leading[1])):
+		return "", bad("got %q before the time; any of it can be the virtual host, or none: name the host with --base", strings.Join(l.leading, " "))
 	}
 	if host == "" {
 		return p.base, nil

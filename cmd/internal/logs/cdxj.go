@@ -170,10 +170,18 @@ func (o fields) status(r *Record) {
 		if status == "-" && o.text("digest", "filename", "urlkey") != "" {
 			continue // an index says so of what has no status
 		}
-		if strings.Trim(status, "0123456789-.") == "" || status == "null" || statusLine.MatchString(status) {
-			r.answered(status)
+		switch v, code, _ := verdictOf(status); {
+		case v == answered:
+			r.answered(code)
+			return
+		case v == silent, v == aNumber, v == failed && strings.Trim(status, "0123456789-x") == "", v == failed && (strings.Contains(name, "code") || name == anyStatus):
+			r.answered("")
 			return
 		}
+	}
+	if code := o.nestedStatus(r.URL, 3); code != "" {
+		r.answered(code)
+		return
 	}
 	happened := func(name string) bool {
 		raw := string(o[name])
@@ -183,6 +191,31 @@ func (o fields) status(r *Record) {
 	if r.Kind == Fetch && (slices.ContainsFunc(vocabulary[anError], happened) || slices.ContainsFunc(vocabulary[aSuccess], isFalse) || failures.MatchString(o.text("status", "state", "result", "outcome"))) {
 		r.Kind = Link
 	}
+}
+
+// nestedStatus returns the status that an object beside the URL has, however deep. One with another URL has the status of that.
+func (o fields) nestedStatus(url string, depth int) (code string) {
+	for name, raw := range o {
+		if depth == 0 || len(raw) == 0 || raw[0] != '{' || ofOthers.MatchString(name) || !bytes.Contains(raw, []byte("tatus")) && !bytes.Contains(raw, []byte("ode\"")) {
+			continue
+		}
+		var inner fields
+		if json.Unmarshal(raw, &inner) != nil {
+			continue
+		}
+		inner.plain()
+		if own := inner.match(vocabulary[aURL], isURL); own != "" && own != url {
+			continue
+		}
+		for _, name := range slices.Concat(vocabulary[aStatus], []string{":status"}) {
+			if v, c, _ := verdictOf(inner.text(name)); v == answered {
+				code = max(code, c)
+				break
+			}
+		}
+		code = max(code, inner.nestedStatus(url, depth-1))
+	}
+	return code
 }
 
 // urlOfKey makes a URL of a sort key "com,example,www:8080)/path?query", for indexes

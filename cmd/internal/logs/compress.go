@@ -95,7 +95,7 @@ func binaryName(head []byte) string {
 			return b.name
 		}
 	}
-	if nul := bytes.IndexByte(head, 0); nul < 0 || nul >= binaryBytes {
+	if nul := bytes.IndexByte(head, 0); nul < 0 || nul >= binaryBytes || nul > 0 && head[nul-1] == '\n' && len(bytes.Trim(head[nul:], "\x00\r\n")) == 0 { // what a crash leaves at the end
 		return ""
 	}
 	for i, byteOrder := range []string{"LE", "BE"} { // text of mostly ASCII has each second byte 0

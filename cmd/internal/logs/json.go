@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -188,7 +189,7 @@ func (p *jsonParser) object(o fields, emit func(Record)) error {
 }
 
 // containers are the fields whose objects are the entries of a document, or the entry itself: of HAR, ffuf, Elasticsearch and others.
-var containers = []string{"log", "entries", "results", "result", "items", "urls", "data", "pages", "records", "links", "hits", "_source", "properties", "urllist", "browserhistory"}
+var containers = []string{"log", "entries", "results", "result", "items", "urls", "data", "pages", "records", "hits", "_source", "properties", "urllist", "browserhistory"}
 
 // without reads an object that has no URL itself: its entries, or a host.
 func (p *jsonParser) without(o fields, emit func(Record)) error {
@@ -202,8 +203,16 @@ func (p *jsonParser) without(o fields, emit func(Record)) error {
 	}
 	p.depth++
 	defer func() { p.depth-- }()
+	all := slices.Clone(containers)
+	for name := range o { // others, in which a document has its rows
+		if raw := bytes.TrimSpace(o[name]); !slices.Contains(all, name) && name != "links" && (bytes.HasPrefix(raw, []byte(`[{`))) {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all[len(containers):])
+	all = append(all, "response", "links")
 	var empty error // of the first object that gave nothing
-	for _, name := range containers {
+	for _, name := range all {
 		raw := strings.TrimSpace(string(o[name]))
 		switch {
 		case strings.HasPrefix(raw, "{"):
@@ -216,16 +225,23 @@ func (p *jsonParser) without(o fields, emit func(Record)) error {
 				empty = cmp.Or(empty, err)
 			}
 		case strings.HasPrefix(raw, "["):
-			var all []json.RawMessage
-			if err := decode(raw, &all); err != nil {
+			var entries []json.RawMessage
+			if err := decode(raw, &entries); err != nil {
 				return err
 			}
-			if len(all) == 0 {
+			if len(entries) == 0 {
 				continue
 			}
+			if name == "links" && o.match(vocabulary[aStatus], coded.MatchString) != "" {
+				emit = found(emit) // on the page that has the status
+			}
 			var failed error
-			for _, entry := range all {
+			for _, entry := range entries {
 				failed = cmp.Or(failed, p.value(string(entry), emit))
+			}
+			if failed != nil && len(all) > len(containers) && !slices.Contains(containers, name) {
+				empty = cmp.Or(empty, failed)
+				continue
 			}
 			return failed
 		}
@@ -375,15 +391,39 @@ func (p *jsonParser) response(text string, emit func(Record)) error {
 
 // row reads an answer in arrays, as the Wayback CDX server writes it with output=json, or a list of URLs.
 func (p *jsonParser) row(text string, emit func(Record)) error {
-	var cells []string
-	one := strings.Replace(strings.Replace(text, "[[", "[", 1), "]]", "]", 1)
-	if err := decode(one, &cells); err != nil {
+	var raws []json.RawMessage
+	if strings.HasPrefix(text, "[[") && strings.HasSuffix(text, "]]") {
+		err := decode(text, &raws)
+		for _, raw := range raws {
+			if e := p.row(string(raw), emit); e != isHeader {
+				err = cmp.Or(err, e)
+			}
+		}
 		return err
 	}
+	one := strings.Replace(strings.Replace(text, "[[", "[", 1), "]]", "]", 1)
+	if err := decode(one, &raws); err != nil {
+		return err
+	}
+	var cells []string
+	for _, raw := range raws {
+		if raw[0] == '{' || raw[0] == '[' {
+			return bad("got an array of objects in a line")
+		}
+		cells = append(cells, fields{"": raw}.text(""))
+	}
 	if p.columns == nil {
-		if slices.ContainsFunc(cells, isURL) {
-			for _, cell := range cells {
-				emit(Record{URL: cell, Kind: Listed})
+		if at := slices.IndexFunc(cells, isURL); at >= 0 {
+			status := slices.IndexFunc(cells, func(s string) bool { return slices.Contains(codes, s) })
+			for i, cell := range cells {
+				switch r := (Record{URL: cell, Kind: Listed}); {
+				case status < 0:
+					emit(r)
+				case i == at:
+					r.Kind = Fetch
+					r.answered(cells[status])
+					emit(r)
+				}
 			}
 			return nil
 		}
@@ -394,7 +434,8 @@ func (p *jsonParser) row(text string, emit func(Record)) error {
 	for i, name := range p.columns[:min(len(cells), len(p.columns))] {
 		o[name], _ = json.Marshal(cells[i])
 	}
-	r := o.capture(o.text("original"))
+	o.plain()
+	r := o.capture(o.match(vocabulary[aURL], func(s string) bool { return s != "" }))
 	if r.Time = digitTime(o.text("timestamp")); r.URL == "" {
 		return bad("got a row without a URL")
 	}

@@ -39,7 +39,12 @@ func (d *detector) list() (*reading, error) {
 	header := slices.IndexFunc(lines[:min(len(lines), maxTitle)], isHeaderOfList)
 	lines = lines[header+1:]
 	plain, cut, hosts, asked, quoted, rows, worded := 0, 0, 0, 0, 0, 0, 0
-	p := &listParser{scheme: d.opt.Scheme, titled: header >= 0, status: statusPlace(lines)}
+	p := &listParser{scheme: d.opt.Scheme, titled: header >= 0}
+	var err error
+	if p.status, err = statusPlace(lines); err != nil {
+		return nil, d.unreadable("%v", err)
+	}
+	answers := 0
 	for _, line := range lines {
 		text := strings.TrimSpace(line)
 		if text[0] == '#' {
@@ -49,10 +54,13 @@ func (d *detector) list() (*reading, error) {
 		if isRow(text) {
 			rows++
 		}
+		if m := behindArrows.FindStringSubmatch(text); m != nil && coded.MatchString(m[1]) {
+			answers++
+		}
 		if isWorded(text) {
 			worded++
 		}
-		c, host := cutLine(text, d.opt.Scheme), strings.TrimPrefix(text, "//")
+		c, host := cutLine(text, d.opt.Scheme, place{}), strings.TrimPrefix(text, "//")
 		switch {
 		case (isURL(strings.ReplaceAll(text, " ", "+")) || strings.HasPrefix(text, "mailto:")) && !isTacked([]byte(text)):
 			plain++
@@ -67,6 +75,8 @@ func (d *detector) list() (*reading, error) {
 	switch {
 	case 3*rows >= plain+cut && plain > 0:
 		return nil, d.unreadable("its lines have URLs and more, as rows of a table do, but not the same number of cells: choose with %s list or %s table", d.opt.Flag, d.opt.Flag)
+	case 3*answers >= plain+cut && answers > 0:
+		return nil, d.unreadable("its lines with URLs have others behind them that say what was answered (such as %.100q); have the program write one line or JSON", lines[len(lines)-1])
 	case 2*worded >= plain+cut && worded > 0:
 		return nil, d.unreadable("its lines have a URL and words behind it, or URLs with blanks in them (such as %.100q): for whole lines, choose %s list", lines[len(lines)-1], d.opt.Flag)
 	case asked == 0:
@@ -88,7 +98,7 @@ func (d *detector) list() (*reading, error) {
 }
 
 // maxTitle is how many lines may stand before the header.
-const maxTitle = 12
+const maxTitle = 30
 
 // hasScheme reports whether a text begins with the scheme of a URL, such as http: or mailto:.
 func hasScheme(s string) bool {
@@ -134,7 +144,7 @@ type listParser struct {
 	cut    func(what string) // counts what was cut
 	titled bool              // there is a header to come, and what is before it is a title
 	plain  bool              // most lines have only a URL, so nothing but quotes is cut
-	status int               // the lines begin with a status, 1, or end with one, -1
+	status place             // where lines have a status
 }
 
 func (p *listParser) line(text string, emit func(Record)) error {
@@ -148,7 +158,7 @@ func (p *listParser) line(text string, emit func(Record)) error {
 		p.titled = !isHeaderOfList(text)
 		return isHeader
 	}
-	c := cutLine(text, p.scheme)
+	c := cutLine(text, p.scheme, p.status)
 	if p.plain && c.url != text && !slices.Equal(c.what, []string{"quotes"}) {
 		if isTacked([]byte(text)) {
 			return errTacked
@@ -160,9 +170,6 @@ func (p *listParser) line(text string, emit func(Record)) error {
 			return bad("got no scheme; for https://, add --scheme https")
 		}
 		return bad("%s", c.why)
-	}
-	if status := statusAt(text, p.status); c.status == "" && slices.Contains(codes, status) {
-		c.status = status
 	}
 	r := Record{URL: c.url, Kind: Listed, Redirect: c.target}
 	switch {
@@ -184,36 +191,75 @@ func (p *listParser) line(text string, emit func(Record)) error {
 	return nil
 }
 
-// statusPlace says whether all lines begin with a status, 1, end with one, -1, or have one behind the URL, 2, as curl prints them; 0 for none.
-func statusPlace(lines []string) int {
-	for _, place := range []int{1, -1, 2} {
-		all, some := true, false
-		for _, line := range lines {
-			if text := strings.TrimSpace(line); text[0] != '#' && strings.Contains(text, "://") {
-				status := statusAt(text, place)
-				all, some = all && slices.Contains(codes, status), some || len(status) == 3
-			}
-		}
-		if all && some {
-			return place
-		}
-	}
-	return 0
+// A place is where a token stands in a line: so many from its begin, before or behind the URL, or from its end.
+type place struct {
+	from byte // 'b', 'u' or 'e'; 0 for nowhere
+	n    int
 }
 
-// statusAt returns the word in the place of a status.
-func statusAt(text string, place int) (status string) {
-	switch place {
-	case 1:
-		status, _, _ = strings.Cut(text, " ")
-	case -1:
-		status = text[strings.LastIndexByte(text, ' ')+1:]
-	case 2:
-		if f := strings.Fields(text); len(f) > 1 && isURL(f[0]) {
-			status = f[1]
+// token returns the token in a place, and its index.
+func (p place) token(found []string, url int) (string, int) {
+	i := -1
+	switch p.from {
+	case 'b':
+		if i = p.n; i >= url {
+			i = -1
+		}
+	case 'u':
+		i = url + p.n
+	case 'e':
+		if i = len(found) - 1 - p.n; i <= url {
+			i = -1
 		}
 	}
-	return status
+	if i < 0 || i >= len(found) || i == url {
+		return "", -1
+	}
+	return found[i], i
+}
+
+// statusPlace finds the place in which lines have a status: where all tokens are codes. It returns an error if two places have
+// different ones.
+func statusPlace(lines []string) (best place, err error) {
+	var rows [][]string
+	var urls []int
+	for _, line := range lines {
+		found := token.FindAllString(line, -1)
+		if url := slices.IndexFunc(found, func(t string) bool { return plausible(unquote(t)) }); url >= 0 && len(found) > 1 && found[0][0] != '#' && cutLine(strings.TrimSpace(line), "", place{}).url != "" {
+			rows, urls = append(rows, found), append(urls, url)
+		}
+	}
+	var first []int
+	for _, from := range []byte("ube") {
+		for n := -6; n <= 6; n++ {
+			p, some := place{from, n}, false
+			var at []int
+			for i, row := range rows {
+				cell, index := p.token(row, urls[i])
+				if at = append(at, index); index < 0 {
+					continue
+				}
+				v, code, _ := verdictOf(cell)
+				if v == aWord || v == aNumber || v == answered && !slices.Contains(codes, code) {
+					at = nil
+					break
+				}
+				some = some || v == answered || cell == "000" // curl's
+			}
+			switch {
+			case at == nil || !some:
+			case best.from == 0:
+				best, first = p, at
+			default:
+				for i, row := range rows {
+					if a, b := first[i], at[i]; a != b && a >= 0 && b >= 0 && row[a] != row[b] {
+						return place{}, bad("its lines have two numbers that can be a status (such as %.100q): leave one out, or have the tool write JSON", strings.Join(row, " "))
+					}
+				}
+			}
+		}
+	}
+	return best, nil
 }
 
 // cutting is the URL of a line, and what stood around it.
@@ -264,22 +310,33 @@ func isWorded(text string) bool {
 
 // tokens of a line that can stand around a URL: what stands in brackets, bullets, numbers, dates, sizes, methods.
 var (
-	token     = regexp.MustCompile(`\[[^\]]*\]|\([^)]*\)|\S+`)
-	bracketed = regexp.MustCompile(`^[\[(].*[\])],?$`)
+	token     = regexp.MustCompile(`[\w-]*(?:\[[^\]]*\])+,?|\([^)]*\)|\S+`)
+	bracketed = regexp.MustCompile(`^(?:[\[(].*[\])]|[\w-]+\[.*\]),?$`)
 	numeric   = regexp.MustCompile(`^(?:[\d][\d.,:/%+TZ-]*[A-Za-z]{0,3}[.):]?|[+-]\d{4}|UTC|GMT|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec),?)$`)
 	tag       = regexp.MustCompile(`^(?:[-*+•|:=>]+|[A-Za-z][\w-]*:|GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH)$`)
-	statusTag = regexp.MustCompile(`^[\[(](?i:code[-:]|status[:=] ?)?(\d{3})(?:[,;| ].*)?[\])]$`)
-	arrow     = regexp.MustCompile(`^(?:=>|-+>)$`)
-	foreign   = regexp.MustCompile(`(?i)refer|source|parent|from|redirect|location`)
+	// behindArrows are answers, as mitmdump and curl print them behind a request.
+	behindArrows = regexp.MustCompile(`^(?:<+|->) *(?:HTTP/[\d.]+ )?(\d{3} .*)$`)
+	// badTag is what tools write in brackets before a URL that failed.
+	badTag  = regexp.MustCompile(`^(?i:fail(?:ed|ure)?|err(?:or)?|dead|broken|down|time[d -]?out|refused|unreachable|blocked|skipped|not[ _-]?found|[✖✗✘❌⛔]|-)$`)
+	arrow   = regexp.MustCompile(`^(?:=>|-+>)$`)
+	foreign = regexp.MustCompile(`(?i)refer|source|parent|from|redirect|location|base`)
 )
 
 // cutLine returns the one URL of a line. Words around it are no decoration but prose, or a log; and of two URLs
 // either could be meant.
-func cutLine(text, scheme string) (c cutting) {
+func cutLine(text, scheme string, status place) (c cutting) {
 	before := true
 	found := token.FindAllString(text, -1)
+	if t, at := status.token(found, slices.IndexFunc(found, func(t string) bool { return plausible(unquote(t)) })); at >= 0 {
+		var v verdict
+		v, c.status, _ = verdictOf(t)
+		c.failed = v == silent || v == failed
+	}
 	for _, t := range found {
 		bare := unquote(t)
+		if len(found) > 1 && isURL(bare) {
+			bare = strings.TrimSuffix(bare, ":") // "URL: 404"
+		}
 		host := strings.TrimPrefix(bare, "//")
 		isFull := plausible(bare) || len(t) == len(text) && hasScheme(bare) && strings.Contains(bare, "//")
 		switch {
@@ -308,10 +365,12 @@ func cutLine(text, scheme string) (c cutting) {
 			case before:
 				what = "numbers before the URL"
 			}
-			if m := statusTag.FindStringSubmatch(t); m != nil {
-				c.status = m[1]
+			word := strings.Trim(t, "[]():,")
+			v, code, explicit := verdictOf(t)
+			if explicit && c.status == "" {
+				c.status = code
 			}
-			if word := strings.Trim(t, "[]()"); !before && failures.MatchString(word) && !strings.Contains(word, " ") {
+			if t[0] == '[' && badTag.MatchString(word) || !before && v == failed && !numeric.MatchString(word) && !strings.Contains(word, " ") {
 				c.failed = true
 			}
 			if !slices.Contains(c.what, what) {
@@ -344,7 +403,7 @@ func isTacked(line []byte) bool {
 		return false
 	}
 	tail := text[i:]
-	if tail[0] == '\t' {
+	if tail[0] == '\t' || strings.HasPrefix(tail, " /") || strings.HasPrefix(tail, " -> ") || text[i-1] == ':' {
 		return true
 	}
 	for _, t := range token.FindAllString(tail, -1) {

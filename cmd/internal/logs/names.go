@@ -37,14 +37,15 @@ const (
 // vocabulary has the names of each meaning, the more telling first, as plainName writes them. A dot parts the names of
 // nested objects.
 var vocabulary = [meanings][]string{
-	aURL: {"matchedat", "url", "originaluri", "originalurl", "original", "request.endpoint", "request.url", "httprequest.requesturl", "url.full", "url.original", "pageurl", "pagelocation", "permalink", "fullurl", "requesturl",
-		"finalurl", "loc", "address", "urladdress", "link", "href", "uri", "csuri", "endpoint", "toppages", "page", "pages", "landingpage", "output", "requesturi"},
-	aPath:  {"csuristem", "csuripath", "requesturi", "requestpath", "uri", "path", "pagepath", "clientrequesturi", "request.uri", "request", "url", "url.original", "url.path", "http.url"},
+	aURL: {"matchedat", "webpageurl", "url", "metadata.sourceurl", "originaluri", "originalurl", "original", "request.endpoint", "request.url", "httprequest.requesturl", "url.full", "url.original", "pageurl", "pagelocation", "permalink", "fullurl", "requesturl",
+		"finalurl", "loc", "address", "urladdress", "link", "href", "uri", "csuri", "endpoint", "toppages", "page", "pages", "landingpage", "output", "requesturi", "page.url",
+		"adresse", "dirección", "indirizzo", "endereço", "adres", "adress", "adresurl", "urladresse", "адрес", "страница", "адресстраницы", "ページ", "アドレス", "网址", "주소"},
+	aPath:  {"csuristem", "csuripath", "requesturi", "requestpath", "uri", "path", "pagepath", "pathname", "clientrequesturi", "request.uri", "request", "url", "url.original", "url.path", "http.url"},
 	aQuery: {"csuriquery", "requestquery", "args", "querystring", "query", "url.query"},
 	aHost:  {"url.domain", "http.hostname", "xhostheader", "cshost", "cs(host)", "httphost", "host", "authority", "hostname", "domain", "vhost", "servername", "clientrequesthost", "request.host", "requestaddr", "requesthost"},
 	aScheme: {"csprotocol", "csurischeme", "scheme", "url.scheme", "clientrequestscheme", "requestscheme", "proto", "protocol", "sslenabled", "https", "ssl", "tls", "isssl", "istls",
-		"sslprotocol", "tlsversion"},
-	aPort: {"sport", "serverport", "csuriport"},
+		"sslprotocol", "tlsversion", "xforwardedproto", "proxy.scheme"},
+	aPort: {"sport", "serverport", "csuriport", "port"},
 	aStatus: {"statuscode", "httpstatuscode", "httpstatus", "httpcode", "responsecode", "scstatus", "fetchstatus", "edgeresponsestatus", "status", "response.statuscode", "response.status", "http.response.statuscode", "http.status",
 		"httprequest.status", "fetch.status", "crawl.httpstatuscode", "metadata.statuscode", "#debug.statuscode", "responsestatus", "downstreamstatus", anyStatus, "code"},
 	aTime:     {"startutc", "timestamp", "fetchtime", "time", "ts", "date", "@timestamp"},
@@ -53,8 +54,8 @@ var vocabulary = [meanings][]string{
 	aLength:   {"length", "scbytes", "size", "bytes", "contentlength"},
 	aRedirect: {"redirect", "redirecturl", "redirecttarget", "redirectlocation"},
 	aReferrer: {"referer", "referrer", "cs(referer)", "httpreferer", "requestreferer", "request.headers.referer", "via", "parent"},
-	anError:   {"error", "err", "exception", "#error", "failed", "isfailed", "errors", "failuredetails"},
-	aSuccess:  {"success", "succeeded", "successful", "issuccess", "issuccessful", "ok", "fetched"},
+	anError:   {"error", "err", "exception", "#error", "failed", "isfailed", "errors", "errormessage", "errormessages", "failuredetails"},
+	aSuccess:  {"success", "succeeded", "successful", "valid", "isvalid", "reachable", "issuccess", "issuccessful", "ok", "fetched"},
 }
 
 // plainName writes a name as the vocabulary does: programs write status_code, Status Code, statusCode and status-code.
@@ -65,8 +66,8 @@ func plainName(s string) string {
 		}
 		return unicode.ToLower(r)
 	}, strings.Trim(strings.TrimSpace(s), "\"'"))
-	if strings.HasSuffix(s, "status") || strings.HasSuffix(s, "code") || s == "response" {
-		if !slices.Contains(vocabulary[aStatus], s) && someStatus.MatchString(s) {
+	if strings.Contains(s, "status") || strings.Contains(s, "code") || s == "response" {
+		if !slices.Contains(vocabulary[aStatus], s) && someStatus.MatchString(s) && !ofOthers.MatchString(s) {
 			return anyStatus
 		}
 	}
@@ -77,10 +78,10 @@ func plainName(s string) string {
 const anyStatus = "any status"
 
 var someStatus = regexp.MustCompile(`^(?:http|web|last|final|crawl|fetch|response|resp|page|server|client)+(?:status|statuscode|responsecode|responsestatus)$|` +
-	`^(?:page|server|client)?(?:http|web|last|final|crawl|fetch|response|resp)+code$|^response$`) // a page code is an id
+	`^(?:page|server|client)?(?:http|web|last|final|crawl|fetch|response|resp)+code$|^response$|^[a-z]*[./:]?(?:http)?statuscode|httpstatus|^[a-z]*[./:](?:status|httpcode)$`) // a page code is an id
 
 // someError matches the names of columns with failures that nobody foresaw.
-var someError = regexp.MustCompile(`^(?:http|web|dns|net|network|connection|connect|curl|tls|ssl|last|final|crawl|crawler|fetch|request|response|page|load|download|server|client|js)*error(?:s|message|msg|text|code|no|class|type|kind|name|reason|string|description|details?)?$`)
+var someError = regexp.MustCompile(`^(?:http|web|dns|net|network|connection|connect|curl|tls|ssl|last|final|crawl|crawler|fetch|request|response|page|load|download|server|client|js)*error(?:s|messages?|msg|text|code|no|class|type|kind|name|reason|string|description|details?)?$`)
 
 // isScheme reports whether a text is a scheme, or says of a connection whether it was encrypted.
 func isScheme(s string) bool { return encrypted.MatchString(s) || plaintext.MatchString(s) }
@@ -90,23 +91,31 @@ var (
 	plaintext = regexp.MustCompile(`^(?i:http|off|false|no|0)$`)
 )
 
-// failures are words for a request that no server answered. Tools write them where others write a status.
-var failures = regexp.MustCompile(`(?i)^(?:connect|dns)|fail|error|time[d -]*out|refused|reset|unreachable|unresolved|no such host|not[ _]?found|not[ _]fetched|unfetched|aborted|blocked|dead|broken|down$|skipped|pending|queued`)
-
-// successes are what the same column has for the others.
-var successes = regexp.MustCompile(`(?i)^(?:ok|okay|success(?:ful)?|succeeded|done|fetched|crawled|completed?|good|passed|alive|up)$`)
-
 // compose makes the URL of a target that begins with "/" and of the other parts that a log has beside it. Without a host the
 // target is of the base.
 func compose(host, target string, get func(meaning) string, opt *Options) string {
 	if query := get(aQuery); strings.IndexByte(query, ' ') < 0 { // or it is what someone searched for
 		target = addQuery(target, query)
 	}
+	if strings.Contains(host, "://") {
+		return strings.TrimSuffix(host, "/") + target
+	}
 	if host != "" {
 		return site(cmp.Or(get(aScheme), opt.Scheme, schemeOf(opt.Base)), host, get(aPort)) + target
 	}
 	return opt.Base + target
 }
+
+// schemeless reports whether neither a record nor the caller says what the scheme of a host is.
+func schemeless(host string, get func(meaning) string, opt *Options) bool {
+	port := get(aPort)
+	if _, inHost, ok := strings.Cut(host, ":"); ok {
+		port = inHost
+	}
+	return cmp.Or(get(aScheme), opt.Scheme, schemeOf(opt.Base)) == "" && port != "80" && port != "443"
+}
+
+var errSchemeless = bad("got a host and a path without a scheme; for https://, add --scheme https")
 
 // schemeOf is the scheme of a base that the caller gave: also of hosts whose log doesn't say theirs.
 func schemeOf(base string) string {

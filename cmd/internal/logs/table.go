@@ -17,14 +17,15 @@ import (
 type tableParser struct {
 	opt       *Options
 	sep       string
-	literal   bool          // quotes are characters, as in many files of tabs
-	backslash bool          // quotes in a cell have one before them, as databases write them, and are not doubled
-	column    [meanings]int // -1 for none
-	fields    []int         // columns of Options.Fields, -1 for none
-	failed    []failing     // columns that say that there was no answer
-	names     []string      // of the columns, as plainName writes them; nil without a header
-	header    []string      // its cells
-	titled    bool          // the header is still to come
+	literal   bool           // quotes are characters, as in many files of tabs
+	backslash bool           // quotes in a cell have one before them, as databases write them, and are not doubled
+	column    [meanings]int  // -1 for none
+	fields    []int          // columns of Options.Fields, -1 for none
+	answers   []answerColumn // that say whether there was an answer
+	names     []string       // of the columns, as plainName writes them; nil without a header
+	header    []string       // its cells
+	titled    bool           // the header is still to come
+	gap       bool           // the line before was blank: a second table can follow
 	zeek      bool
 	width     int // cells that most rows have
 	fit       int // rows that have as many
@@ -108,19 +109,36 @@ func (t *tableParser) learn(lines []string) (bool, error) {
 		return false, nil
 	}
 	body := t.findHeader(rows, hash)
+	if t.names != nil {
+		if i := slices.IndexFunc(body, t.isNames); i > 0 { // of a second table
+			body = body[:i]
+		}
+	}
 	if t.names == nil && 3*t.fit < 2*len(rows) && t.sep != "\t" { // no URL has a tab
 		return false, nil
 	}
 	shares, asked := t.shares(body, isURLCell)
 	ok, err := t.choose(body, shares, asked)
-	if hosts, _ := t.shares(body, isHost); !ok && err == nil && t.names == nil {
+	hosts, _ := t.shares(body, isHost)
+	if !ok && err == nil && t.names == nil {
 		if ok, err = t.choose(body, hosts, asked); ok && t.opt.Scheme == "" {
 			err = bad("its column %s has hosts or paths without a scheme: for https://, add --scheme https", t.called(t.column[aURL]))
 		}
 	}
-	t.findFailures(body)
+	t.findAnswers(body)
+	if ok && err == nil {
+		err = t.redirects(body)
+	}
+	for i := range shares {
+		switch {
+		case ok || err != nil || t.names == nil || t.opt.URLField != "":
+		case 2*shares[i] > asked:
+			err = bad("its column %s has URLs, but of something else than the pages, by its name: if they are meant, name it with --url-field", t.called(i))
+		case 2*hosts[i] > asked && t.opt.Scheme == "":
+			err = bad("its column %s has hosts or paths without a scheme: for https://, add --scheme https --url-field %d", t.called(i), i+1)
+		}
+	}
 	if ok && err == nil && t.names == nil {
-		t.statusOf(body)
 		if t.column[aURL] >= 0 && t.sep != "\t" {
 			err = doubtful(t, body)
 		}
@@ -133,7 +151,7 @@ func (t *tableParser) learn(lines []string) (bool, error) {
 
 // isURLCell reports whether a cell is a URL, which may have blanks, but no tags as tools print them behind one.
 func isURLCell(cell string) bool {
-	return plausible(strings.ReplaceAll(cell, " ", "+")) && !strings.Contains(cell, " [")
+	return plausible(strings.ReplaceAll(cell, " ", "+")) && !strings.Contains(cell, " [") && (!strings.Contains(cell, " (") || strings.Contains(cell, ")"))
 }
 
 // shares counts the rows whose cell is what is asked for, of each column, and the rows.
@@ -204,7 +222,8 @@ func isURLName(name string) bool {
 }
 
 // beside are names of columns with URLs that are not the page's own.
-var beside = regexp.MustCompile(`referr?er$|^(?:http|request)?referr?er|image|canonical|redirect|cover|thumb|logo|icon|sitemap|avatar`)
+var beside = regexp.MustCompile(`referr?ers?(?:url|page)?$|^(?:http|request)?referr?er|image|canoni|canón|kanoni|канони|redirect|weiterleit|cover|thumb|logo|icon|sitemap|avatar|screenshot|photo|picture|poster|` +
+	`^parent|^via$|seealso|camefrom|foundat|^el.*index$|реферер|参照元`)
 
 // choose chooses the column of the URL.
 func (t *tableParser) choose(body [][]string, shares []int, asked int) (bool, error) {
@@ -234,7 +253,7 @@ func (t *tableParser) choose(body [][]string, shares []int, asked int) (bool, er
 	}
 	if len(found) == 0 && t.names != nil { // paths of one site, or hosts
 		for i, name := range t.names {
-			if (isURLName(name) || slices.Contains(vocabulary[aHost], name) || slices.Contains(vocabulary[aPath], name)) && t.holds(body, i) {
+			if !beside.MatchString(name) && (isURLName(name) || slices.Contains(vocabulary[aHost], name) || slices.Contains(vocabulary[aPath], name)) && t.holds(body, i) {
 				found = append(found, i)
 			}
 		}
@@ -244,8 +263,8 @@ func (t *tableParser) choose(body [][]string, shares []int, asked int) (bool, er
 		return false, nil
 	case len(found) > 1:
 		return false, bad("its columns %s and %s both have URLs: name one with --url-field", t.called(found[0]), t.called(found[1]))
-	case t.names == nil && t.isLog(body, found[0]):
-		return false, bad("column %d has URLs, but another has paths, as logs have, so they may be referrers: name the column with --url-field %d", found[0]+1, found[0]+1)
+	case t.isLog(body, found[0]):
+		return false, bad("its column %s has URLs, but another has paths, as logs and maps of redirects have, so they may be referrers or targets: name the column with --url-field %d", t.called(found[0]), found[0]+1)
 	}
 	t.column[aURL] = found[0]
 	return true, nil
@@ -264,52 +283,44 @@ func (t *tableParser) rival(column int, shares []int, asked int) error {
 	return nil
 }
 
-// A failing is a column that says of some rows that no server answered.
-type failing struct {
-	column int
-	failed func(cell string) bool
-}
-
-// nothing are the cells by which a column of errors says that there was none.
-var nothing = regexp.MustCompile(`^(?i:|-|0|no|none|null|nil|false|n/a|ok)$`)
-
-// statusLine matches what a server answers with.
-var statusLine = regexp.MustCompile(`^[1-5]\d\d [A-Z]`)
-
-// findFailures finds the columns that tell answers from failures: by the name, or because all cells are words for either, or
-// most of them the first line of an answer. A status is better, where a row has one.
-func (t *tableParser) findFailures(body [][]string) {
-	t.failed = nil
+// findAnswers finds the columns that tell answers from failures, by their names and by their cells; one that is named a status is better
+// than all that only look like one.
+func (t *tableParser) findAnswers(body [][]string) {
+	t.answers, t.column[aStatus] = nil, -1
+	rank := len(vocabulary[aStatus])
 	for column := range t.width {
-		name := ""
+		if column == t.column[aURL] {
+			continue
+		}
+		name, cells := "", []string(nil)
 		if t.names != nil {
 			name = t.names[column]
 		}
-		words, answers := 0, 0
-		outcomes := 0
-		for _, cells := range body {
-			if column >= len(cells) || strings.TrimSpace(cells[column]) == "" {
-				continue
-			}
-			cell := strings.TrimSpace(cells[column])
-			words++
-			if statusLine.MatchString(cell) {
-				answers++
-			}
-			if successes.MatchString(cell) || failures.MatchString(cell) && !plausible(cell) {
-				outcomes++
+		for _, row := range body {
+			if column < len(row) && (t.column[aURL] < 0 || t.column[aURL] < len(row)) {
+				cells = append(cells, strings.TrimSpace(row[column]))
 			}
 		}
+		is, strict := judge(name, cells)
 		switch {
-		case column == t.column[aURL] || column == t.column[aStatus]:
-		case 2*answers > words && t.column[aStatus] < 0:
-			t.column[aStatus] = column
 		case slices.Contains(vocabulary[anError], name) || someError.MatchString(name):
-			t.failed = append(t.failed, failing{column, func(cell string) bool { return !nothing.MatchString(cell) }})
+			t.answers = append(t.answers, answerColumn{column, false, errorOf})
 		case slices.Contains(vocabulary[aSuccess], name):
-			t.failed = append(t.failed, failing{column, func(cell string) bool { return cell != "" && nothing.MatchString(cell) && cell != "ok" }})
-		case outcomes == words && words > 0 && 2*words >= len(body):
-			t.failed = append(t.failed, failing{column, func(cell string) bool { return failures.MatchString(cell) }})
+			t.answers = append(t.answers, answerColumn{column, false, successOf})
+		case is == worked:
+			t.answers = append(t.answers, answerColumn{column, false, verdictOf})
+		case is == answered:
+			r := slices.Index(vocabulary[aStatus], name)
+			if r < 0 {
+				r = len(vocabulary[aStatus])
+			}
+			if r < rank {
+				t.answers = slices.DeleteFunc(t.answers, func(a answerColumn) bool { return a.strict || a.at == t.column[aStatus] })
+			} else if r > rank || r == rank && r < len(vocabulary[aStatus]) {
+				continue
+			}
+			rank, t.column[aStatus] = r, column
+			t.answers = append(t.answers, answerColumn{column, strict, verdictOf})
 		}
 	}
 }
@@ -328,13 +339,12 @@ func (t *tableParser) holds(body [][]string, column int) bool {
 	return n > 0 && 2*n >= asked
 }
 
-// name looks up the columns of the other meanings. A column is of statuses by its name and its cells: many
-// tables call other things a status.
+// name looks up the columns of the other meanings.
 func (t *tableParser) name(body [][]string) {
 	for m := range meanings {
 		for _, name := range vocabulary[m] {
 			i := slices.Index(t.names, name)
-			if i < 0 || m == aURL || t.column[m] >= 0 {
+			if i < 0 || m == aURL || m == aStatus || t.column[m] >= 0 {
 				continue
 			}
 			fits := 0
@@ -343,7 +353,7 @@ func (t *tableParser) name(body [][]string) {
 				if i < len(cells) {
 					cell = strings.TrimSpace(cells[i])
 				}
-				if m != aStatus && m != aScheme || m == aStatus && statusCell.MatchString(cell) || m == aScheme && isScheme(cell) {
+				if m != aScheme || isScheme(cell) {
 					fits++
 				}
 			}
@@ -354,9 +364,6 @@ func (t *tableParser) name(body [][]string) {
 	}
 }
 
-// statusCell matches a status, with what it means, or the number of another failure, or nothing.
-var statusCell = regexp.MustCompile(`^(?:|-|0|[1-5]\d\d\b.*|\d{5})$`)
-
 func (t *tableParser) called(column int) string {
 	if column < len(t.header) {
 		return strconv.Quote(strings.TrimSpace(t.header[column]))
@@ -364,9 +371,13 @@ func (t *tableParser) called(column int) string {
 	return strconv.Itoa(column + 1)
 }
 
-// isLog reports whether another column has paths: then those are what was asked for, and the URL may be a referrer.
+// isLog reports whether another column has paths: then those are what was asked for, and the URL may be a referrer. A name can say that
+// the URL is the page's.
 func (t *tableParser) isLog(body [][]string, url int) bool {
 	for column := range t.width {
+		if t.names != nil && (isURLName(t.names[url]) && !isURLName(t.names[column]) || slices.Contains(vocabulary[aHost], t.names[url])) {
+			continue
+		}
 		n := 0
 		for _, cells := range body {
 			if column != url && column < len(cells) && request.MatchString(cells[column]) {
@@ -380,23 +391,35 @@ func (t *tableParser) isLog(body [][]string, url int) bool {
 	return false
 }
 
-// request matches what a client asks a server for.
-var request = regexp.MustCompile(`^(?:[A-Z]+ )?/`)
-
-// codes are the statuses that a column must consist of to be one of statuses without being called so.
-var codes = []string{"200", "201", "202", "204", "206", "301", "302", "303", "304", "307", "308", "400", "401", "403", "404", "405", "406", "408", "410", "429", "451", "500", "502", "503", "504", "0", "000", "-"}
-
-// statusOf finds the column of the status where there is no header.
-func (t *tableParser) statusOf(body [][]string) {
-	for column := range t.width {
-		if column != t.column[aURL] && !slices.ContainsFunc(body, func(cells []string) bool {
-			return column >= len(cells) || !slices.Contains(codes, cells[column])
-		}) {
-			t.column[aStatus] = column
-			return
+// redirects returns an error if all rows have the status of a redirect and a text more, but no name says of the URL that it is what was asked
+// for: then it can be the target.
+func (t *tableParser) redirects(body [][]string) error {
+	url, status, text := t.column[aURL], t.column[aStatus], false
+	if url < 0 || status < 0 || len(body) == 0 || t.opt.URLField != "" || t.names != nil && slices.Contains(vocabulary[aURL], t.names[url]) {
+		return nil
+	}
+	for _, cells := range body {
+		if status >= len(cells) || !strings.HasPrefix(strings.TrimSpace(cells[status]), "3") {
+			return nil
+		}
+		for i, cell := range cells {
+			text = text || i < url && i != status && strings.Trim(cell, " -0123456789") != ""
 		}
 	}
+	urls := 0
+	for _, name := range t.names {
+		if isURLName(name) {
+			urls++
+		}
+	}
+	if !text || urls == 1 && isURLName(t.names[url]) {
+		return nil
+	}
+	return bad("its rows are redirects, and the URLs in column %s can be their targets: name the column with --url-field %d", t.called(url), url+1)
 }
+
+// request matches what a client asks a server for.
+var request = regexp.MustCompile(`^(?:[A-Z]+ )?/`)
 
 // doubtful returns an error if the rows can as well be whole URLs. That is so if what stands behind the URL has only characters of
 // URLs, and looks like the end of one: like an id, a file name or a parameter.
@@ -527,16 +550,11 @@ func (t *tableParser) line(text string, emit func(Record)) error {
 	switch {
 	case t.pending != "":
 	case strings.TrimSpace(text) == "":
+		t.gap = true
 		return isBlankLine
 	case t.zeek && isFields:
-		t.names, t.fields = nil, nil
-		for name := range strings.SplitSeq(names, "\t") {
-			t.names = append(t.names, plainName(name))
-		}
-		for m := range t.column {
-			t.column[m] = -1
-		}
-		t.name(nil)
+		t.rename(strings.Split(names, "\t"))
+		t.header = nil
 		return isHeader
 	case text[0] == '#' && (t.header == nil || !strings.HasPrefix(t.header[0], "#")):
 		return isComment
@@ -563,13 +581,59 @@ func (t *tableParser) rowOf(cells []string, emit func(Record)) error {
 		return isHeader // comes again where files were joined
 	}
 	r, err := t.record(cells)
+	gap := t.gap
+	t.gap = false
 	switch {
 	case err == nil:
 		emit(r)
+	case t.header != nil && (t.isNames(cells) || gap && t.areWords(cells)):
+		t.rename(cells)
+		return isHeader
 	case strings.TrimSpace(strings.Join(cells, "")) == "":
+		t.gap = true
 		return other("a row of empty cells")
 	}
 	return err
+}
+
+// isNames reports whether a row without a URL is of names of columns, as where a second table stands below the first.
+func (t *tableParser) isNames(cells []string) bool {
+	return t.areWords(cells) && slices.ContainsFunc(cells, func(cell string) bool {
+		name := plainName(cell)
+		return isURLName(name) || beside.MatchString(name) || slices.ContainsFunc(vocabulary[:], func(names []string) bool { return slices.Contains(names, name) })
+	})
+}
+
+// areWords reports whether all cells are short texts.
+func (t *tableParser) areWords(cells []string) bool {
+	return len(cells) > 1 && !slices.ContainsFunc(cells, func(cell string) bool {
+		return strings.TrimSpace(cell) == "" || len(cell) > 60 || numbers.MatchString(cell) || strings.ContainsAny(cell, "/:@")
+	})
+}
+
+// rename takes the names of another table for those that follow. Without a name for the URL, or for the status that the rows before had,
+// they are refused.
+func (t *tableParser) rename(names []string) {
+	had := t.column[aStatus] >= 0
+	t.names, t.fields, t.header, t.width = nil, nil, slices.Clone(names), len(names)
+	for _, name := range names {
+		t.names = append(t.names, plainName(name))
+	}
+	for m := range t.column {
+		t.column[m] = -1
+	}
+	t.name(nil)
+	for _, name := range slices.Backward(vocabulary[aURL]) {
+		if i := slices.Index(t.names, name); i >= 0 {
+			t.column[aURL] = i
+		}
+	}
+	if t.opt.URLField != "" {
+		t.column[aURL] = t.columnOf(t.opt.URLField)
+	}
+	if t.findAnswers(nil); had && t.column[aStatus] < 0 {
+		t.column[aURL] = -1
+	}
 }
 
 // isRule reports whether a line is drawn between the rows of a table that is printed.
@@ -598,6 +662,9 @@ func (t *tableParser) record(cells []string) (Record, error) {
 		return ""
 	}
 	column := t.column[aURL]
+	if t.names == nil && column > 0 && len(cells) == 1 && plausible(cells[0]) { // a page, above the rows of its links
+		return Record{URL: cells[0], Kind: Link}, nil
+	}
 	if column >= len(cells) {
 		return Record{}, bad("got %d columns; want a URL in column %d", len(cells), column+1)
 	}
@@ -615,8 +682,13 @@ func (t *tableParser) record(cells []string) (Record, error) {
 	case isURL(strings.ReplaceAll(r.URL, " ", "+")):
 	case strings.HasPrefix(target, "/"):
 		host := get(aHost)
-		if !isServer(host) {
+		_, bare, full := strings.Cut(host, "://")
+		switch {
+		case full && isServer(strings.TrimSuffix(bare, "/")):
+		case !isServer(host):
 			host = ""
+		case !t.zeek && schemeless(host, get, t.opt):
+			return r, errSchemeless
 		}
 		if r.URL = compose(host, target, get, t.opt); strings.HasPrefix(r.URL, DefaultBase) {
 			return r, errHostless
@@ -625,20 +697,29 @@ func (t *tableParser) record(cells []string) (Record, error) {
 		r.URL = t.opt.Scheme + "://" + r.URL
 	case isHost(r.URL):
 		return r, bad("got no scheme; for https://, add --scheme https")
+	case column < 0 && t.column[aPath] < 0:
+		return r, bad("got a row of another table, whose header names no URL, or no status where the one before does")
 	case r.URL == "" || !hasScheme(r.URL):
 		return r, bad("got %q in the column of URLs", r.URL)
-	}
-	if t.column[aStatus] >= 0 {
-		r.Kind = Fetch
-		r.answered(get(aStatus))
 	}
 	if len(t.opt.Fields) > 0 {
 		r.Fields = t.values(cells)
 	}
-	for _, f := range t.failed {
-		if r.Status == 0 && f.column < len(cells) && f.failed(strings.TrimSpace(cells[f.column])) {
-			r.Kind = Link
+	code, lost := "", false
+	for _, a := range t.answers {
+		cell := ""
+		if a.at < len(cells) {
+			cell = strings.TrimSpace(cells[a.at])
 		}
+		v, c, _ := a.says(cell)
+		code, lost = max(code, c), lost || v == failed || a.strict && v != answered && v != worked
+	}
+	switch {
+	case code != "":
+		r.Kind = Fetch
+		r.answered(code)
+	case lost:
+		r.Kind = Link
 	}
 	return r, nil
 }

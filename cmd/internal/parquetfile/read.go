@@ -44,7 +44,7 @@ type Row struct {
 var ErrNoURL = errors.New("got no URL of at most 1 MiB")
 
 // The columns that are read: those of Common Crawl's columnar index ("Index to WARC files
-// and URLs in columnar format"). Only the first must be there.
+// and URLs in columnar format"), and others' names for the URL and the status. Only the first must be there.
 const (
 	columnURL = iota
 	columnTime
@@ -57,7 +57,7 @@ const (
 )
 
 var columnNames = [columns][]string{
-	{"url"}, {"fetch_time"}, {"fetch_status"}, {"content_digest"}, {"content_mime_detected", "content_mime_type"}, {"fetch_redirect"}, {"warc_record_length"},
+	{"url", "URL", "Url", "page_url", "pageUrl"}, {"fetch_time"}, {"fetch_status", "status_code", "statusCode", "http_status", "httpStatus", "http_code"}, {"content_digest"}, {"content_mime_detected", "content_mime_type"}, {"fetch_redirect"}, {"warc_record_length"},
 }
 
 // Read reads the rows of a file of size bytes and calls yield for each, with its number from 1,
@@ -238,6 +238,8 @@ func integer(v parquet.Value) int64 {
 		return int64(v.Int32())
 	case parquet.Int64:
 		return v.Int64()
+	case parquet.Double:
+		return int64(v.Double())
 	case parquet.ByteArray: // the index has had its statuses as text, too
 		n, err := strconv.ParseInt(text(v), 10, 64)
 		if err == nil {

@@ -1,0 +1,148 @@
+package logs
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Whether a server answered, and how, is told in a hundred ways: by a code alone or with words around it, by a word, a mark, or
+// a column of errors, under names in any language. Names alone were not enough: of seventy headers for a status, people found
+// forty-seven that no list had, and each let failed fetches pass as seen. So cells are judged by one function, wherever they
+// stand: in the columns of tables, in the fields of objects, in what stands around the URLs of lists. HTTP codes beside a URL
+// are its status, whatever they are called; and where some rows have one, a row without had no answer.
+
+// A verdict is what a cell says about the answer of a server.
+type verdict int
+
+// The verdicts.
+const (
+	aWord    verdict = iota // something else
+	aNumber                 // a number that is no code
+	silent                  // nothing, or a sign for it
+	answered                // a code
+	worked                  // a word for success
+	failed                  // a word for failure, or a number for it
+)
+
+var (
+	// coded matches a code alone, and with what programs put around it: =404, "HTTP/1.1 404 Not Found", [code-404], (Status: 404).
+	coded = regexp.MustCompile(`^[\[("'=]*(?i:((?:http(?:/[\d.]+)?|status|code)[-:= ]*)*)([1-5]\d\d)(?:[.,]0+)?(?:["')\]]+|[|,;:]? .*|\|.*|(?:,[1-5]\d\d)+\])?$`)
+	// closing matches words with a code behind them: Not found (404).
+	closing = regexp.MustCompile(`^\D*[^\s\d(]\D* ?\(([1-5]\d\d)\)$`)
+	// noCode matches what clients write for a status when there is none.
+	noCode = regexp.MustCompile(`^(?:0+|-\d+|9\d\d|1\d{4}|[45]xx)$`)
+	// nothing matches the cells by which a column of errors says that there was none.
+	nothing = regexp.MustCompile(`^(?i:|-|0|no|none|null|nil|false|n/a|ok|\[\]|\{\})$`)
+	blank   = regexp.MustCompile(`^(?i:|-+|null|none|n/a|\(empty\))$`)
+	numbers = regexp.MustCompile(`^[\d.,]+%?$`)
+	// statusLine matches what a server answers with.
+	statusLine = regexp.MustCompile(`^[1-5]\d\d [A-Z]`)
+)
+
+// failures are words and marks for a request that no server answered, or not well. Tools write them where others write a status.
+var failures = regexp.MustCompile(`(?i)^(?:connect|dns)|fail|error|^err\b|time[d -]*out|refused|reset|unreachable|unresolved|no such host|not[ _]?found|not[ _]fetched|unfetched|aborted|blocked|dead|broken|down$|skipped|pending|queued|` +
+	`^(?:[✖✗✘❌⛔]|fehler|erreur|errore|erro|fallo|falha|fout|fel|błąd|chyba|hata|ошибка|エラー|错误|失败|오류)`)
+
+// successes are what the same column has for the others.
+var successes = regexp.MustCompile(`(?i)^(?:ok|okay|success(?:ful)?|succeeded|done|fetched|crawled|completed?|good|passed|alive|up|[✓✔✅]|erfolgreich|réussie?|éxito|riuscito|успешно|成功)$`)
+
+// verdictOf judges a cell. It returns the code, if there is one, and whether more than a number says that it is.
+func verdictOf(cell string) (v verdict, code string, explicit bool) {
+	if len(cell) == 3 && '1' <= cell[0] && cell[0] <= '5' && strings.Trim(cell[1:], "0123456789") == "" { // nearly always
+		return answered, cell, false
+	}
+	if m := coded.FindStringSubmatch(cell); m != nil {
+		return answered, m[2], m[1] != "" || statusLine.MatchString(cell)
+	}
+	if m := closing.FindStringSubmatch(cell); m != nil {
+		return answered, m[1], true
+	}
+	switch cell = strings.Trim(cell, "[](),"); {
+	case blank.MatchString(cell):
+		return silent, "", false
+	case noCode.MatchString(cell):
+		return failed, "", false
+	case numbers.MatchString(cell):
+		return aNumber, "", false
+	case successes.MatchString(cell):
+		return worked, "", false
+	case failures.MatchString(cell) && !plausible(cell):
+		return failed, "", false
+	}
+	return aWord, "", false
+}
+
+// codes are the statuses that a column must consist of to be one of statuses without being called so.
+var codes = []string{"200", "201", "202", "204", "206", "301", "302", "303", "304", "307", "308", "400", "401", "403", "404", "405", "406", "408", "409", "410", "418", "422", "423", "429", "451", "500", "501", "502", "503", "504", "520", "521", "522", "523", "524", "525", "526", "530"}
+
+// An answerColumn is a column that tells what a server answered.
+type answerColumn struct {
+	at     int
+	strict bool // what is neither a code nor a word for success is no answer
+	says   func(cell string) (v verdict, code string, explicit bool)
+}
+
+// errorOf and successOf judge the cells of columns of errors, and of columns that say whether a fetch succeeded.
+func errorOf(cell string) (verdict, string, bool) {
+	if nothing.MatchString(cell) {
+		return silent, "", false
+	}
+	return failed, "", false
+}
+
+func successOf(cell string) (verdict, string, bool) {
+	if cell != "" && cell != "ok" && nothing.MatchString(cell) {
+		return failed, "", false
+	}
+	return silent, "", false
+}
+
+// counted are names of columns whose numbers can look like codes.
+var counted = regexp.MustCompile(`count|clicks|impressions|views|visit|words|size|bytes|length|position|price|volume|traffic|links$|hits|sessions|users|duration|time|rank|score|id$`)
+
+// ofOthers are names of columns with the codes of other URLs than the row's own.
+var ofOthers = regexp.MustCompile(`redirect|targeturl|canonical|referr|parent`)
+
+// judge reports whether cells under a name are of answers: it says nothing (aWord), or that they have codes (answered), or words for success and
+// failure (worked). A name says it with few cells of it, the cells alone if they are little else.
+func judge(name string, cells []string) (is verdict, strict bool) {
+	var of [failed + 1]int
+	known, good, explicit := 0, 0, 0
+	for _, cell := range cells {
+		v, code, sure := verdictOf(cell)
+		of[v]++
+		if slices.Contains(codes, code) {
+			known++
+		}
+		if v == answered && code < "400" {
+			good++
+		}
+		if sure {
+			explicit++
+		}
+	}
+	full := len(cells) - of[silent]
+	named := slices.Contains(vocabulary[aStatus], name)
+	outcomes := of[answered] + of[worked] + of[failed]
+	switch {
+	case named && (len(cells) == 0 || 2*(outcomes+of[silent]) > len(cells) && of[worked] < len(cells) || of[answered] > 0 && 2*of[aNumber] < full):
+		if of[answered] == 0 && of[worked] > 0 { // words alone
+			return worked, false
+		}
+		return answered, true
+	case ofOthers.MatchString(name) || full == 0:
+	case known > 0 && of[aNumber] == 0 && known == of[answered] && !counted.MatchString(name) && (2*known >= full || outcomes == full && !numbersOnly(cells)):
+		return answered, good > 0 || explicit == 0
+	case explicit > 0 && explicit == of[answered] && of[aNumber] == 0:
+		return answered, good > 0
+	case outcomes == full && 2*full >= len(cells) && of[answered] == 0 && of[worked]+of[failed] > 0 && !numbersOnly(cells):
+		return worked, false
+	}
+	return aWord, false
+}
+
+// numbersOnly reports whether cells are numbers: zeros and large ones alone are no failures.
+func numbersOnly(cells []string) bool {
+	return !slices.ContainsFunc(cells, func(s string) bool { return strings.Trim(s, "-0123456789") != "" })
+}
