@@ -93,6 +93,22 @@ func TestFailedFetchesAreNotSeen(t *testing.T) {
 		rows = append(rows, fmt.Sprintf("[%q, %s]", url(i), a))
 	}
 	check("rows without names", `{"columns":["url","status"],"data":[`+strings.Join(rows, ",")+"]}\n", false)
+	for _, none := range noAnswers {
+		for _, lines := range []bool{false, true} {
+			rows = rows[:0]
+			for i, a := range answers {
+				if a >= "400" && i > 3 {
+					a = fmt.Sprintf("%q", none)
+				}
+				rows = append(rows, fmt.Sprintf("[%q, %s]", url(i), a))
+			}
+			text := "[" + strings.Join(rows, ",") + "]\n"
+			if lines {
+				text = strings.Join(rows, "\n") + "\n"
+			}
+			check(fmt.Sprintf("rows without names, %q, lines %t", none, lines), text, false)
+		}
+	}
 	check("rows with names", `[["url","status"],`+strings.Join(rows, ",")+"]\n", false)
 	for _, title := range []string{"Broken links\n", "COPY public.pages (id, url, status) FROM stdin;\n", "https://www.example.com/\n"} {
 		var b strings.Builder

@@ -24,6 +24,7 @@ type jsonParser struct {
 	opt      Options
 	columns  []string // of an answer in arrays, whose first row names the columns
 	statuses bool     // other objects of the log have a status, so one without had no answer
+	status   int      // of rows without names, 1 for the first cell; 0 while none had one
 	depth    int      // of the containers around the object that is read
 }
 
@@ -414,18 +415,7 @@ func (p *jsonParser) row(text string, emit func(Record)) error {
 	}
 	if p.columns == nil {
 		if at := slices.IndexFunc(cells, isURL); at >= 0 {
-			status := slices.IndexFunc(cells, func(s string) bool { return slices.Contains(codes, s) })
-			for i, cell := range cells {
-				switch r := (Record{URL: cell, Kind: Listed}); {
-				case status < 0:
-					emit(r)
-				case i == at:
-					r.Kind = Fetch
-					r.answered(cells[status])
-					emit(r)
-				}
-			}
-			return nil
+			return p.unnamed(cells, at, emit)
 		}
 		p.columns = cells
 		return isHeader
@@ -440,6 +430,34 @@ func (p *jsonParser) row(text string, emit func(Record)) error {
 		return bad("got a row without a URL")
 	}
 	r.Fields = o.values(p.opt.Fields)
+	emit(r)
+	return nil
+}
+
+// unnamed reads a row without names, whose first URL is at at. Once a row has a code, in its place is the status of every row.
+func (p *jsonParser) unnamed(cells []string, at int, emit func(Record)) error {
+	if p.status == 0 {
+		p.status = 1 + slices.IndexFunc(cells, func(s string) bool { return slices.Contains(codes, s) })
+	}
+	if p.status == 0 {
+		for _, cell := range cells {
+			emit(Record{URL: cell, Kind: Listed})
+		}
+		return nil
+	}
+	if slices.ContainsFunc(cells[at+1:], isURL) {
+		return bad("got two URLs and a status in a row; want one URL")
+	}
+	r := Record{URL: cells[at], Kind: Fetch}
+	v, code := silent, ""
+	if p.status <= len(cells) {
+		v, code, _ = verdictOf(cells[p.status-1])
+	}
+	if v == answered {
+		r.answered(code)
+	} else if v != worked {
+		r.Kind = Link // as what no server answered
+	}
 	emit(r)
 	return nil
 }

@@ -596,12 +596,23 @@ func (t *tableParser) rowOf(cells []string, emit func(Record)) error {
 	return err
 }
 
-// isNames reports whether a row without a URL is of names of columns, as where a second table stands below the first.
+// isNames reports whether a row without a URL is of names of columns, as where a second table stands below the first: one of them is of URLs,
+// or two are known. A row that only lacks its URL can have one such word.
 func (t *tableParser) isNames(cells []string) bool {
-	return t.areWords(cells) && slices.ContainsFunc(cells, func(cell string) bool {
+	if !t.areWords(cells) {
+		return false
+	}
+	known := 0
+	for _, cell := range cells {
 		name := plainName(cell)
-		return isURLName(name) || beside.MatchString(name) || slices.ContainsFunc(vocabulary[:], func(names []string) bool { return slices.Contains(names, name) })
-	})
+		if isURLName(name) || beside.MatchString(name) {
+			return true
+		}
+		if slices.ContainsFunc(vocabulary[:], func(names []string) bool { return slices.Contains(names, name) }) {
+			known++
+		}
+	}
+	return known > 1
 }
 
 // areWords reports whether all cells are short texts.
