@@ -3,15 +3,18 @@ package parquetfile
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/snappy"
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 )
 
@@ -140,5 +143,59 @@ func TestParquetBombs(t *testing.T) {
 	c.codec = format.Lz4Raw
 	if _, err := c.unpack(zeros, 100); err == nil || !strings.Contains(err.Error(), "LZ4_RAW") {
 		t.Errorf("LZ4: got %v; want it refused by name", err)
+	}
+}
+
+// TestLyingParquet: a text that claims to be longer than its page, and a row group that claims to have fewer rows than its pages, are no
+// rows with exit 0: the one would take bytes of the page before, the other lose rows.
+func TestLyingParquet(t *testing.T) {
+	type row struct {
+		URL string `parquet:"url,plain"`
+	}
+	var whole bytes.Buffer
+	w := parquet.NewGenericWriter[row](&whole, parquet.Compression(&parquet.Uncompressed), parquet.MaxRowsPerRowGroup(100))
+	for i := range 200 {
+		if _, err := w.Write([]row{{fmt.Sprintf("https://site-%d.example/%s", i, strings.Repeat("x", i%90+max(0, 100-i)))}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	read := func(raw []byte) (rows int, err error) {
+		err = Read(bytes.NewReader(raw), int64(len(raw)), Options{OnlyURLs: true}, func(_ int64, r *Row, err error) bool {
+			if rows++; err != nil || !bytes.HasPrefix(r.URL, []byte("https://site-")) || bytes.Trim(r.URL[bytes.LastIndexByte(r.URL, '/')+1:], "x") != nil {
+				t.Errorf("row %d: got %v, %v", rows, r, err)
+			}
+			return true
+		})
+		return rows, err
+	}
+	if rows, err := read(whole.Bytes()); rows != 200 || err != nil {
+		t.Fatalf("got %d rows, %v; want all", rows, err)
+	}
+	last := fmt.Sprintf("https://site-199.example/%s", strings.Repeat("x", 199%90))
+	for _, by := range []byte{1, 2, 60} {
+		raw := bytes.Clone(whole.Bytes())
+		raw[bytes.LastIndex(raw, append([]byte{byte(len(last)), 0, 0, 0}, last...))] += by
+		if rows, err := read(raw); err == nil || rows > 100 {
+			t.Errorf("a text that is %d longer: got %d rows, %v; want those of the page before, and an error", by, rows, err)
+		}
+	}
+	file, err := parquet.OpenFile(bytes.NewReader(whole.Bytes()), int64(whole.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta := *file.Metadata()
+	meta.RowGroups[0].NumRows--
+	footer, err := thrift.Marshal(new(thrift.CompactProtocol), &meta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := whole.Bytes()
+	raw = raw[:len(raw)-8-int(binary.LittleEndian.Uint32(raw[len(raw)-8:]))]
+	raw = binary.LittleEndian.AppendUint32(append(slices.Clone(raw), footer...), uint32(len(footer)))
+	if rows, err := read(append(raw, "PAR1"...)); err == nil {
+		t.Errorf("a row group that claims fewer rows: got %d rows and no error", rows)
 	}
 }
