@@ -199,3 +199,28 @@ func TestLyingParquet(t *testing.T) {
 		t.Errorf("a row group that claims fewer rows: got %d rows and no error", rows)
 	}
 }
+
+// TestTextsBeyondTheirPage: the library compares a length with the memory that it is given, which may have a longer page from before.
+func TestTextsBeyondTheirPage(t *testing.T) {
+	page := func(texts ...string) (b []byte) {
+		for _, text := range texts {
+			b = append(binary.LittleEndian.AppendUint32(b, uint32(len(text))), text...)
+		}
+		return b
+	}
+	room := bytes.Repeat([]byte("before"), 100)
+	for _, c := range []struct {
+		at, by int
+		n      int64
+		ok     bool
+	}{{0, 0, 3, true}, {0, 0, 2, false}, {0, 0, 4, false}, {14, 1, 3, false}, {14, 60, 3, false}, {0, 1, 3, false}, {7, 250, 3, false}} {
+		p := append(room[:0], page("one", "two", "three")...)
+		if p[c.at] += byte(c.by); (checkTexts(p, c.n) == nil) != c.ok {
+			t.Errorf("%+v: got %v", c, checkTexts(p, c.n))
+		}
+		text := parquet.ByteArrayType
+		if _, err := (&column{kind: text}).decode(text.NewValues(nil, nil), p, c.n, format.Plain); (err == nil) != c.ok {
+			t.Errorf("%+v: decoded with %v", c, err)
+		}
+	}
+}
