@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"math"
 	"net/http"
@@ -112,19 +113,15 @@ For each file a line says what became of its URLs. The status is 1 if some were 
 }
 
 // prepare makes a store that has no keys yet one for the profile of the flags, and refuses another profile of one that has some.
-func (f *adding) prepare(s store.Store) error {
+func (f *adding) prepare(s store.Store, log *slog.Logger) (*frontier.Frontier, error) {
 	if s.Identity().Profile != "" && f.profile == (profileFlags{profile: "qiita"}) {
-		return nil // it says what its profile is
+		return nil, nil // it says what its profile is
 	}
-	p, err := f.profile.open()
+	base, with, err := f.profile.both()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	front, err := frontier.New(s, frontier.Options{Profile: p})
-	if err != nil {
-		return err
-	}
-	return front.Close()
+	return newFrontier(s, base, with, frontier.Options{Logger: log})
 }
 
 func (f *adding) check() error {

@@ -327,6 +327,16 @@ func (p *profileFlags) open() (*canon.Profile, error) {
 	return profile, nil
 }
 
+// both returns the profile without the rule file, and with it.
+func (p *profileFlags) both() (base, with *canon.Profile, err error) {
+	without := *p
+	without.file = ""
+	if base, err = without.open(); err == nil {
+		with, err = p.open()
+	}
+	return base, with, err
+}
+
 func withRuleFile(profile *canon.Profile, name string) (*canon.Profile, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {

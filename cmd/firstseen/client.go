@@ -24,6 +24,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/firstseen/firstseen/cmd/internal/server"
+	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
@@ -47,8 +48,9 @@ type place struct {
 	redis  redisFlags
 	daemon daemonFlags
 	crawl  string
-	// fresh prepares a store that the command may create. The default, nil, is that the store must exist.
-	fresh func(store.Store) error
+	// fresh prepares a store that the command may create, with a frontier if the store alone does not say how its keys are made. The
+	// default, nil, is that the store must exist.
+	fresh func(store.Store, *slog.Logger) (*frontier.Frontier, error)
 }
 
 func (p *place) add(fs *pflag.FlagSet) {
@@ -110,13 +112,14 @@ func (p *place) open(ctx context.Context, a *app, readOnly bool) (c *client, end
 	if err != nil {
 		return nil, nil, err
 	}
+	warnings := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	var front *frontier.Frontier
 	if p.fresh != nil {
-		if err := p.fresh(s); err != nil {
+		if front, err = p.fresh(s, warnings); err != nil {
 			return nil, nil, errors.Join(err, s.Close())
 		}
 	}
-	warnings := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	local, err := server.OpenLocal(ctx, s, readOnly, warnings)
+	local, err := server.OpenLocal(ctx, s, front, readOnly, warnings)
 	if err != nil {
 		return nil, nil, errors.Join(err, s.Close())
 	}

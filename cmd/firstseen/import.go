@@ -91,11 +91,11 @@ func (f *importFlags) run(ctx context.Context, a *app, names []string) error {
 	if err != nil {
 		return err
 	}
-	p, err := f.profile.open()
+	base, p, err := f.profile.both()
 	if err != nil {
 		return err
 	}
-	r := &importRun{a: a, flags: f, profile: p, opt: opt, files: &fileSet{stdin: a.in}}
+	r := &importRun{a: a, flags: f, base: base, profile: p, opt: opt, files: &fileSet{stdin: a.in}}
 	return worst(r.run(ctx, names), r.close())
 }
 
@@ -153,6 +153,7 @@ func (f *importFlags) how() string {
 type importRun struct {
 	a       *app
 	flags   *importFlags
+	base    *canon.Profile // without the rule file
 	profile *canon.Profile
 	opt     transfer.Options
 	files   *fileSet
@@ -194,7 +195,7 @@ func (r *importRun) open(ctx context.Context) error {
 	if err != nil {
 		return openError{err}
 	}
-	front, err := frontier.New(s, frontier.Options{Profile: r.profile, Traps: frontier.Traps{Off: true}})
+	front, err := newFrontier(s, r.base, r.profile, frontier.Options{Traps: frontier.Traps{Off: true}})
 	if err != nil {
 		return openError{errors.Join(err, s.Close())}
 	}

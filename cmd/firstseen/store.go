@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
@@ -49,6 +50,23 @@ func openPebble(ctx context.Context, dir string, p *canon.Profile, opt pebblesto
 	}
 	p = p.WithListsOf(s.Identity().Profile)
 	return s, p, prepare(ctx, s, store.IdentityOf(p))
+}
+
+// newFrontier makes a frontier on a store that serve may use, too: the store is of the profile without a rule file, which may change while
+// the store lives. One that uniq made is of the profile with the file.
+func newFrontier(s store.Store, base, with *canon.Profile, opt frontier.Options) (*frontier.Frontier, error) {
+	if had := s.Identity().Profile; with.WithListsOf(had).String() == had {
+		base = with
+	}
+	opt.Profile = base
+	front, err := frontier.New(s, opt)
+	if err != nil {
+		return nil, err
+	}
+	if err := front.SetProfile(with); err != nil {
+		return nil, errors.Join(err, front.Close())
+	}
+	return front, nil
 }
 
 // prepare prepares a store for keys of an identity, and closes it if that fails.

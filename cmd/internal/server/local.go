@@ -27,20 +27,23 @@ type Local struct {
 var DefaultQueues = QueueDefaults{MaxInFlight: 1, Delay: time.Second}
 
 // OpenLocal opens the handlers on a store, which stays the caller's. If it only reads, it writes nothing, not even
-// what a frontier writes when it is opened, and so reads stores whose keys this program cannot make, too.
-func OpenLocal(ctx context.Context, st store.Store, readOnly bool, log *slog.Logger) (*Local, error) {
-	l := &Local{}
+// what a frontier writes when it is opened, and so reads stores whose keys this program cannot make, too. Else it closes the
+// frontier, which is one on the store; with nil it makes one of the profile that the store names.
+func OpenLocal(ctx context.Context, st store.Store, front *frontier.Frontier, readOnly bool, log *slog.Logger) (*Local, error) {
+	l := &Local{front: front}
 	cfg := Config{Exports: st, Logger: log, Queues: DefaultQueues}.withDefaults()
 	cfg.Store, _ = st.(StoreMetrics)
 	s := newHTTPAPI(newMetrics(newService(cfg, guard{reader: storeReader{st}})), false)
 	s.local, s.registry = true, prometheus.NewRegistry() // a command counts nothing that lasts
 	if !readOnly {
-		p, err := canon.ParseRecorded(st.Identity().Profile)
-		if err != nil {
-			return nil, fmt.Errorf("cannot make the keys of the store: %w", err)
-		}
-		if l.front, err = frontier.New(st, frontier.Options{Profile: p, Logger: log}); err != nil {
-			return nil, err
+		if front == nil {
+			p, err := canon.ParseRecorded(st.Identity().Profile)
+			if err != nil {
+				return nil, fmt.Errorf("cannot make the keys of the store: %w", err)
+			}
+			if l.front, err = frontier.New(st, frontier.Options{Profile: p, Logger: log}); err != nil {
+				return nil, err
+			}
 		}
 		s.f = guard{own: l.front, reader: l.front}
 	}

@@ -216,10 +216,10 @@ func (r *runner) run(ctx context.Context, inputs []logs.Input) error {
 func (r *runner) read(ctx context.Context, inputs []logs.Input, status func(int) bool, whole func(input int, is bool)) (<-chan *batch, *[]error) {
 	queue := make(chan *batch, 4*r.opt.Workers)
 	tasks := make(chan *batch, r.opt.Workers)
-	opt := r.opt
+	opt := *r.opt
 	opt.Status = status // all of what is compared with counts
 	for range opt.Workers {
-		w := &worker{opt: opt, hash: r.hash}
+		w := &worker{opt: &opt, hash: r.hash}
 		if r.ledger == nil && r.chosen == nil && status == nil { // which look at repeats
 			w.recent = newRecent(r.texts)
 		}
