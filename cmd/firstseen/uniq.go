@@ -208,6 +208,9 @@ func (f *uniqFlags) close(ctx context.Context, a *app, r *uniq.Result, before in
 	case !f.quiet && !nothing:
 		fmt.Fprintln(a.err, f.closingLine(r, before))
 	}
+	if n := r.Unordered; n > 0 && !f.quiet {
+		fmt.Fprintf(a.err, "firstseen: %s of %s URLs lose against the others by --keep-by %s: they have no number or time there, or the others have the other of the two\n", grouped(n), grouped(r.URLs), f.keepBy)
+	}
 	var errs []error
 	for _, err := range r.Errors {
 		switch {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,10 +129,10 @@ func (r *reader) findColumns(file *parquet.File) error {
 			if !ok || r.column[i] != nil {
 				continue
 			}
-			if leaf.MaxRepetitionLevel > 0 || leaf.MaxDefinitionLevel > 1 {
-				return fmt.Errorf("got a column %q of lists, or of parts that can be missing; want one value a row", name)
+			if leaf.MaxRepetitionLevel > 0 || leaf.MaxDefinitionLevel > math.MaxUint8 {
+				return fmt.Errorf("got a column %q of lists, or deeper than %d groups; want one value a row", name, math.MaxUint8)
 			}
-			r.column[i] = &column{index: leaf.ColumnIndex, optional: leaf.MaxDefinitionLevel > 0, kind: leaf.Node.Type(), unit: timeUnit(leaf.Node.Type())}
+			r.column[i] = &column{index: leaf.ColumnIndex, max: byte(leaf.MaxDefinitionLevel), kind: leaf.Node.Type(), unit: timeUnit(leaf.Node.Type())}
 			r.more = r.more || i != columnURL
 		}
 	}
@@ -152,11 +153,18 @@ func (r *reader) findColumns(file *parquet.File) error {
 	return nil
 }
 
-// timeUnit is the unit of a column of times; 0 of another one.
+const day = 24 * time.Hour
+
+// timeUnit is the unit of a column of times or dates; 0 of another one.
 func timeUnit(t parquet.Type) time.Duration {
 	if l := t.LogicalType(); l != nil {
-		if stamp, ok := l.Value.(*format.TimestampType); ok && stamp.Unit.Value != nil {
-			return stamp.Unit.Value.Duration()
+		switch l := l.Value.(type) {
+		case *format.TimestampType:
+			if l.Unit.Value != nil {
+				return l.Unit.Value.Duration()
+			}
+		case *format.DateType:
+			return day
 		}
 	}
 	return 0
