@@ -209,7 +209,7 @@ func (f *uniqFlags) close(ctx context.Context, a *app, r *uniq.Result, before in
 		fmt.Fprintln(a.err, f.closingLine(r, before))
 	}
 	if n := r.Unordered; n > 0 && !f.quiet {
-		fmt.Fprintf(a.err, "firstseen: %s of %s URLs lose against the others by --keep-by %s: they have no number or time there, or the others have the other of the two\n", grouped(n), grouped(r.URLs), f.keepBy)
+		fmt.Fprintf(a.err, "firstseen: %s of %s URLs have no value to compare for --keep-by %s, so the others win over them\n", grouped(n), grouped(r.URLs), f.keepBy)
 	}
 	var errs []error
 	for _, err := range r.Errors {
