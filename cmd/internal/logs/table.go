@@ -751,7 +751,7 @@ func (t *tableParser) record(cells []string) (Record, error) {
 	case isHost(r.URL) && t.opt.Scheme != "":
 		r.URL = t.opt.Scheme + "://" + r.URL
 	case isHost(r.URL):
-		return r, bad("got no scheme; for https://, add --scheme https")
+		return r, errNoScheme
 	case column < 0 && t.column[aPath] < 0:
 		return r, bad("got a row of another table, whose header names no URL, or no status where the one before does")
 	case r.URL == "" || !hasScheme(r.URL):
