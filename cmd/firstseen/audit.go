@@ -115,6 +115,7 @@ type judged struct {
 	log     *audit.Log
 	bad     int64 // lines that could not be read; the first are printed to stderr
 	records int64
+	fetches int64 // records that are fetches by their status
 	digests int64 // records that have one
 	files   *fileSet
 	// unread are the files that could not be read to their end, and failed says why.
@@ -157,7 +158,15 @@ func (a *app) loadCaptures(ctx context.Context, names []string, from judgeSource
 	if j.records == 0 && from.db == "" && j.failed != nil {
 		return nil, j.failed
 	}
-	if j.records > 0 && j.digests == 0 && from.db == "" {
+	switch {
+	case j.records == 0 || from.db != "":
+	case j.fetches == 0:
+		lacks := "a status, in a column or field such as status"
+		if j.digests == 0 {
+			lacks += ", nor a digest of the content, in one such as digest"
+		}
+		fmt.Fprintf(a.err, "firstseen: no capture in %s, so no rule can be judged: none has %s\n", plural(j.records, "record"), lacks)
+	case j.digests == 0:
 		fmt.Fprintf(a.err, "firstseen: no digest of a content in %s, so no rule can be judged; want CDX, CDXJ, WARC or Heritrix logs\n", plural(j.records, "record"))
 	}
 	if j.bad > 0 {
@@ -191,6 +200,9 @@ func (a *app) loadFile(ctx context.Context, j *judged, name, base string) error 
 		}
 		for r := range b.All() {
 			j.records++
+			if r.Kind == logs.Fetch || r.Kind == logs.Revisit {
+				j.fetches++
+			}
 			if r.Digest != "" {
 				j.digests++
 			}

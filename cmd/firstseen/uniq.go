@@ -208,6 +208,9 @@ func (f *uniqFlags) close(ctx context.Context, a *app, r *uniq.Result, before in
 	case !f.quiet && !nothing:
 		fmt.Fprintln(a.err, f.closingLine(r, before))
 	}
+	if n := r.Unordered; n > 0 && !f.quiet {
+		fmt.Fprintf(a.err, "firstseen: %s of %s URLs have no value to compare for --keep-by %s, so the others win over them\n", grouped(n), grouped(r.URLs), f.keepBy)
+	}
 	var errs []error
 	for _, err := range r.Errors {
 		switch {

@@ -150,6 +150,12 @@ func (p *jsonParser) object(o fields, emit func(Record)) error {
 		if url = o.text(field); url == "" {
 			return bad("got no text in field %q", field)
 		}
+		if isHost(url) {
+			if p.opt.Scheme == "" {
+				return errNoScheme
+			}
+			url = p.opt.Scheme + "://" + url
+		}
 	}
 	var r Record
 	switch {
@@ -171,7 +177,7 @@ func (p *jsonParser) object(o fields, emit func(Record)) error {
 	case strings.HasPrefix(string(o["url"]), `"`) && o.text("url") != "" && o.text("host") == "": // the canonicalizer decides
 		if url = o.text("url"); isHost(url) {
 			if p.opt.Scheme == "" {
-				return bad("got no scheme; for https://, add --scheme https")
+				return errNoScheme
 			}
 			url = p.opt.Scheme + "://" + url
 		}

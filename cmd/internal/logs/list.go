@@ -15,8 +15,9 @@ import (
 // there, and is refused in the few lines of other lists.
 
 var (
-	errNUL    = errors.New("got a NUL in a line of text")
-	errTacked = errors.New("got a URL and something behind it; a URL has no blank; take whole lines with the format list")
+	errNUL      = errors.New("got a NUL in a line of text")
+	errNoScheme = bad("got no scheme; for https://, add --scheme https")
+	errTacked   = errors.New("got a URL and something behind it; a URL has no blank; take whole lines with the format list")
 )
 
 // byteOrderMark may begin a text file.
@@ -167,7 +168,7 @@ func (p *listParser) line(text string, emit func(Record)) error {
 	}
 	if c.url == "" {
 		if isHost(strings.TrimPrefix(text, "//")) {
-			return bad("got no scheme; for https://, add --scheme https")
+			return errNoScheme
 		}
 		return bad("%s", c.why)
 	}

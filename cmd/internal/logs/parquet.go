@@ -24,6 +24,9 @@ func (s *sink) parquet(f *File) error {
 	bare := s.opt.OnlyURLs && len(s.opt.Fields) == 0 && (s.opt.Events == Auto || s.opt.Events == All)
 	opt := parquetfile.Options{URLColumn: s.opt.URLField, Fields: s.opt.Fields, Must: must, OnlyURLs: bare}
 	err := parquetfile.Read(&endableAt{f.ctx, stored}, size, opt, func(number int64, row *parquetfile.Row, err error) bool {
+		if err == nil && s.opt.Scheme != "" && isHost(string(row.URL)) {
+			row.URL = append([]byte(s.opt.Scheme+"://"), row.URL...)
+		}
 		switch s.number = number; {
 		case err != nil:
 		case bare && kindOf(zerocopy.String(row.URL), Link) == Link:

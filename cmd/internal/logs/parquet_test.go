@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
@@ -166,4 +168,75 @@ func urlsOf(t *testing.T, name string, opt Options) (urls []string, counts Count
 		b.Release()
 	}
 	return urls, counts
+}
+
+// TestParquetNames finds columns by the names that tables and JSON call them, and takes no lists for them.
+func TestParquetNames(t *testing.T) {
+	type common struct {
+		URL    string  `parquet:"Page_URL"`
+		Time   int64   `parquet:"timestamp,timestamp(millisecond)"`
+		Status *string `parquet:"status,optional"`
+		Digest string  `parquet:"digest"`
+		MIME   string  `parquet:"mimeType"`
+	}
+	type numbers struct {
+		URL    string `parquet:"url"`
+		Time   int64  `parquet:"ts"`
+		Status int32  `parquet:"Status"`
+		Digest int64  `parquet:"payload_digest"`
+		Length int64  `parquet:"length"`
+	}
+	type lists struct {
+		URL    string   `parquet:"url"`
+		Status []int32  `parquet:"status"`
+		Digest []string `parquet:"digest"`
+	}
+	type hosts struct {
+		Host string `parquet:"host"`
+	}
+	var files [4]bytes.Buffer
+	status := "200"
+	for _, err := range []error{
+		parquet.Write(&files[0], []common{{"http://a.example/", 1772323200000, &status, "sha1:AA", "text/html"}, {"http://b.example/", 0, nil, "", ""}}),
+		parquet.Write(&files[1], []numbers{{"http://a.example/", 1772323200, 404, 7, 9}}),
+		parquet.Write(&files[2], []lists{{"http://a.example/", []int32{200}, []string{"AA"}}}),
+		parquet.Write(&files[3], []hosts{{"a.example"}, {"http://b.example/"}}),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	day := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	for i, want := range [][]Record{
+		{{URL: "http://a.example/", Kind: Fetch, Time: day, Status: 200, Digest: "AA", MIME: "text/html", Line: 1}, {URL: "http://b.example/", Kind: Link, Time: time.Unix(0, 0).UTC(), Line: 2}},
+		{{URL: "http://a.example/", Kind: Fetch, Time: day, Status: 404, Digest: "7", Length: 9, Line: 1}},
+		{{URL: "http://a.example/", Kind: Link, Line: 1}},
+		{{URL: "https://a.example", Kind: Link, Line: 1}, {URL: "http://b.example/", Kind: Link, Line: 2}},
+	} {
+		path := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(path, files[i].Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := Open(t.Context(), path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opt := Options{}
+		if i == 3 {
+			opt = Options{Scheme: "https", URLField: "host"}
+		}
+		var got []Record
+		for r, err := range records(f, opt, nil) {
+			if err != nil {
+				t.Error(err)
+			}
+			got = append(got, r)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("file %d: got %+v; want %+v", i, got, want)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }

@@ -452,8 +452,8 @@ func (s *sink) flush() bool {
 
 // emit adds a record of the unit that is read.
 func (s *sink) emit(r Record) {
-	if r.Line == 0 {
-		r.Line, r.Offset = s.number, s.offset
+	if r.Line <= 0 { // of a line, or of one so many before it
+		r.Line, r.Offset = r.Line+s.number, s.offset
 	}
 	if s.opt.NeedHost && strings.HasPrefix(r.URL, DefaultBase+"/") {
 		s.b.hostless = true

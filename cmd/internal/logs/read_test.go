@@ -1,10 +1,13 @@
 package logs
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -33,6 +36,66 @@ func TestTranscripts(t *testing.T) {
 			return transcript(t, open(t, file, d.Input+"\n"), opt)
 		})
 	})
+}
+
+// TestCellsOfLines reads cells with line breaks whose lines look like rows, and quotes that stand for themselves, which end at such a line.
+func TestCellsOfLines(t *testing.T) {
+	const w, header = "http://wrong.example/1", "url,title\n"
+	read := func(text string) (got string, counts Counts) {
+		for r, err := range records(open(t, "", text), Options{}, &counts) {
+			if err == nil {
+				got += fmt.Sprintf("%s@%d ", strings.TrimPrefix(r.URL, "http://a.example/"), r.Line)
+			}
+		}
+		if counts.Units != counts.sum() {
+			t.Errorf("%q: got %+v; want every line counted once", text, counts)
+		}
+		return strings.TrimSpace(got), counts
+	}
+	for _, c := range []struct {
+		text, want string
+		refused    int64
+	}{
+		{header + "http://a.example/1,\"A\n" + w + ",c\"\n", "1@3", 0},
+		{header + "http://a.example/1,\"A\n" + w + ",c\nB\"\nhttp://a.example/2,x\n", "1@4 2@5", 0},
+		{header + "http://a.example/1,\"A \"\"\n\n" + w + ",\"\"c\"\"\n\"\nhttp://a.example/2,\"x\"\n", "1@5 2@6", 0},
+		{header + "http://a.example/1,x\nhttp://a.example/2,\"5 inch\nhttp://a.example/3,c\nhttp://a.example/4,\"d\"\nhttp://a.example/5,e\n", "1@2 3@4 4@5 5@6", 1},
+		{header + "http://a.example/1,x\nhttp://a.example/2,\"5 inch\n\nhttp://a.example/3,c\nno row\nhttp://a.example/4,d\n", "1@2 3@5 4@7", 3},
+		{header + "http://a.example/1,x\nhttp://a.example/2,\"5 inch\n" + strings.Repeat("http://a.example/3,c\n", 60), "1@2" + func() (s string) {
+			for i := range 60 {
+				s += fmt.Sprintf(" 3@%d", i+4)
+			}
+			return s
+		}(), 1},
+		{header + "http://a.example/1,x\nhttp://a.example/2,\"5 inch\nhttp://a.example/3,\"4 inch\nhttp://a.example/4,\"3\"\nhttp://a.example/5,\"open\nx\n", "1@2 4@5", 4},
+	} {
+		if got, counts := read(c.text); got != c.want || counts.Refused != c.refused {
+			t.Errorf("%.200q: got %s, %+v; want %s, %d refused", c.text, got, counts, c.want, c.refused)
+		}
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	pieces := []string{"\n", "\n" + w + ",c,d\n", w + ",c", "\"", ",", "text ", "\n" + w + ",\"c\",\n", "\n#x\n", "url,title,more"}
+	for range 200 {
+		var table bytes.Buffer
+		out := csv.NewWriter(&table)
+		_ = out.Write([]string{"url", "title", "more"}) // to memory
+		_ = out.Write([]string{"http://a.example/0", "x", "y"})
+		want := "0@2"
+		for i := range 1 + random.IntN(5) {
+			var cells [2]string
+			for c := range cells {
+				for range random.IntN(6) {
+					cells[c] += pieces[random.IntN(len(pieces))]
+				}
+			}
+			_ = out.Write([]string{fmt.Sprintf("http://a.example/%d", i+1), cells[0], cells[1]})
+			out.Flush()
+			want += fmt.Sprintf(" %d@%d", i+1, bytes.Count(table.Bytes(), []byte("\n")))
+		}
+		if got, counts := read(table.String()); got != want || counts.Refused > 0 {
+			t.Fatalf("%s: got %s, %+v; want %s", table.String(), got, counts, want)
+		}
+	}
 }
 
 func open(t *testing.T, file, text string) *File {

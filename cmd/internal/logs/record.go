@@ -179,8 +179,25 @@ func number(s string) int64 {
 	return n
 }
 
-// ParseTime reads a time as logs and tables write it; zero if it isn't one.
-func ParseTime(s string) time.Time { return anyTime(s) }
+// ParseTime reads a time as logs, tables and databases write it, or a date; zero if it isn't one. Without a zone it is UTC.
+func ParseTime(s string) time.Time {
+	t := anyTime(s)
+	if !t.IsZero() || len(s) < len(time.DateOnly) {
+		return t
+	}
+	if rest, ok := strings.CutSuffix(s, " UTC"); ok {
+		s = rest
+	}
+	if len(s) > 10 && s[10] == ' ' {
+		s = s[:10] + "T" + strings.Replace(s[11:], " ", "", 1) // before the zone
+	}
+	for _, layout := range []string{time.DateOnly, "2006-01-02T15:04", "2006-01-02T15:04:05", time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05Z07", time.RFC1123Z} {
+		if t = layoutTime(layout, s); !t.IsZero() {
+			break
+		}
+	}
+	return t
+}
 
 // anyTime reads a time of an index server, a feed or a table; zero if it isn't one.
 func anyTime(s string) time.Time {

@@ -27,10 +27,9 @@ type tableParser struct {
 	titled    bool           // the header is still to come
 	gap       bool           // the line before was blank: a second table can follow
 	zeek      bool
-	width     int // cells that most rows have
-	fit       int // rows that have as many
-	pending   string
-	lines     int // of pending
+	width     int      // cells that most rows have
+	fit       int      // rows that have as many
+	held      []string // lines of a row whose quote is open
 	row       []string
 }
 
@@ -62,7 +61,7 @@ func learnTable(lines []string, opt *Options) (*tableParser, error) {
 	if best == nil || doubted != nil && !best.better(doubted) {
 		return nil, doubt
 	}
-	best.pending, best.lines = "", 0
+	best.held = nil
 	best.titled = best.names != nil && !best.zeek
 	return best, nil
 }
@@ -85,7 +84,7 @@ func (t *tableParser) learn(lines []string) (bool, error) {
 	for _, line := range lines {
 		if names, ok := strings.CutPrefix(line, "#fields\t"); ok && t.literal {
 			t.zeek, line = true, names
-		} else if line[0] == '#' && t.pending == "" && !(len(rows) == 0 && strings.HasPrefix(line, "#"+t.sep)) {
+		} else if line[0] == '#' && len(t.held) == 0 && !(len(rows) == 0 && strings.HasPrefix(line, "#"+t.sep)) {
 			if cells := strings.Split(strings.TrimLeft(line, "# "), t.sep); len(rows) == 0 {
 				hash = cells
 			}
@@ -93,7 +92,7 @@ func (t *tableParser) learn(lines []string) (bool, error) {
 		} else if strings.HasPrefix(line, "sep=") {
 			continue
 		}
-		if cells, err := t.cells(line); err == nil && cells != nil && !isRule(line) {
+		if cells, _, err := t.cells(line); err == nil && cells != nil && !isRule(line) {
 			rows = append(rows, slices.Clone(cells))
 		}
 	}
@@ -475,32 +474,67 @@ func isFileName(s string) bool {
 }
 
 // cells reads a row, or returns nil where it goes on in the next line. The cells are valid until the next call.
-func (t *tableParser) cells(line string) ([]string, error) {
+//
+// A cell can have lines that look like rows, and a quote can stand for itself, as in a title of 5" that nobody quoted. So a quote is waited
+// for as long as the text keeps to RFC 4180, and ends a row if that has as many cells as the table. Otherwise a line that is a row by itself
+// says that the quote before it was none: again are the lines from the first such one, which are to be read once more, and t.held those before.
+func (t *tableParser) cells(line string) (cells, again []string, err error) {
 	if t.backslash {
 		line = strings.ReplaceAll(line, `\"`, `""`)
 	}
-	before := t.lines
-	if t.lines++; before > 0 {
-		if t.isRow(line) { // so the quote before it was none
-			t.pending, t.lines = "", 0
-			return t.row, &lostLines{int64(before), nil}
+	t.held = append(t.held, line)
+	text, n := strings.Join(t.held, "\n"), len(t.held)
+	open, strict := t.split(text)
+	waits := open && n < maxRow
+	if n > 1 && !(strict && (waits || !open && len(t.row) == t.width)) {
+		if i := t.firstRow(); i > 0 {
+			t.held, again = t.held[:i:i], t.held[i:]
+			return nil, again, nil
 		}
-		line = t.pending + "\n" + line
+		t.split(text)
 	}
-	open := t.split(line)
-	if open && t.lines < maxRow {
-		t.pending = line
-		return nil, nil
+	if waits {
+		return nil, nil, nil
 	}
-	if t.pending, t.lines = "", 0; open {
-		return nil, &lostLines{int64(before), bad("got a quote that is not closed in %d lines", maxRow)}
+	if t.held = t.held[:0]; open {
+		return nil, nil, &lostLines{int64(n - 1), bad("got a quote that is not closed in %d lines", maxRow)}
 	}
-	return t.row, nil
+	return t.row, nil, nil
+}
+
+// firstRow returns the first line behind an open quote that is a row by itself; 0 if none is.
+func (t *tableParser) firstRow() int { return 1 + slices.IndexFunc(t.held[1:], t.isRow) }
+
+// again reads lines that were held back behind a quote that stood for itself; the last of them is the line at hand. What was held is lost.
+func (t *tableParser) again(lines []string, emit func(Record)) error {
+	lost := &lostLines{n: int64(len(t.held))}
+	t.held = nil
+	for i, line := range lines {
+		if lost.error != nil && !isOutcome(lost.error) {
+			lost.n++
+		}
+		lost.error = t.line(line, func(r Record) {
+			r.Line -= int64(len(lines) - 1 - i)
+			emit(r)
+		})
+		if inner, ok := lost.error.(*lostLines); ok {
+			lost.n, lost.error = lost.n+inner.n, inner.error
+		}
+	}
+	return lost
+}
+
+func isOutcome(err error) bool {
+	_, ok := err.(*outcome)
+	return ok
 }
 
 // isRow reports whether a line is a row by itself, with a URL in its place.
 func (t *tableParser) isRow(line string) bool {
-	if !strings.Contains(line, "://") || t.split(line) || len(t.row) != t.width {
+	if !strings.Contains(line, "://") {
+		return false
+	}
+	if open, _ := t.split(line); open || len(t.row) != t.width {
 		return false
 	}
 	column := t.column[aURL]
@@ -510,10 +544,11 @@ func (t *tableParser) isRow(line string) bool {
 	return column >= 0 && plausible(t.row[column])
 }
 
-// split cuts a text into the cells of t.row, and reports whether a quote is left open. A quote that neither begins nor ends a cell
+// split cuts a text into the cells of t.row, and reports whether a quote is left open, and whether quoted cells are strictly as RFC 4180 has
+// them: quotes in them are doubled, and behind them is a separator or the end. A quote that neither begins nor ends a cell
 // stands for itself: encoding/csv reads the same with LazyQuotes, in three times the time, and can't say of a line whether it is a whole row.
-func (t *tableParser) split(text string) (open bool) {
-	t.row = t.row[:0]
+func (t *tableParser) split(text string) (open, strict bool) {
+	t.row, strict = t.row[:0], true
 	for more := true; more; {
 		if t.sep != "\t" {
 			text = strings.TrimLeft(text, " \t")
@@ -526,13 +561,14 @@ func (t *tableParser) split(text string) (open bool) {
 			for closed := false; !closed; {
 				i := strings.IndexByte(text[end:], '"')
 				if i < 0 {
-					return true
+					return true, strict
 				}
 				if end += i + 1; strings.HasPrefix(text[end:], `"`) { // two stand for one
 					end, doubled = end+1, true
 				} else {
 					rest := strings.TrimLeft(text[end:], " ")
 					closed = rest == "" || strings.HasPrefix(rest, t.sep)
+					strict = strict && closed && len(rest) == len(text)-end
 				}
 			}
 			if cell = text[1 : end-1]; doubled {
@@ -542,13 +578,13 @@ func (t *tableParser) split(text string) (open bool) {
 		}
 		t.row = append(t.row, cell)
 	}
-	return false
+	return false, strict
 }
 
 func (t *tableParser) line(text string, emit func(Record)) error {
 	names, isFields := strings.CutPrefix(text, "#fields\t")
 	switch {
-	case t.pending != "":
+	case len(t.held) > 0:
 	case strings.TrimSpace(text) == "":
 		t.gap = true
 		return isBlankLine
@@ -563,13 +599,12 @@ func (t *tableParser) line(text string, emit func(Record)) error {
 	case strings.HasPrefix(text, "sep="):
 		return isHeader
 	}
-	cells, err := t.cells(text)
-	lost, isLost := err.(*lostLines)
+	cells, again, err := t.cells(text)
 	switch {
-	case cells == nil || err != nil && (!isLost || lost.error != nil):
+	case again != nil:
+		return t.again(again, emit)
+	case cells == nil:
 		return err
-	case isLost:
-		return &lostLines{lost.n, t.rowOf(cells, emit)}
 	}
 	return t.rowOf(cells, emit)
 }
@@ -653,11 +688,20 @@ func isRule(text string) bool {
 }
 
 func (t *tableParser) end(emit func(Record)) error {
-	if t.pending == "" {
-		return nil
+	lost := &lostLines{error: bad("got a quote that is not closed")}
+	for len(t.held) > 0 {
+		i := t.firstRow()
+		if i == 0 {
+			i = len(t.held)
+		}
+		lines := t.held[i:]
+		t.held = t.held[:i:i]
+		inner := t.again(lines, emit).(*lostLines)
+		if lost.n += inner.n; inner.error != nil && !isOutcome(inner.error) {
+			lost.n++
+		}
 	}
-	t.pending = ""
-	return &lostLines{int64(t.lines), bad("got a quote that is not closed")}
+	return lost
 }
 
 // record makes a record of a row.
@@ -707,7 +751,7 @@ func (t *tableParser) record(cells []string) (Record, error) {
 	case isHost(r.URL) && t.opt.Scheme != "":
 		r.URL = t.opt.Scheme + "://" + r.URL
 	case isHost(r.URL):
-		return r, bad("got no scheme; for https://, add --scheme https")
+		return r, errNoScheme
 	case column < 0 && t.column[aPath] < 0:
 		return r, bad("got a row of another table, whose header names no URL, or no status where the one before does")
 	case r.URL == "" || !hasScheme(r.URL):

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math/bits"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
@@ -23,10 +24,10 @@ import (
 // unpacks them before they can be checked; to check them first and then let it unpack them again took a fifth of the time of
 // uniq. So a page is unpacked here, once, checked, and then decoded by the library's encodings.
 type column struct {
-	index    int
-	optional bool
-	kind     parquet.Type
-	unit     time.Duration // of times
+	index int
+	max   byte // definition level of a value; below it, the value is null, or a group around it is; 0 where none is optional
+	kind  parquet.Type
+	unit  time.Duration // of times
 
 	in     *bufio.Reader // the rest of its pages in a row group
 	codec  format.CompressionCodec
@@ -79,7 +80,7 @@ func (c *column) next() (parquet.Value, error) {
 	}
 	c.rows--
 	if c.levels != nil {
-		has := c.levels[0] == 1
+		has := c.levels[0] == c.max
 		if c.levels = c.levels[1:]; !has {
 			return parquet.Value{}, nil
 		}
@@ -173,9 +174,9 @@ func (c *column) nextPage() error {
 }
 
 // split parts a data page of version 1. Of an optional column the definition levels come first, after their length; a column with
-// others is not read.
+// repetition levels is not read.
 func (c *column) split(b []byte) (levels, values []byte, err error) {
-	if !c.optional {
+	if c.max == 0 {
 		return nil, b, nil
 	}
 	if len(b) < 4 || uint64(binary.LittleEndian.Uint32(b)) > uint64(len(b)-4) {
@@ -189,17 +190,18 @@ func (c *column) split(b []byte) (levels, values []byte, err error) {
 func (c *column) page(levels, values []byte, h pageHeader) error {
 	present := h.values
 	c.levels, c.values, c.indexed = nil, nil, nil
-	if c.optional {
-		err := checkRuns(levels, 1, h.values)
+	if c.max > 0 {
+		width := bits.Len8(c.max)
+		err := checkRuns(levels, uint(width), h.values)
 		if err != nil {
 			return err
 		}
-		c.present, err = (&rle.Encoding{BitWidth: 1}).DecodeLevels(c.present, levels)
+		c.present, err = (&rle.Encoding{BitWidth: width}).DecodeLevels(c.present, levels)
 		if err != nil || int64(len(c.present)) < h.values {
 			return errBroken
 		}
 		c.levels = c.present[:h.values]
-		present = int64(bytes.Count(c.levels, []byte{1}))
+		present = int64(bytes.Count(c.levels, []byte{c.max}))
 	}
 	if err := checkValues(values, h); err != nil {
 		return err
@@ -324,12 +326,16 @@ func (c *column) text(v parquet.Value) string {
 	return v.String()
 }
 
-// time reads a timestamp, or the 96 bits of Spark and Hive.
+// time reads a timestamp, a date, or the 96 bits of Spark and Hive.
 func (c *column) time(v parquet.Value) time.Time {
 	switch v.Kind() {
+	case parquet.Int32:
+		if c.unit == day {
+			return time.Unix(int64(v.Int32())*86400, 0).UTC()
+		}
 	case parquet.Int64:
 		n := v.Int64()
-		if c.unit <= 0 {
+		if c.unit <= 0 || c.unit > time.Second {
 			return time.Time{}
 		}
 		perSecond := int64(time.Second / c.unit)

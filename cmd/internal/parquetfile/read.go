@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,7 +32,7 @@ type Options struct {
 type Row struct {
 	URL                    []byte // until the next row
 	Time                   time.Time
-	TimeText               string // a time that the file has as text
+	TimeText               string // a time that the file has as text or number
 	Status                 int
 	Digest, MIME, Redirect string
 	Length                 int64
@@ -44,7 +45,7 @@ type Row struct {
 var ErrNoURL = errors.New("got no URL of at most 1 MiB")
 
 // The columns that are read: those of Common Crawl's columnar index ("Index to WARC files
-// and URLs in columnar format"), and others' names for the URL and the status. Only the first must be there.
+// and URLs in columnar format"), and what tables and JSON call them. Only the first must be there.
 const (
 	columnURL = iota
 	columnTime
@@ -56,8 +57,16 @@ const (
 	columns
 )
 
+// columnNames are the names of each column as [plain] writes them, the more telling first.
 var columnNames = [columns][]string{
-	{"url", "URL", "Url", "page_url", "pageUrl"}, {"fetch_time"}, {"fetch_status", "status_code", "statusCode", "http_status", "httpStatus", "http_code"}, {"content_digest"}, {"content_mime_detected", "content_mime_type"}, {"fetch_redirect"}, {"warc_record_length"},
+	{"url", "pageurl"}, {"fetchtime", "timestamp", "time", "ts", "date"}, {"fetchstatus", "statuscode", "httpstatus", "httpcode", "status"},
+	{"contentdigest", "digest", "payloaddigest", "sha1"}, {"contentmimedetected", "contentmimetype", "mime", "mimetype", "contenttype"},
+	{"fetchredirect", "redirect", "redirecturl"}, {"warcrecordlength", "length", "contentlength"},
+}
+
+// plain writes page_url, pageUrl and Page URL as one.
+func plain(name string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(name))
 }
 
 // Read reads the rows of a file of size bytes and calls yield for each, with its number from 1,
@@ -108,12 +117,22 @@ func (r *reader) read(size int64) error {
 
 // findColumns finds the columns by name.
 func (r *reader) findColumns(file *parquet.File) error {
-	wanted := slices.Clone(columnNames[:])
+	var names []string
+	called := map[string][]string{} // by what plain makes of them
+	for _, field := range file.Schema().Fields() {
+		name := field.Name()
+		names, called[plain(name)] = append(names, name), append(called[plain(name)], name)
+	}
+	wanted := make([][]string, columns) // the names of each in the file
+	for i, of := range columnNames {
+		for _, name := range of {
+			if i == columnURL || !r.opt.OnlyURLs {
+				wanted[i] = append(wanted[i], called[name]...)
+			}
+		}
+	}
 	if r.opt.URLColumn != "" {
 		wanted[columnURL] = []string{r.opt.URLColumn}
-	}
-	if r.opt.OnlyURLs {
-		clear(wanted[columnURL+1:])
 	}
 	for _, name := range r.opt.Fields {
 		wanted = append(wanted, []string{name})
@@ -128,16 +147,15 @@ func (r *reader) findColumns(file *parquet.File) error {
 			if !ok || r.column[i] != nil {
 				continue
 			}
-			if leaf.MaxRepetitionLevel > 0 || leaf.MaxDefinitionLevel > 1 {
-				return fmt.Errorf("got a column %q of lists, or of parts that can be missing; want one value a row", name)
+			if leaf.MaxRepetitionLevel > 0 || leaf.MaxDefinitionLevel > math.MaxUint8 {
+				if i != columnURL && i < columns {
+					continue // which nobody named
+				}
+				return fmt.Errorf("got a column %q of lists, or deeper than %d groups; want one value a row", name, math.MaxUint8)
 			}
-			r.column[i] = &column{index: leaf.ColumnIndex, optional: leaf.MaxDefinitionLevel > 0, kind: leaf.Node.Type(), unit: timeUnit(leaf.Node.Type())}
+			r.column[i] = &column{index: leaf.ColumnIndex, max: byte(leaf.MaxDefinitionLevel), kind: leaf.Node.Type(), unit: timeUnit(leaf.Node.Type())}
 			r.more = r.more || i != columnURL
 		}
-	}
-	var names []string
-	for _, field := range file.Schema().Fields() {
-		names = append(names, field.Name())
 	}
 	names = names[:min(len(names), 50)]
 	if r.column[columnURL] == nil {
@@ -152,11 +170,18 @@ func (r *reader) findColumns(file *parquet.File) error {
 	return nil
 }
 
-// timeUnit is the unit of a column of times; 0 of another one.
+const day = 24 * time.Hour
+
+// timeUnit is the unit of a column of times or dates; 0 of another one.
 func timeUnit(t parquet.Type) time.Duration {
 	if l := t.LogicalType(); l != nil {
-		if stamp, ok := l.Value.(*format.TimestampType); ok && stamp.Unit.Value != nil {
-			return stamp.Unit.Value.Duration()
+		switch l := l.Value.(type) {
+		case *format.TimestampType:
+			if l.Unit.Value != nil {
+				return l.Unit.Value.Duration()
+			}
+		case *format.DateType:
+			return day
 		}
 	}
 	return 0
@@ -211,10 +236,12 @@ func (r *reader) emit(row []parquet.Value) bool {
 	if r.row.URL = url; !r.more {
 		return r.yield(r.number, &r.row, nil)
 	}
-	r.row = Row{URL: url, Status: int(integer(row[columnStatus])), Length: integer(row[columnLength]), Digest: text(row[columnDigest]),
+	r.row = Row{URL: url, Status: int(integer(row[columnStatus])), Length: integer(row[columnLength]), Digest: r.column[columnDigest].text(row[columnDigest]),
 		MIME: text(row[columnMIME]), Redirect: text(row[columnRedirect]), Fetched: r.row.Fetched}
 	if c := r.column[columnTime]; c != nil {
-		r.row.Time, r.row.TimeText = c.time(row[columnTime]), text(row[columnTime])
+		if r.row.Time = c.time(row[columnTime]); r.row.Time.IsZero() {
+			r.row.TimeText = c.text(row[columnTime])
+		}
 	}
 	for i := range r.opt.Fields {
 		r.row.Fields = append(r.row.Fields, r.column[columns+i].text(row[columns+i]))

@@ -115,6 +115,98 @@ func TestNested(t *testing.T) {
 	}
 }
 
+// TestOptionalGroups reads a column in groups that can be missing, as polars and pyarrow write every structure, from both versions of pages.
+func TestOptionalGroups(t *testing.T) {
+	type page struct {
+		URL *string `parquet:"url,optional"`
+	}
+	type request struct {
+		Page *page `parquet:"page,optional"`
+	}
+	type row struct {
+		Request *request `parquet:"request,optional"`
+		Tags    []string `parquet:"tags"`
+	}
+	url := func(s string) *row { return &row{Request: &request{&page{&s}}} }
+	var rows []row
+	var want []string
+	for i := range 3000 {
+		text := ""
+		switch i % 7 {
+		case 1:
+			rows = append(rows, row{})
+		case 2:
+			rows = append(rows, row{Request: &request{}})
+		case 4:
+			rows = append(rows, row{Request: &request{&page{}}})
+		default:
+			text = fmt.Sprintf("http://a.example/%d", i/2)
+			rows = append(rows, *url(text))
+		}
+		want = append(want, text)
+	}
+	for _, version := range []int{1, 2} {
+		var file bytes.Buffer
+		w := parquet.NewGenericWriter[row](&file, parquet.DataPageVersion(version), parquet.PageBufferSize(1000), parquet.MaxRowsPerRowGroup(1100))
+		if _, err := w.Write(rows); err != nil || w.Close() != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		err := Read(bytes.NewReader(file.Bytes()), int64(file.Len()), Options{URLColumn: "request.page.url"}, func(_ int64, row *Row, err error) bool {
+			text := ""
+			if err == nil {
+				text = string(row.URL)
+			}
+			got = append(got, text)
+			return true
+		})
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("version %d: got %d rows, %v; want %d, those that have a URL with it", version, len(got), err, len(want))
+		}
+		err = Read(bytes.NewReader(file.Bytes()), int64(file.Len()), Options{URLColumn: "tags"}, func(int64, *Row, error) bool { return true })
+		if err == nil || !strings.Contains(err.Error(), "lists") {
+			t.Errorf("version %d: a column of lists: got %v; want it refused", version, err)
+		}
+	}
+	raw, err := os.ReadFile("testdata/polars-struct.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	err = Read(bytes.NewReader(raw), int64(len(raw)), Options{URLColumn: "request.url"}, func(_ int64, row *Row, err error) bool {
+		if got = append(got, fmt.Sprint(err)); err == nil {
+			got[len(got)-1] = string(row.URL)
+		}
+		return true
+	})
+	if want := []string{"http://a.example/", ErrNoURL.Error(), ErrNoURL.Error(), "http://b.example/"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("polars: got %q, %v; want %q", got, err, want)
+	}
+}
+
+// TestTimeFields writes times and dates as RFC 3339 has them.
+func TestTimeFields(t *testing.T) {
+	type row struct {
+		URL   string `parquet:"url"`
+		Day   int32  `parquet:"day,date"`
+		Milli int64  `parquet:"milli,timestamp(millisecond)"`
+		Nano  int64  `parquet:"nano,timestamp(nanosecond)"`
+		Plain int32  `parquet:"plain"`
+	}
+	var file bytes.Buffer
+	if err := parquet.Write(&file, []row{{"http://a.example/", -1, 1772323200123, 1772323200000000001, 20513}}); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	err := Read(bytes.NewReader(file.Bytes()), int64(file.Len()), Options{Fields: []string{"day", "milli", "nano", "plain"}}, func(_ int64, row *Row, err error) bool {
+		got = append(got, row.Fields...)
+		return err == nil
+	})
+	if want := []string{"1969-12-31T00:00:00Z", "2026-03-01T00:00:00.123Z", "2026-03-01T00:00:00.000000001Z", "20513"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %q, %v; want %q", got, err, want)
+	}
+}
+
 // TestParquetBombs: what asks for more than there is is refused before the library sees it.
 func TestParquetBombs(t *testing.T) {
 	footer := []byte{0x15, 2, 0x19, 0xfc} // version 1; a list of structs, of

@@ -178,7 +178,9 @@ func (r *runner) pass(b *batch, l *line) error {
 	it.shown, it.sorted, it.key, it.unicode = l.shown, l.sorted, l.key, l.unicode
 	switch {
 	case r.chosen != nil:
-		r.ordered = r.ordered || l.order != ""
+		if r.opt.ChooseBy != "" {
+			r.ordered.add(l.order)
+		}
 		return r.chosen.add(l.sum, it.text, []byte(l.order), it.append(nil))
 	case r.groups != nil && !r.room(l.group):
 		r.result.Duplicates++
@@ -252,10 +254,10 @@ func (r *runner) settle(ctx context.Context) error {
 	}
 	var it item
 	if r.chosen != nil {
-		if r.opt.ChooseBy != "" && !r.ordered && r.chosen.lines > 0 {
-			return fmt.Errorf("cannot choose by %q: none of the %d URLs has a value of that name; name a column or field of the input", r.opt.ChooseBy, r.chosen.lines)
+		if r.result.Unordered = r.ordered.without(); r.result.Unordered > 0 && uint64(r.result.Unordered) == r.chosen.lines {
+			return fmt.Errorf("cannot choose by %q: none of the %d URLs has a number or a time of that name; name a column or field of the input", r.opt.ChooseBy, r.chosen.lines)
 		}
-		err := r.chosen.chosen(r.opt.Choose == Last, r.space.Budget, func(c *counted) error {
+		err := r.chosen.chosen(r.opt.Choose == Last, r.ordered.areTimes(), r.space.Budget, func(c *counted) error {
 			r.result.Duplicates += c.n - 1
 			if it.read(c.text, c.group); r.sorter != nil {
 				return r.sorter.add(&it)

@@ -4,8 +4,8 @@ import (
 	"container/heap"
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
+	"time"
 
 	"github.com/firstseen/firstseen/cmd/internal/logs"
 )
@@ -54,9 +54,9 @@ func (r *rest) all(duplicates bool, budget int64, f func(*counted) error) error 
 	})
 }
 
-// chosen calls f, in order, with the line of each sum that comes first or last.
-func (r *rest) chosen(last bool, budget int64, f func(*counted) error) error {
-	return r.each(f, func(part, out *spool) error { return part.choose(out, last, budget) })
+// chosen calls f, in order, with the line of each sum that comes first or last, by times or else by numbers.
+func (r *rest) chosen(last, times bool, budget int64, f func(*counted) error) error {
+	return r.each(f, func(part, out *spool) error { return part.choose(out, last, times, budget) })
 }
 
 // each counts the parts one after another, and calls f with what they have put out, in order.
@@ -141,20 +141,21 @@ func (s *spool) duplicates(out *spool, budget int64) error {
 }
 
 // choose writes the line of each sum of s to out that comes first or last by its field first, with how many there are. A line
-// without the field comes neither first nor last. Of equal lines the first or last in s is chosen.
-func (s *spool) choose(out *spool, last bool, budget int64) error {
+// that has no order comes neither first nor last. Of equal lines the first or last in s is chosen.
+func (s *spool) choose(out *spool, last, times bool, budget int64) error {
 	type best struct {
 		entry
 		by order
 	}
 	entries := map[Sum]best{}
 	err := s.lines(func(at int64) error {
-		by := orderOf(s.at.first)
+		by := orderOf(string(s.at.first))
+		none := !by.is(times)
 		e, ok := entries[s.sum]
 		if !ok && int64(len(entries))*2*ledgerEntry > budget && budget > 0 {
 			return fmt.Errorf("--memory is too small for more than %d distinct URLs", restParts*len(entries))
 		}
-		better := !ok || !by.none && (e.by.none || !last && by.less(e.by) || last && !by.less(e.by)) || last && by.none && e.by.none
+		better := !ok || !none && (!e.by.is(times) || last != by.less(e.by, times)) || last && none && !e.by.is(times)
 		if better {
 			e.at, e.by = at, by
 		}
@@ -175,30 +176,55 @@ func (s *spool) choose(out *spool, last bool, budget int64) error {
 	})
 }
 
-// An order is what a field is compared by: as a number or a time if it is one, and otherwise as text.
+// An order is what a field is compared by. Many a text is both a number and a time, such as 20260301000000 or the seconds since 1970: which
+// one is meant, the other values of the field decide, see [ordered].
 type order struct {
-	none   bool
-	number float64
-	text   string
+	isNumber bool
+	number   float64
+	time     time.Time // zero if it is none
 }
 
-func orderOf(field []byte) order {
-	if len(field) == 0 {
-		return order{none: true}
-	}
-	text := string(field)
-	if n, err := strconv.ParseFloat(text, 64); err == nil && n == n {
-		return order{number: n}
-	}
-	if t := logs.ParseTime(text); !t.IsZero() {
-		return order{number: float64(t.UnixNano()) / 1e9}
-	}
-	return order{number: math.Inf(1), text: text}
+func orderOf(field string) order {
+	n, err := strconv.ParseFloat(field, 64)
+	return order{err == nil && n == n, n, logs.ParseTime(field)}
 }
 
-func (o order) less(than order) bool {
-	return o.number < than.number || o.number == than.number && o.text < than.text
+// is reports whether there is a time to compare, or else a number.
+func (o order) is(times bool) bool {
+	if times {
+		return !o.time.IsZero()
+	}
+	return o.isNumber
 }
+
+func (o order) less(than order, times bool) bool {
+	if times {
+		return o.time.Before(than.time)
+	}
+	return o.number < than.number
+}
+
+// ordered counts the values of the field by which lines are chosen, by what they can be compared as.
+type ordered struct{ both, numbers, times, neither int64 }
+
+func (o *ordered) add(field string) {
+	switch by := orderOf(field); {
+	case by.is(false) && by.is(true):
+		o.both++
+	case by.is(false):
+		o.numbers++
+	case by.is(true):
+		o.times++
+	default:
+		o.neither++
+	}
+}
+
+// areTimes reports whether the values are compared as times: more of them can only be times than can only be numbers.
+func (o *ordered) areTimes() bool { return o.times > o.numbers }
+
+// without counts the values that cannot be compared with the others.
+func (o *ordered) without() int64 { return o.neither + min(o.numbers, o.times) }
 
 // queue is a heap of spools: the line that comes first is on top, and spools that ended are last.
 type queue struct {

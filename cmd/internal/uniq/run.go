@@ -22,10 +22,10 @@ type Options struct {
 	Group func(dst, form []byte) []byte
 	// Keep is how many lines of a group are passed on. The default is 1.
 	Keep int
-	// Choose passes on one line of a group when the input has ended: the first or the last by the first of its Fields, and by
-	// their order where that is the same or there is none. The default is to pass the first line on when it is read.
+	// Choose passes on one line of a group when the input has ended: the first or the last by the first of its Fields, as numbers or as
+	// times, and by their order where that is the same or all have none. The default is to pass the first line on when it is read.
 	Choose Choice
-	// ChooseBy is what messages call that field: it is an error if no line of the input has it. The default is that lines need none.
+	// ChooseBy is what messages call that field: it is an error if no line of the input has one that can be compared. The default is that lines need none.
 	ChooseBy string
 	// Sort passes lines on when the input has ended, in the order of what it appends. The default is that of the input.
 	Sort func(dst, form []byte) []byte
@@ -83,6 +83,7 @@ type Result struct {
 	Kept       int64   // of Refused, passed through
 	ByStatus   int64   // taken out by Options.Status
 	Filtered   []int64 // taken out by each of Options.Filters
+	Unordered  int64   // without what Options.ChooseBy compares, or not comparable with the others
 	Unreadable int64   // lines and records of a log that its format does not explain
 	Spilled    bool    // the memory did not suffice: a temporary store was used
 	Inputs     []InputCounts
@@ -139,7 +140,7 @@ type runner struct {
 	groups  map[Sum]int // printed, where more than one is
 	ledger  *ledger     // where first URLs are asked for
 	chosen  *rest       // where Options.Choose waits for the end
-	ordered bool        // some of these lines have the field by which they are chosen
+	ordered ordered     // the fields by which they are chosen
 	sorter  *sorter     // where Options.Sort does
 	pending []printed   // what Memory doesn't have yet
 	result  Result

@@ -78,12 +78,28 @@ func TestChosenAndSortedAreWhatAMapWouldGive(t *testing.T) {
 
 // TestOrder compares values of a column as what they are.
 func TestOrder(t *testing.T) {
-	for _, c := range [][2]string{{"9", "10"}, {"-1", "0.5"}, {"2026-01-31T12:00:00Z", "2026-02-01T00:00:00+02:00"}, {"20260101000000", "20260102000000"}, {"a", "b"}, {"5", "x"}, {"2026-01-01 10:00:00", "2026-01-01 10:00:01"}} {
-		if a, b := orderOf([]byte(c[0])), orderOf([]byte(c[1])); !a.less(b) || b.less(a) || a.none {
-			t.Errorf("got %+v, %+v; want %s before %s", a, b, c[0], c[1])
+	for _, c := range []struct {
+		texts, lost []string // in their order; those that cannot be compared
+		times       bool
+	}{
+		{texts: []string{"-1", "0.5", "9", "10", "1e3"}, lost: []string{"", "x", "NaN"}},
+		{texts: []string{"20260101000000", "20260102000000", "20260201000000"}},
+		{texts: []string{"3", "5", "1234", "1767225600"}, lost: []string{"2026-03-01"}},
+		{times: true, lost: []string{"", "x", "5", "01/02/2026", "2026-13-01"}, texts: []string{"2025", "20260101000000", "2026-01-31T12:00:00Z", "2026-02-01T00:00:00+02:00", "2026-01-31T22:00:01", "2026-01-31 22:00:02",
+			"2026-01-31 22:00:02.5", "2026-01-31 23:00:03+01", "2026-01-31 23:00:04 +01:00", "2026-01-31 22:00:05 +0000 UTC", "2026-01-31 22:00:06 UTC", "2026-01-31T22:01",
+			"2026-01-31T22:02:00.000001Z", "2026-03-01", "Sun, 01 Mar 2026 00:00:01 GMT", "1772323202", "1772323203.5", "1772323204000", "2026-09-01T00:00:00Z", "20260902", "9999-12-31"}},
+	} {
+		var all ordered
+		for _, text := range append(c.lost, c.texts...) {
+			all.add(text)
 		}
-	}
-	if !orderOf(nil).none {
-		t.Error("got an order of nothing")
+		if all.areTimes() != c.times || all.without() != int64(len(c.lost)) {
+			t.Errorf("%q: got %+v; want times %v, without %q", c.texts, all, c.times, c.lost)
+		}
+		for i := range c.texts[1:] {
+			if a, b := orderOf(c.texts[i]), orderOf(c.texts[i+1]); !a.less(b, c.times) || b.less(a, c.times) || !a.is(c.times) {
+				t.Errorf("got %+v, %+v; want %s before %s", a, b, c.texts[i], c.texts[i+1])
+			}
+		}
 	}
 }
