@@ -139,7 +139,7 @@ func (d *detector) judge() (*reading, error) {
 		}
 		return d.table(t)
 	case format == List && d.opt.Scheme == "":
-		return &reading{format: List, end: d.end}, nil
+		return d.named(), nil
 	case format != "":
 		inner := d
 		if format != List {

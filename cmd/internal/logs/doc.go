@@ -19,7 +19,7 @@
 // reads the first 40 lines, and is taken if it explains most of them, with plausible URLs. A table is taken
 // if most rows have as many cells as the others, and one column has the URLs: a header that names it wins;
 // without one, it must be the only one. Two readings that explain a file equally well are refused, with
-// the flag that decides. A format that the caller names is obeyed.
+// the flag that decides. A format that the caller names is obeyed; what most lines of a list have behind the URL is cut even then.
 //
 // A slow pipe is not held back by this: lines that leave no doubt, such as absolute URLs, pass at once. Others wait for the
 // 40 lines, for the end, or for the flag.

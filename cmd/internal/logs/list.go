@@ -98,6 +98,23 @@ func (d *detector) list() (*reading, error) {
 		d.lines[0], d.opt.Flag, d.opt.Flag)
 }
 
+// named reads a list that the caller named: whole lines, unless most of them are a URL and what a tool put behind it.
+func (d *detector) named() *reading {
+	tacked := 0
+	for _, line := range d.lines {
+		if isTacked([]byte(line)) {
+			tacked++
+		}
+	}
+	how := &reading{format: List, end: d.end}
+	if 2*tacked > len(d.lines) {
+		p := &listParser{titled: slices.ContainsFunc(d.lines[:min(len(d.lines), maxTitle)], isHeaderOfList)}
+		p.status, _ = statusPlace(d.lines) // without one, there are the URLs
+		how.parser = p
+	}
+	return how
+}
+
 // maxTitle is how many lines may stand before the header.
 const maxTitle = 30
 
@@ -309,9 +326,9 @@ func isWorded(text string) bool {
 	return !strings.ContainsAny(last, "./?=&%_") || strings.ContainsAny(text[i:], "[]")
 }
 
-// tokens of a line that can stand around a URL: what stands in brackets, bullets, numbers, dates, sizes, methods.
+// tokens of a line that can stand around a URL: what stands in brackets, also in some within them, bullets, numbers, dates, sizes, methods.
 var (
-	token     = regexp.MustCompile(`[\w-]*(?:\[[^\]]*\])+,?|\([^)]*\)|\S+`)
+	token     = regexp.MustCompile(`[\w-]*(?:\[(?:[^\[\]]|\[[^\[\]]*\])*\]|\[[^\]]*\])+,?|\([^)]*\)|\S+`)
 	bracketed = regexp.MustCompile(`^(?:[\[(].*[\])]|[\w-]+\[.*\]),?$`)
 	numeric   = regexp.MustCompile(`^(?:[\d][\d.,:/%+TZ-]*[A-Za-z]{0,3}[.):]?|[+-]\d{4}|UTC|GMT|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec),?)$`)
 	tag       = regexp.MustCompile(`^(?:[-*+•|:=>]+|[A-Za-z][\w-]*:|GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH)$`)
