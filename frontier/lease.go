@@ -200,6 +200,9 @@ func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpi
 	var id identifier
 	for i := range taken.Leases {
 		l, err := leaseOf(&taken.Leases[i], now)
+		if errors.Is(err, store.ErrFormat) {
+			return nil, nil, idle, err
+		}
 		if err != nil { // the others are handed out
 			unwanted = append(unwanted, Settlement{Lease: leaseWith(&taken.Leases[i], record{}, now), Outcome: Drop, reason: ReasonDamaged})
 			continue

@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -160,7 +161,7 @@ func decodeRecord(b []byte) (r record, err error) {
 		more = d.Byte()
 	}
 	if more&^knownMore != 0 {
-		return r, fmt.Errorf("cannot read the frontier's data of a URL; got flags %#x; want none beyond %#x: %w", more, knownMore, store.ErrCorrupt)
+		return r, fmt.Errorf("cannot read the frontier's data of a URL; got flags %#x; want none beyond %#x, unless a newer program wrote it: %w", more, knownMore, errors.Join(store.ErrCorrupt, store.ErrFormat))
 	}
 	r.exempt = flags&isExempt != 0
 	if flags&hasDepth != 0 {

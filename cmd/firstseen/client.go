@@ -129,7 +129,9 @@ func (p *place) open(ctx context.Context, a *app, readOnly bool) (c *client, end
 	c = &client{base: "http://localhost", http: &http.Client{Transport: &http.Transport{DialContext: l.dial}}}
 	end = func() error {
 		c.http.CloseIdleConnections()
-		_ = answering.Shutdown(ctx) // a call that goes on was cut off by Ctrl-C, and is answered by errors
+		cut, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second) // a call that Ctrl-C cut off ends by itself
+		defer cancel()
+		_ = answering.Shutdown(cut)
 		return errors.Join(local.Close(ctx), s.Close())
 	}
 	return c, end, nil

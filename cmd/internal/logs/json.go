@@ -246,7 +246,7 @@ func (p *jsonParser) without(o fields, emit func(Record)) error {
 			for _, entry := range entries {
 				failed = cmp.Or(failed, p.value(string(entry), emit))
 			}
-			if failed != nil && len(all) > len(containers) && !slices.Contains(containers, name) {
+			if failed != nil && !slices.Contains(containers, name) {
 				empty = cmp.Or(empty, failed)
 				continue
 			}

@@ -242,7 +242,7 @@ func statusPlace(lines []string) (best place, err error) {
 	var rows [][]string
 	var urls []int
 	for _, line := range lines {
-		found := token.FindAllString(line, -1)
+		found, _ := tokens(line)
 		if url := slices.IndexFunc(found, func(t string) bool { return plausible(unquote(t)) }); url >= 0 && len(found) > 1 && found[0][0] != '#' && cutLine(strings.TrimSpace(line), "", place{}).url != "" {
 			rows, urls = append(rows, found), append(urls, url)
 		}
@@ -340,11 +340,32 @@ var (
 	foreign = regexp.MustCompile(`(?i)refer|source|parent|from|redirect|location|base`)
 )
 
+// opening matches the begin of a bracket.
+var opening = regexp.MustCompile(`^(?:[\w-]*\[|\()`)
+
+// tokens splits a text, up to a bracket that is not closed: each such one costs a look at the whole rest.
+func tokens(text string) (found []string, ok bool) {
+	for {
+		at := token.FindStringIndex(text)
+		if at == nil {
+			return found, true
+		}
+		t := text[at[0]:at[1]]
+		if opening.MatchString(t) && !bracketed.MatchString(t) {
+			return found, false
+		}
+		found, text = append(found, t), text[at[1]:]
+	}
+}
+
 // cutLine returns the one URL of a line. Words around it are no decoration but prose, or a log; and of two URLs
 // either could be meant.
 func cutLine(text, scheme string, status place) (c cutting) {
 	before := true
-	found := token.FindAllString(text, -1)
+	found, ok := tokens(text)
+	if !ok {
+		return cutting{why: "got a bracket that is not closed"}
+	}
 	if t, at := status.token(found, slices.IndexFunc(found, func(t string) bool { return plausible(unquote(t)) })); at >= 0 {
 		var v verdict
 		v, c.status, _ = verdictOf(t)
@@ -424,10 +445,11 @@ func isTacked(line []byte) bool {
 	if tail[0] == '\t' || strings.HasPrefix(tail, " /") || strings.HasPrefix(tail, " -> ") || text[i-1] == ':' {
 		return true
 	}
-	for _, t := range token.FindAllString(tail, -1) {
+	found, ok := tokens(tail)
+	for _, t := range found {
 		if !bracketed.MatchString(t) && !numeric.MatchString(t) && !tag.MatchString(t) && !isURL(t) {
 			return false
 		}
 	}
-	return true
+	return ok
 }

@@ -443,7 +443,7 @@ func (s *sink) flush() bool {
 	b := s.b
 	s.total.Add(&b.Counts)
 	s.begin()
-	if s.stopped || b.Counts.Units == 0 && len(b.Text) == 0 {
+	if s.stopped || b.Counts.Units == 0 && len(b.Text) == 0 && len(b.Records) == 0 && b.Counts.Refused == 0 { // the end of a table can give more of lines that were counted
 		return !s.stopped
 	}
 	s.stopped = !s.yield(b, nil)

@@ -643,7 +643,8 @@ func (t *tableParser) isNames(cells []string) bool {
 		if isURLName(name) || beside.MatchString(name) {
 			return true
 		}
-		if slices.ContainsFunc(vocabulary[:], func(names []string) bool { return slices.Contains(names, name) }) {
+		isOutcome := slices.Contains(vocabulary[anError], name) || slices.Contains(vocabulary[aSuccess], name) // which cells are, too
+		if !isOutcome && slices.ContainsFunc(vocabulary[:], func(names []string) bool { return slices.Contains(names, name) }) {
 			known++
 		}
 	}

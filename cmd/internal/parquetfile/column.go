@@ -97,11 +97,17 @@ func (c *column) next() (parquet.Value, error) {
 
 // ended returns an error if a column has rows beyond those of its row group.
 func (c *column) ended() error {
-	if c.rows == 0 {
+	for c.rows == 0 {
 		head, _ := c.in.Peek(maxPageHeader)
-		h, _, err := readPageHeader(head)
-		if len(head) == 0 || err != nil || h.values == 0 || h.kind != format.DataPage && h.kind != format.DataPageV2 {
+		h, length, err := readPageHeader(head)
+		if len(head) == 0 || err != nil || h.packed < 0 || h.packed > maxPage {
 			return nil // padding
+		}
+		if h.values > 0 && (h.kind == format.DataPage || h.kind == format.DataPageV2) {
+			break
+		}
+		if _, err := c.in.Discard(length + int(h.packed)); err != nil {
+			return nil
 		}
 	}
 	return fmt.Errorf("got more rows than its row group has: %w", errBroken)

@@ -259,19 +259,28 @@ func bytesOf(v parquet.Value) []byte {
 
 func text(v parquet.Value) string { return string(bytesOf(v)) }
 
+// whole cuts what is behind the point; 0 for what no integer can be.
+func whole(f float64) int64 {
+	if math.Abs(f) < 1<<53 {
+		return int64(f)
+	}
+	return 0
+}
+
 func integer(v parquet.Value) int64 {
 	switch v.Kind() {
 	case parquet.Int32:
 		return int64(v.Int32())
 	case parquet.Int64:
 		return v.Int64()
+	case parquet.Float:
+		return whole(float64(v.Float()))
 	case parquet.Double:
-		return int64(v.Double())
-	case parquet.ByteArray: // the index has had its statuses as text, too
-		n, err := strconv.ParseInt(text(v), 10, 64)
-		if err == nil {
-			return n
-		}
+		return whole(v.Double())
+	case parquet.ByteArray: // "200", or "404 Not Found"
+		s := text(v)
+		n, _ := strconv.ParseInt(s[:len(s)-len(strings.TrimLeft(s, "0123456789"))], 10, 64) // 0 where there is none
+		return n
 	}
 	return 0
 }
