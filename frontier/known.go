@@ -51,6 +51,9 @@ func (f *Frontier) Put(ctx context.Context, known []Known) ([]Result, error) {
 		if err := known[i].check(); err != nil {
 			return nil, err
 		}
+		if noStatus(known[i].Fetched) {
+			return nil, fault.As(store.ErrInvalid, "cannot put %q: got status %d; want 0 to 999", known[i].URL, known[i].Fetched.Status)
+		}
 		if o := known[i].Outcome; o > Redirected || o == Extend || o == Recrawl {
 			return nil, fault.As(store.ErrInvalid, "cannot put %q: got outcome %d; want Done, Redirected, Drop, Retry, Defer or Release", known[i].URL, o)
 		}

@@ -200,7 +200,7 @@ func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpi
 	var id identifier
 	for i := range taken.Leases {
 		l, err := leaseOf(&taken.Leases[i], now)
-		if errors.Is(err, store.ErrFormat) {
+		if errors.Is(err, store.ErrFormat) { // a newer program wrote it, which can read it
 			return nil, nil, idle, err
 		}
 		if err != nil { // the others are handed out

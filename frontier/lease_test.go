@@ -361,7 +361,7 @@ func TestSettleRefusesWhatItCannotMean(t *testing.T) {
 	f := open(t, Options{Delay: -1})
 	addOne(t, f, Link{URL: "http://a.example/"})
 	l := leaseOne(t, f)
-	for what, s := range map[string]Settlement{"no lease": {Outcome: Done}, "an unknown outcome": {Lease: l, Outcome: Redirected + 1}, "an unknown priority": {Lease: l, Outcome: Release, Priority: new(uint8(8))}, "an invalid crawl": {Lease: &Lease{Crawl: "a|exact"}}} {
+	for what, s := range map[string]Settlement{"no lease": {Outcome: Done}, "an unknown outcome": {Lease: l, Outcome: Redirected + 1}, "an unknown priority": {Lease: l, Outcome: Release, Priority: new(uint8(8))}, "no status": {Lease: l, Outcome: Retry, Fetched: &Fetched{Status: 1 << 31}}, "an invalid crawl": {Lease: &Lease{Crawl: "a|exact"}}} {
 		if _, err := f.Settle(bg, []Settlement{{Lease: l}, s}); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%s: got %v; want ErrInvalid", what, err)
 		}
@@ -369,6 +369,7 @@ func TestSettleRefusesWhatItCannotMean(t *testing.T) {
 	for what, err := range map[string]error{"Done": f.Done(bg, nil), "Drop": f.Drop(bg, nil), "Redirect": errorOf(f.Redirect(bg, nil, "http://b.example/")),
 		"Add": errorOf(f.AddBatch(bg, []Link{{URL: "http://b.example/"}, {URL: "http://b.example/2", Priority: 8}})), "See": errorOf(f.See(bg, []Link{{URL: "http://b.example/", Priority: 200}})),
 		"Put": errorOf(f.Put(bg, []Known{{Link: Link{URL: "http://b.example/", Priority: 9}}})), "deep": errorOf(f.AddBatch(bg, []Link{{URL: "http://b.example/", Depth: 1 << 31}})),
+		"of no status": errorOf(f.Put(bg, []Known{{Link: Link{URL: "http://b.example/"}, Outcome: Retry, Fetched: &Fetched{Status: -1}}})),
 		"above a seed": errorOf(f.AddBatch(bg, []Link{{URL: "http://b.example/", Depth: -1}}))} {
 		if !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%s: got %v; want ErrInvalid", what, err)

@@ -148,6 +148,8 @@ func (s *Settlement) check() error {
 		return errNoLease
 	case s.Outcome > Redirected:
 		return fault.As(store.ErrInvalid, "cannot settle %q: there is no outcome %d", s.Lease.URL, s.Outcome)
+	case noStatus(s.Fetched):
+		return fault.As(store.ErrInvalid, "cannot settle %q: got status %d; want 0 to 999", s.Lease.URL, s.Fetched.Status)
 	case s.Priority != nil && *s.Priority > store.MaxPriority:
 		return fault.As(store.ErrInvalid, "cannot settle %q: got priority %d; want 0 to %d", s.Lease.URL, *s.Priority, store.MaxPriority)
 	}
@@ -358,6 +360,9 @@ func (f *Frontier) queueChange(s *Settlement, now time.Time) *store.QueueChange 
 // [Options.OnFetched], where rules are judged by it. The default of URL is that of the lease, or the known one's, and
 // that of Time is now.
 type Fetched = captures.Capture
+
+// noStatus reports whether the status of a fetch is none of HTTP.
+func noStatus(f *Fetched) bool { return f != nil && (f.Status < 0 || f.Status > 999) }
 
 // reportFetched passes what a fetch gave to OnFetched.
 func (f *Frontier) reportFetched(r *Fetched, url string, now time.Time) {

@@ -117,7 +117,7 @@ func (f *adding) prepare(s store.Store, log *slog.Logger) (*frontier.Frontier, e
 	if s.Identity().Profile != "" && f.profile == (profileFlags{profile: "qiita"}) {
 		return nil, nil // it says what its profile is
 	}
-	base, with, err := f.profile.both()
+	base, with, _, err := f.profile.both()
 	if err != nil {
 		return nil, err
 	}

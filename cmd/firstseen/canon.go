@@ -314,35 +314,27 @@ func (p *profileFlags) add(flags *pflag.FlagSet) {
 }
 
 func (p *profileFlags) open() (*canon.Profile, error) {
-	profile, err := canon.ParseProfile(p.profile)
+	_, with, _, err := p.both()
+	return with, err
+}
+
+// both returns the profile without the rule file, and with it, and the text of the file, which is read once: it may be a pipe.
+func (p *profileFlags) both() (base, with *canon.Profile, rules []byte, err error) {
+	base, err = canon.ParseProfile(p.profile)
 	if err == nil && p.rules != "" {
-		profile, err = profile.WithRules(p.rules)
+		base, err = base.WithRules(p.rules)
 	}
 	if err != nil {
-		return nil, misuse{err}
+		return nil, nil, nil, misuse{err}
 	}
-	if p.file != "" {
-		return withRuleFile(profile, p.file)
+	if p.file == "" {
+		return base, base, nil, nil
 	}
-	return profile, nil
-}
-
-// both returns the profile without the rule file, and with it.
-func (p *profileFlags) both() (base, with *canon.Profile, err error) {
-	without := *p
-	without.file = ""
-	if base, err = without.open(); err == nil {
-		with, err = p.open()
+	if rules, err = os.ReadFile(p.file); err != nil {
+		return nil, nil, nil, fmt.Errorf("cannot open rule file: %w", err)
 	}
-	return base, with, err
-}
-
-func withRuleFile(profile *canon.Profile, name string) (*canon.Profile, error) {
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return nil, fmt.Errorf("cannot open rule file: %w", err)
-	}
-	return withRules(profile, name, text)
+	with, err = withRules(base, p.file, rules)
+	return base, with, rules, err
 }
 
 // withRules returns the profile with the rules of a file, given its text.

@@ -91,7 +91,7 @@ func (f *importFlags) run(ctx context.Context, a *app, names []string) error {
 	if err != nil {
 		return err
 	}
-	base, p, err := f.profile.both()
+	base, p, _, err := f.profile.both()
 	if err != nil {
 		return err
 	}

@@ -143,15 +143,7 @@ func (f *serveFlags) run(ctx context.Context, a *app) error {
 // profiles returns the profile that the store belongs to, and that with the
 // rule file, which may change while the store lives; and the text of the file.
 func (f *serveFlags) profiles() (base, p *canon.Profile, rules []byte, err error) {
-	without := f.profile
-	without.file = ""
-	if base, err = without.open(); err != nil || f.profile.file == "" {
-		return base, base, nil, err
-	}
-	if rules, err = os.ReadFile(f.profile.file); err != nil { // once: it may be a pipe
-		return nil, nil, nil, fmt.Errorf("cannot open rule file: %w", err)
-	}
-	if p, err = withRules(base, f.profile.file, rules); err != nil {
+	if base, p, rules, err = f.profile.both(); err != nil {
 		return nil, nil, nil, err
 	}
 	if f.redis.given() && f.heuristics && len(evidence.TrustedHosts(rules)) > 0 {
