@@ -198,7 +198,7 @@ func (f *adding) run(ctx context.Context, a *app, c *client, names []string) err
 	if f.leave, err = f.filters.leave(); err != nil {
 		return err
 	}
-	to, err := c.frontier(ctx, f.place.crawl)
+	to, err := c.frontier(ctx, a.log, f.place.crawl)
 	if err != nil {
 		return err
 	}
@@ -395,11 +395,11 @@ func (f *adding) tell(a *app, name string, c *transfer.Counts, format string) er
 }
 
 // frontier returns a client of crawlers at the same place, for a crawl: a token may be for that alone. It sends again what a daemon that restarts did not answer.
-func (c *client) frontier(ctx context.Context, crawl string) (*frontierclient.Client, error) {
+func (c *client) frontier(ctx context.Context, log *slog.Logger, crawl string) (*frontierclient.Client, error) {
 	if err := c.get(ctx, "/v1/stats", url.Values{"crawl": {crawl}}, &struct{}{}); err != nil { // whose errors say what to do
 		return nil, err
 	}
-	opt := frontierclient.Options{Addr: strings.TrimPrefix(strings.TrimPrefix(c.base, "http://"), "https://"), Token: c.token, Crawl: crawl, Transport: c.http.Transport}
+	opt := frontierclient.Options{Addr: strings.TrimPrefix(strings.TrimPrefix(c.base, "http://"), "https://"), Token: c.token, Crawl: crawl, Transport: c.http.Transport, Logger: log}
 	if transport, ok := c.http.Transport.(*http.Transport); ok && strings.HasPrefix(c.base, "https://") {
 		opt.TLS = transport.TLSClientConfig
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"sync"
 	"time"
@@ -142,6 +143,8 @@ type Options struct {
 	Patience time.Duration
 	// OnWait is that of [frontier.Options]. The daemon answers every 25 s.
 	OnWait func(frontier.Idle)
+	// Logger receives a warning when a call has waited for some seconds, since the daemon is not available. The default is slog.Default().
+	Logger *slog.Logger
 	// Transport makes the requests, for example to handlers in this process. The default is one of its own, with TLS.
 	Transport http.RoundTripper
 	tuning
@@ -161,6 +164,9 @@ func (o Options) withDefaults() Options {
 	o.Patience = cmp.Or(o.Patience, time.Minute)
 	o.timeout = cmp.Or(o.timeout, 30*time.Second)
 	o.requests = cmp.Or(o.requests, 4)
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
 	if o.Transport == nil {
 		o.Transport = &http.Transport{
 			TLSClientConfig:     o.TLS,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -185,6 +186,28 @@ func TestPatienceBeginsWithTheFirstFailure(t *testing.T) {
 		}
 		if err := c.Close(); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// refusing is a transport to a daemon without room on its disk.
+type refusing struct{}
+
+func (refusing) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusInsufficientStorage, Body: io.NopCloser(strings.NewReader(`{"error":{"code":"disk-low","message":"no room"}}`))}, nil
+}
+
+// TestWaitingIsTold: a call that waits for a daemon says so, once.
+func TestWaitingIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		o := client.Over(refusing{})
+		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		if _, err := client.Open(t.Context(), o); !errors.Is(err, client.ErrUnavailable) {
+			t.Errorf("got %v; want ErrUnavailable", err)
+		}
+		if got := log.String(); strings.Count(got, "waiting for the daemon") != 1 || !strings.Contains(got, "no room") {
+			t.Errorf("got %q; want one warning with the daemon's reason", got)
 		}
 	})
 }

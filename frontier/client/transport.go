@@ -98,6 +98,9 @@ func (c *Client) persist(ctx context.Context, what string, try func(context.Cont
 		if err := c.sleep(ctx, pause/2+rand.N(pause)); err != nil {
 			return err
 		}
+		if pause < maxPause && 2*pause >= maxPause { // once a call, after a few seconds
+			c.opt.Logger.Warn("waiting for the daemon", "addr", c.opt.Addr, "to", what, "patience", c.opt.Patience, "error", err)
+		}
 		pause = min(2*pause, maxPause)
 	}
 }
