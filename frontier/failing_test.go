@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/firstseen/firstseen/store"
 )
 
 // TestDeadHostWaits: a host that does not answer is asked less and less, one answer ends that, and a host beside it is not
@@ -41,6 +43,28 @@ func TestDeadHostWaits(t *testing.T) {
 		must(t, f.Done(bg, &Lease{Crawl: l.Crawl, Key: l.Key, Token: l.Token})) // as it comes over the wire
 		if row, _ := f.Failing("", "dead.example"); row != 0 {
 			t.Errorf("got %d failures after a success; want none", row)
+		}
+		leaseOne(t, f)
+	})
+}
+
+// TestOperatorEndsTheWait: whoever unblocks a queue, whose host is up again, need not wait for the end of its wait.
+func TestOperatorEndsTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, Options{Delay: -1, RetryAfter: time.Second, Attempts: -1, FailingAfter: 2})
+		for i := range 3 {
+			addAll(t, f, Link{URL: fmt.Sprintf("http://dead.example/%d", i)})
+		}
+		for range 2 {
+			_, err := f.Retry(bg, leaseOne(t, f), time.Time{})
+			must(t, err)
+		}
+		if _, waits := f.Failing("", "dead.example"); !waits {
+			t.Fatal("the queue does not wait")
+		}
+		must(t, f.Configure(bg, "", "dead.example", store.QueueChange{BlockedUntil: &time.Time{}}))
+		if row, waits := f.Failing("", "dead.example"); row != 0 || waits {
+			t.Errorf("got %d failures, waits: %v; want none, and no wait", row, waits)
 		}
 		leaseOne(t, f)
 	})

@@ -165,16 +165,24 @@ func (f *Frontier) Entries(ctx context.Context, crawl, queue string) iter.Seq2[E
 
 // Configure changes the settings of a queue, of a crawl (queue "") or of all (crawl "*", queue ""),
 // durably. Nil fields keep their settings. A pointer to 0 resets a setting: then that of the next
-// level applies (queue, crawl, all, Options).
+// level applies (queue, crawl, all, Options). A BlockedUntil that is over unblocks a queue, and ends the wait of one
+// whose fetches failed: its host is up again.
 func (f *Frontier) Configure(ctx context.Context, crawl, queue string, c store.QueueChange) error {
 	if c.Retention != nil && f.poll > 0 {
 		return fault.As(store.ErrInvalid, "cannot set a retention in a store that other processes share, which does not know when URLs were fetched; want Options.SeenFor")
+	}
+	unblocks := queue != "" && c.BlockedUntil != nil && !c.Later && !c.BlockedUntil.After(f.clock())
+	if unblocks && c.NotBefore == nil {
+		c.NotBefore = &time.Time{}
 	}
 	_, err := withCrawl(ctx, f, crawl, func(stored string) (struct{}, error) {
 		return struct{}{}, f.store.Configure(ctx, stored, queue, c)
 	})
 	if err != nil {
 		return err // which names what can't be configured
+	}
+	if unblocks {
+		f.failing.end(queueName{f.named(crawl), queue})
 	}
 	f.rooms.wake(f.named(crawl))
 	if c.Retention != nil {

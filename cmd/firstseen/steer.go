@@ -70,7 +70,7 @@ func settingTexts(s *wire.Settings) []string {
 			delay = "delay " + time.Duration(*s.DelaySeconds*float64(time.Second)).String()
 		}
 	}
-	if !s.BlockedUntil.IsZero() {
+	if s.BlockedUntil.After(time.Now()) {
 		blocked = "blocked until " + s.BlockedUntil.UTC().Format(time.RFC3339)
 	}
 	if s.Order != "" {
@@ -173,7 +173,7 @@ results. A queue or crawl that is not there is an error, unless --create sets it
 	names := []string{
 		optional(fs, &set.Paused, "bool", "paused", "hand out nothing until --paused=false", strconv.ParseBool),
 		asked(fs, "delay", "time from one hand-out of a queue to the next; 0 for none; default takes the setting back, and that of the crawl, of --all or of serve --delay holds", s.setDelay),
-		optional(fs, &set.BlockedUntil, "string", "blocked-until", "hand out nothing before this day or time, or for as long as 2h; one that is over unblocks", readBlocked),
+		optional(fs, &set.BlockedUntil, "string", "blocked-until", "hand out nothing before this day or time, or for as long as 2h; default unblocks, and ends the wait of a host that was down", readBlocked),
 		optional(fs, &set.Limit, "int64", "limit", "hand out nothing once this number of pages are fetched or being fetched, of a queue or over all queues of a crawl; 0 for no limit", integer),
 		optional(fs, &set.Limit, "int64", "completed", "the same as --limit", integer),
 		optional(fs, &set.MaxInFlight, "int", "in-flight", "most leases of a queue at a time; 0 for the default of the daemon", small),
@@ -251,6 +251,9 @@ func (s *steering) setOrder(text string) error {
 }
 
 func readBlocked(text string) (time.Time, error) {
+	if text == "default" {
+		return time.Time{}, nil
+	}
 	if d, err := wire.ParseAge(text); err == nil { // from now on
 		return time.Now().Add(d), nil
 	}

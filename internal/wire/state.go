@@ -20,7 +20,7 @@ type QueueSettings struct {
 	DefaultDelay bool `json:"default_delay,omitempty"`
 	// MaxInFlight bounds its leases at any time; 0 is the default of all.
 	MaxInFlight *int `json:"max_in_flight,omitempty" minimum:"0" maximum:"1073741824"`
-	// BlockedUntil keeps it unserved; a time that is over unblocks it.
+	// BlockedUntil keeps it unserved; a time that is over unblocks it, and ends the wait of a queue whose fetches failed.
 	BlockedUntil *time.Time `json:"blocked_until,omitempty"`
 	// Limit keeps it unserved while this number of its pages were fetched, or are being fetched; 0 is no limit. That of a
 	// crawl counts the pages of all its queues; that of the store is the one of crawls that have none. An operator sets it, Paused and

@@ -60,7 +60,11 @@ func TestCompactionMeetsDamage(t *testing.T) {
 			continue // a row that it needs
 		}
 		if _, err := s.Take(t.Context(), store.TakeRequest{MaxURLs: 700, MaxPerQueue: 100}); err != nil {
-			t.Error(err)
+			if !errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), name) {
+				t.Error(err)
+			}
+			s.Close() // with the same error: how Pebble laid its tables out, the URLs that are served first are in the damaged block
+			continue
 		}
 		compacted := make(chan error, 1)
 		go func() { compacted <- s.db.Compact(context.Background(), []byte{0}, []byte{255}, false) }()

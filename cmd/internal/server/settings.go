@@ -423,6 +423,9 @@ func delayedBy(q *store.QueueInfo, scopes []scope) string {
 	if q.Next.Equal(q.GroupNotBefore) {
 		return fmt.Sprintf("the delay after another queue of its group %q, until %s", q.Group, timeText(q.Next))
 	}
+	if q.Next.Equal(q.NotBefore) {
+		return "a wait after failed or slow fetches, until " + timeText(q.Next)
+	}
 	return "its next URL is due at " + timeText(q.Next)
 }
 
