@@ -13,19 +13,19 @@ endif
         test-interop bench-serve bench-hostile bench-canon bench-hashkey bench-store bench-frontier bench-replay bench-uniq bench-corpora bench-redis bench-day bench lab torture mutants soak release dist test-packages
 
 # The tests link what a release links, Pebble without the C library of zstd, which takes a minute of processor time to compile;
-# and no tables for debuggers, since more than sixty programs are linked.
-export GOFLAGS := $(shell $(GO) env GOFLAGS) -tags=pebblegozstd -ldflags=-w
+# and no tables for debuggers, since more than sixty programs are linked (-s of the linker means -w as well).
+export GOFLAGS := $(shell $(GO) env GOFLAGS) -tags=pebblegozstd -ldflags=-s
 
 # What a release is built with, and checked for vulnerabilities with: go fetches it as a module.
 export RELEASE_GO ?= go1.26.10
 
 all: build
 
-# build: the program, which the tests take as well (FIRSTSEEN_BIN). It is stripped as in a release, but without
-# -trimpath, for which Go would compile everything once more than for the tests.
+# build: the program, which the tests take as well (FIRSTSEEN_BIN). It is stripped as in a release (GOFLAGS),
+# but without -trimpath, for which Go would compile everything once more than for the tests.
 export FIRSTSEEN_BIN ?= $(CURDIR)/bin/firstseen
 build:
-	$(GO) build -ldflags '-s -w' -o bin/firstseen ./cmd/firstseen
+	$(GO) build -o bin/firstseen ./cmd/firstseen
 
 # generate: files that are made from others: the stubs of urlfrontier.proto, which needs protoc,
 # openapi.json, the pages of docs/ref, and the Unicode tables, which needs the Python packages of

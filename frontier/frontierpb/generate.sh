@@ -1,7 +1,7 @@
 #!/bin/sh
 # Writes the stubs of urlfrontier.proto into the directory given, by default this one.
-# Needs protoc 3.15 or later (Debian: protobuf-compiler); the two Go plugins are built from
-# the Go module proxy at the versions below. Ends with status 75 if one of these is not to be had.
+# Needs protoc 3.15 or later (Debian: protobuf-compiler); the two Go plugins come from
+# the Go module proxy, at the versions below. Ends with status 75 if one of these is not to be had.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 out=${1:-$here}
@@ -16,7 +16,10 @@ esac
 plugins=$(mktemp -d)
 trap 'rm -rf "$plugins"' EXIT
 for plugin in google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12 google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2; do
-	GOBIN=$plugins go install "$plugin" || unavailable "cannot build $plugin"
+	go run "$plugin" --version >/dev/null || unavailable "cannot build $plugin"
+	name=${plugin##*/}
+	printf '#!/bin/sh\nexec go run %s\n' "$plugin" >"$plugins/${name%@*}" # which go run links once, and keeps
+	chmod +x "$plugins/${name%@*}"
 done
 PATH=$plugins:$PATH protoc -I "$here" \
 	--go_out="$out" --go_opt=paths=source_relative \

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -156,26 +157,32 @@ func TestCrawlersLinkNoDatabaseUnasked(t *testing.T) {
 }
 
 // packages lists the packages of the module, without their tests.
-func packages(t *testing.T) (all []pkg) {
+func packages(t *testing.T) []pkg {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,Deps", "./...")
-	cmd.Dir = root
-	out, err := cmd.Output()
+	all, err := listOnce()
 	if err != nil {
 		t.Fatalf("cannot list the packages: %v", err)
-	}
-	d := json.NewDecoder(bytes.NewReader(out))
-	for {
-		var p pkg
-		if err := d.Decode(&p); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, p)
 	}
 	if len(all) < 30 {
 		t.Fatalf("got %d packages; want all of the module", len(all))
 	}
 	return all
 }
+
+var listOnce = sync.OnceValues(func() (all []pkg, err error) {
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,Deps", "./...")
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, err
+	}
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p pkg
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return all, nil
+		} else if err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+})

@@ -75,7 +75,7 @@ func TestPlanLeavesNothingOut(t *testing.T) {
 	want := []group{
 		{name: "race", race: true, packages: []string{"a", "c"}, skip: "^(TestX|TestY)$"},
 		{name: "plain", packages: []string{"b"}},
-		{name: "plain, single tests", packages: []string{"c"}, run: "^(TestX|TestY)$"},
+		{name: "single", packages: []string{"c"}, run: "^(TestX|TestY)$"},
 	}
 	if !slices.EqualFunc(got, want, sameGroup) {
 		t.Errorf("got %+v; want %+v", got, want)
