@@ -13,9 +13,9 @@ import (
 // An Add goes one way, without a return:
 //
 //	caller     check the items, sort their keys
-//	committer  for each part of the batch, as much as its budget allows:
+//	committer  for each part of the batch:
 //	             find      which keys are known, and what becomes of those that are forced
-//	             queues    the queues of unknown keys, from memory or from their rows
+//	             queues    the queues of unknown keys, from memory or from their rows, as many as the budget allows
 //	             judge     each item in order of arrival: duplicate, full or new. A new one is learned, counted and given its place
 //	             write     rows of URLs in order of queue, keys and places in order of key
 //	caller     first-seen URLs of duplicates (first.go)
@@ -26,8 +26,9 @@ import (
 // had something to undo.) Rows are written in the order of their keys, which Pebble takes in twice as fast.
 //
 // A part is whole: each of its URLs is recorded and queued, or neither. Between two parts other steps are carried out, and a
-// crash may keep the first of them. Batches of up to 2,048 URLs in queues that hold something are one part at first; a queue
-// whose row has to be read counts as four of them.
+// crash may keep the first of them. Batches of up to 2,048 new URLs in queues that hold something are one part at first; a queue
+// whose row has to be read counts as four of them. Duplicates cost a look-up, and there may be some 14,000 beside them: links that
+// are mostly known would else go through the committer many times.
 
 // Add implements store.Store.
 func (s *Store) Add(ctx context.Context, crawl string, items []store.Item, opt store.AddOptions) ([]store.Verdict, error) {
@@ -95,6 +96,7 @@ type addOp struct {
 	verdicts []store.Verdict
 	done     int                // items in the parts before
 	forces   map[store.Key]bool // keys that an item of the batch forces, or queues again if they ended early enough; nil for none
+	unicode  bool               // an item of the batch has an internationalised host
 	c        *crawl
 	told     map[int]bool // items whose first-seen URL the step has set
 }
@@ -104,11 +106,13 @@ func newAddOp(crawl string, items []store.Item, keys []store.Key, opt store.AddO
 	n := len(items)
 	o := &addOp{crawl: crawl, items: items, opt: opt, keys: keys, known: make([]bool, n), fresh: make([]bool, n), verdicts: make([]store.Verdict, n)}
 	for i := range items {
-		if items[i].Force || !items[i].EndedBefore.IsZero() {
+		it := &items[i]
+		o.unicode = o.unicode || it.UnicodeHost
+		if it.Force || !it.EndedBefore.IsZero() {
 			if o.forces == nil {
 				o.forces = map[store.Key]bool{}
 			}
-			o.forces[items[i].Key] = true
+			o.forces[it.Key] = true
 		}
 	}
 	return o
@@ -122,7 +126,7 @@ func (o *addOp) apply(tx *txn) error {
 	if o.c = tx.crawl(o.crawl, true); o.opt.WantFirst {
 		tx.s.texts.on.Store(true)
 	}
-	a.begin(a.most())
+	a.begin(min(len(a.items), a.lo+seenOfRow*a.left.rows, a.lo+partItems))
 	defer a.end()
 	if err := a.look(); err != nil {
 		return err
@@ -143,15 +147,19 @@ type adder struct {
 	*addSpace
 	now    int64
 	lo, hi int
+	part   []uint32 // the items of the part in order of key
 	// again are keys that were only seen and are queued, in a crawl that forgets by age: their URLs look new from now on.
 	again []store.Key
 	// forced are the known keys of the part that an item of the batch forces or spells in another way, nil if none may.
 	forced map[store.Key]*forced
 }
 
-// addSpace is what a part needs while it is carried out, kept for the next. A part has at most 8,192 items.
+// partItems bounds the items of a part.
+const partItems = 1 << 14
+
+// addSpace is what a part needs while it is carried out, kept for the next.
 type addSpace struct {
-	part []uint32 // the items of the part in order of key
+	some []uint32 // the items of a part that are not all of the batch
 	recs []sched.Record
 	rows []uint64 // queue number and index in recs of each new URL
 	// Of each item of the part:
@@ -164,35 +172,30 @@ type addSpace struct {
 // urlsOfRow is how many URLs take as long to queue, or to lease of one queue, as a row to find.
 const urlsOfRow = 4
 
-// most returns where the part ends at the latest.
-func (a *adder) most() (hi int) {
-	for hi = a.lo; hi < len(a.items) && hi-a.lo < urlsOfRow*a.left.rows && a.left.bytes > 0; hi++ {
-		a.left.bytes -= len(a.items[hi].URL) + len(a.items[hi].Meta)
-	}
-	return hi
-}
-
-// begin makes room for the items up to hi.
+// begin makes room for the items up to hi, where the part ends at the latest.
 func (a *adder) begin(hi int) {
 	n := hi - a.lo
-	a.hi = hi
-	a.recs = slices.Grow(a.recs[:0], n)
-	a.rows = slices.Grow(a.rows[:0], n)
+	a.recs, a.rows = a.recs[:0], a.rows[:0]
 	a.ptrs = slices.Grow(a.ptrs[:0], n)[:n]
 	clear(a.ptrs)
 	a.into = slices.Grow(a.into[:0], n)[:n]
 	clear(a.into)
-	a.inOrder()
+	a.endAt(hi)
 }
 
-// inOrder sets part to the items of the part.
-func (a *adder) inOrder() {
-	a.part = a.part[:0]
+// endAt ends the part before item hi.
+func (a *adder) endAt(hi int) {
+	if a.hi = hi; hi-a.lo == len(a.order) {
+		a.part = a.order
+		return
+	}
+	a.some = a.some[:0]
 	for _, i := range a.order {
-		if int(i) >= a.lo && int(i) < a.hi {
-			a.part = append(a.part, i)
+		if int(i) >= a.lo && int(i) < hi {
+			a.some = append(a.some, i)
 		}
 	}
+	a.part = a.some
 }
 
 // end drops the URLs.
@@ -211,27 +214,39 @@ func (a *adder) look() error {
 	if err != nil {
 		return err
 	}
-	clear(a.verdicts[a.lo:a.hi]) // the part before may have looked up more than it did
-	if damaged != nil {
-		for _, i := range damaged.at {
+	if err := a.findQueues(); err != nil || damaged == nil {
+		return err
+	}
+	for _, i := range damaged.at {
+		if int(i) < a.hi {
 			a.verdicts[i].Status = store.Damaged
 		}
 	}
-	return a.findQueues()
+	return nil
 }
 
-// findQueues finds the queues of unknown keys. The part ends where too many of them have to be read.
+// findQueues finds the queues of unknown keys. The part ends where there are too many of these, or too many of their queues have to be
+// read.
 func (a *adder) findQueues() error {
+	urls := urlsOfRow * a.left.rows
 	for i := a.lo; i < a.hi; i++ {
-		name := a.items[i].Queue
-		if a.known[i] && (a.forced == nil || !a.requeues(&a.items[i])) || name == "" || a.unknown[name] {
+		if a.known[i] && (a.forced == nil || !a.requeues(&a.items[i])) {
+			continue
+		}
+		it := &a.items[i]
+		if urls == 0 || a.left.bytes <= 0 {
+			a.endAt(i)
+			return nil
+		}
+		name := it.Queue
+		urls, a.left.bytes = urls-1, a.left.bytes-len(it.URL)-len(it.Meta)
+		if name == "" || a.unknown[name] {
 			continue
 		}
 		q := a.c.queues.loaded[name]
 		if q == nil && a.c.queues.mayHave(a.s, name) {
 			if a.left.rows--; a.left.rows < 0 {
-				a.hi = i
-				a.inOrder()
+				a.endAt(i)
 				return nil
 			}
 			var err error
@@ -253,7 +268,11 @@ func (a *adder) findQueues() error {
 func (a *adder) judge() {
 	for i := a.lo; i < a.hi; i++ {
 		it, v := &a.items[i], &a.verdicts[i]
-		switch f := a.forced[it.Key]; {
+		var f *forced
+		if a.forced != nil {
+			f = a.forced[it.Key]
+		}
+		switch {
 		case v.Status == store.Damaged:
 		case f != nil:
 			a.force(i, it, v, f)
@@ -308,7 +327,7 @@ func (a *adder) queueOf(i int, it *store.Item) *queue {
 
 // write writes the rows of new items.
 func (a *adder) write() {
-	if slices.ContainsFunc(a.items[a.lo:a.hi], func(it store.Item) bool { return it.UnicodeHost }) {
+	if a.unicode {
 		a.unicodeHosts()
 	}
 	slices.Sort(a.rows)
@@ -384,8 +403,7 @@ func (a *adder) findForced() error {
 			continue
 		}
 		if len(a.forced) == a.left.rows {
-			a.hi = i
-			a.inOrder()
+			a.endAt(i)
 			return nil
 		}
 		f, err := a.findOne(a.c, &it.Key)

@@ -3,7 +3,6 @@ package pebblestore
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
@@ -41,7 +40,7 @@ func (o *settleOp) weight() int { return max(1, len(o.list)) }
 func (o *settleOp) apply(tx *txn) error {
 	left := urlsOfRow * tx.left.rows
 	part := o.list[o.done:min(o.done+left, len(o.list))]
-	if c := tx.s.crawls[o.crawl]; c != nil && slices.ContainsFunc(part, func(st store.Settlement) bool { return tx.s.readsRows(c, &st) }) {
+	if c := tx.s.crawls[o.crawl]; c != nil && tx.s.readsRows(c, part) {
 		tx.flush()
 	}
 	o.aged = nil
@@ -64,9 +63,15 @@ func (o *settleOp) apply(tx *txn) error {
 }
 
 // readsRows reports whether the leases in memory do not have all that is needed: then earlier steps must be readable.
-func (s *Store) readsRows(c *crawl, st *store.Settlement) bool {
-	l := c.queues.Leases[st.Key]
-	return l == nil && (st.Token == 0 || st.Late) || l != nil && l.Cut && s.keeps(st)
+func (s *Store) readsRows(c *crawl, list []store.Settlement) bool {
+	for i := range list {
+		st := &list[i]
+		l := c.queues.Leases[st.Key]
+		if l == nil && (st.Token == 0 || st.Late) || l != nil && l.Cut && s.keeps(st) {
+			return true
+		}
+	}
+	return false
 }
 
 // keeps reports whether the text of a URL remains when it is settled.
