@@ -66,13 +66,8 @@ func (s *httpAPI) answerOffers(w http.ResponseWriter, r *http.Request, offer, pe
 	}
 	s.streamLines(w, r, func(ctx context.Context, lines []bodyLine, out *bytes.Buffer) {
 		for i := range lines {
-			if l := &lines[i]; l.tooLong == 0 && !bytes.HasPrefix(bytes.TrimSpace(l.text), []byte("{")) {
-				plain := wire.URLLine{URL: strings.TrimSpace(strings.TrimPrefix(string(l.text), "\ufeff"))}
-				if plain.URLBytes = wire.BytesOf(plain.URL); plain.URLBytes != nil {
-					plain.URL = ""
-				}
-				l.text, _ = json.Marshal(plain) // texts
-			}
+			l := &lines[i]
+			l.plain = l.tooLong == 0 && !bytes.HasPrefix(bytes.TrimSpace(l.text), []byte("{"))
 		}
 		answer(ctx, lines, out)
 	})
@@ -89,6 +84,7 @@ func isBrief(r *http.Request) bool { return r.URL.Query().Has("brief") }
 type bodyLine struct {
 	text    []byte // only its beginning if it is too long
 	tooLong int64  // the length in bytes of a line that is longer than maxLine
+	plain   bool   // it is a URL as it stands, not JSON
 }
 
 // maxLine bounds a line of a body in bytes. A URL may be in it twice, as itself and as
@@ -219,7 +215,7 @@ func readLines(r *bufio.Reader, max int, more func() bool) (lines []bodyLine, er
 		text, tooLong, err := logs.ReadLine(r, max)
 		bytesRead += len(text)
 		if cut := err != nil && !errors.Is(err, io.EOF); !cut && (tooLong > 0 || len(bytes.TrimSpace(text)) > 0) {
-			lines = append(lines, bodyLine{text, tooLong})
+			lines = append(lines, bodyLine{text: text, tooLong: tooLong})
 		}
 		if err != nil {
 			return lines, err
@@ -313,12 +309,19 @@ func (s *httpAPI) commitLines(ctx context.Context, adds *addList, verdicts []wir
 
 // parseLine reads a line into l, which has the defaults, and what the verdict repeats of it. record is whether to record its URL.
 func (s *httpAPI) parseLine(line *bodyLine, l *wire.URLLine, v *wire.VerdictLine) (u frontier.Link, record bool, fault *wire.Fault) {
-	if fault := line.fault(s.maxLine(), "; send a URL that is not UTF-8 as url_bytes, in base64"); fault != nil {
-		return u, true, fault
-	}
 	crawl := l.Crawl
-	err := decode(s.shapeOf(reflect.TypeFor[wire.URLLine]()), line.text, l)
-	l.Crawl = cmp.Or(l.Crawl, crawl) // "" names none
+	var err error
+	if line.plain {
+		l.URL = strings.TrimSpace(strings.TrimPrefix(string(line.text), "\ufeff"))
+		if l.URLBytes = wire.BytesOf(l.URL); l.URLBytes != nil {
+			l.URL = ""
+		}
+	} else if fault := line.fault(s.maxLine(), "; send a URL that is not UTF-8 as url_bytes, in base64"); fault != nil {
+		return u, true, fault
+	} else {
+		err = decode(s.shapeOf(reflect.TypeFor[wire.URLLine]()), line.text, l)
+		l.Crawl = cmp.Or(l.Crawl, crawl) // "" names none
+	}
 	v.ID, v.URL, v.URLBytes = l.ID, l.URL, l.URLBytes
 	if err != nil {
 		return u, true, shapeFault(err)

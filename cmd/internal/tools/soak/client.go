@@ -15,20 +15,25 @@ import (
 // api asks the daemon by HTTP.
 type api struct {
 	base string
-	urls string // the path of offers
 	http http.Client
 }
 
 func newAPI(addr string) *api {
-	return &api{base: "http://" + addr, urls: "/v1/urls", http: http.Client{Timeout: 30 * time.Second}}
+	return &api{base: "http://" + addr, http: http.Client{Timeout: 30 * time.Second}}
 }
 
 // send posts a body and returns the answer; an answer that isn't 200 is an error.
 func (a *api) send(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+	return a.sendAs(ctx, "application/json", method, path, body)
+}
+
+// sendAs is send for a body of a kind.
+func (a *api) sendAs(ctx context.Context, kind, method, path string, body []byte) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, a.base+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
+	req.Header.Set("Content-Type", kind)
 	resp, err := a.http.Do(req)
 	if err != nil {
 		return nil, err
@@ -70,7 +75,7 @@ func (a *api) offer(ctx context.Context, urls []offered) ([]verdict, error) {
 			return nil, err
 		}
 	}
-	answer, err := a.send(ctx, http.MethodPost, a.urls, body.Bytes())
+	answer, err := a.send(ctx, http.MethodPost, "/v1/urls", body.Bytes())
 	if err != nil {
 		return nil, err
 	}

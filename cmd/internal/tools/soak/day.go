@@ -21,8 +21,9 @@ import (
 
 // A day is a crawl of a web without end, in the steady state of a large crawl. "soak day" fills a store with known and
 // queued URLs, lets fetchers crawl on from there, kills and restarts each of them in turn, as a deploy does, and kills the
-// daemon in the middle. It reports rates, latencies and processor time; the daemon and each fetcher are processes of their
-// own, so that theirs can be told apart. The journals are those of a soak, with how long each call took, and judged alike.
+// daemon in the middle. Fetchers offer links by PutDiscovered, the cheapest way for both sides, and lease and settle over
+// HTTP. The day reports rates, latencies and processor time; the daemon and each fetcher are processes of their own, so that
+// theirs can be told apart. The journals are those of a soak, with how long each call took, and judged alike.
 type day struct {
 	web      dayWeb
 	fetchers int
@@ -31,6 +32,7 @@ type day struct {
 	warm     time.Duration
 	dir      string
 	binary   string
+	text     bool // offers by HTTP
 }
 
 func runDay(ctx context.Context, args []string) (ok bool, err error) {
@@ -45,6 +47,7 @@ func runDay(ctx context.Context, args []string) (ok bool, err error) {
 	fs.DurationVar(&d.warm, "warm", 20*time.Second, "how long to crawl before")
 	fs.StringVar(&d.dir, "dir", "", "where to work; default: a temporary directory, removed at the end")
 	fs.StringVar(&d.binary, "binary", "bin/firstseen", "the program")
+	fs.BoolVar(&d.text, "text", false, "offer over HTTP, in lines of text; default: over gRPC, by PutDiscovered")
 	if err := fs.Parse(args); err != nil {
 		return false, err
 	}
@@ -137,7 +140,7 @@ func (r *dayReport) crawl(ctx context.Context) error {
 	lives := 0
 	start := func(i int) (err error) {
 		lives++
-		fetchers[i], err = r.day.startFetcher(ctx, r.server.Addrs[0], i, lives)
+		fetchers[i], err = r.day.startFetcher(ctx, r.server.Addrs, i, lives)
 		return err
 	}
 	end := func(i int) {
@@ -183,14 +186,17 @@ func (r *dayReport) crawl(ctx context.Context) error {
 }
 
 // startFetcher starts this program as a fetcher.
-func (d *day) startFetcher(ctx context.Context, addr string, i, life int) (*exec.Cmd, error) {
+func (d *day) startFetcher(ctx context.Context, addrs []string, i, life int) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, self, "dayfetch", "-addr", addr, "-journal", filepath.Join(d.dir, fmt.Sprintf("fetch%d-%d.journal", i, life)),
+	cmd := exec.CommandContext(ctx, self, "dayfetch", "-addr", addrs[0], "-journal", filepath.Join(d.dir, fmt.Sprintf("fetch%d-%d.journal", i, life)),
 		"-seed", strconv.Itoa(life), "-rate", strconv.Itoa(d.rate/d.fetchers),
 		"-known", strconv.Itoa(d.web.known), "-queued", strconv.Itoa(d.web.queued), "-hosts", strconv.Itoa(d.web.hosts))
+	if !d.text {
+		cmd.Args = append(cmd.Args, "-grpc", addrs[1])
+	}
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {

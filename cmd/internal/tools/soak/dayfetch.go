@@ -7,28 +7,30 @@ import (
 	"flag"
 	"math/rand/v2"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
+	"github.com/firstseen/firstseen/frontier/frontierpb"
 	"github.com/firstseen/firstseen/internal/async"
 )
 
 // dayLoops is how many loops of lease, fetch, offer and settle a fetcher has; each leases up to dayMax pages at a time.
 const (
-	dayLoops = 4
-	dayMax   = 100
-	dayDelay = time.Second // of a host
+	dayLoops              = 4
+	dayMax                = 100
+	dayBatch, dayInFlight = 100, 8      // URLs of an offer, offers of a loop
+	dayDelay              = time.Second // of a host
 )
 
 // dayFetch crawls until it is killed.
 func dayFetch(ctx context.Context, args []string) error {
-	var addr, name string
+	var addr, grpcAddr, name string
 	var seed uint64
 	var rate int
 	var w dayWeb
 	fs := flag.NewFlagSet("dayfetch", flag.ContinueOnError)
-	fs.StringVar(&addr, "addr", "", "of the daemon")
+	fs.StringVar(&addr, "addr", "", "of the daemon's HTTP interface")
+	fs.StringVar(&grpcAddr, "grpc", "", "address to offer to; default: that of HTTP, in lines of text")
 	fs.StringVar(&name, "journal", "", "file to write to")
 	fs.Uint64Var(&seed, "seed", 0, "of what is drawn")
 	fs.IntVar(&rate, "rate", 0, "pages a second; default: as many as there are")
@@ -42,10 +44,17 @@ func dayFetch(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	offers, inFlight := func() offering { return &textOffers{api: newAPI(addr)} }, 1
+	if grpcAddr != "" {
+		conn, err := dialDay(grpcAddr)
+		if err != nil {
+			return err
+		}
+		offers, inFlight = func() offering { return &streamOffers{client: frontierpb.NewURLFrontierClient(conn)} }, dayInFlight
+	}
 	var all sync.WaitGroup
 	for i := range dayLoops {
-		l := dayLoop{web: w, api: newAPI(addr), journal: j, r: rand.New(rand.NewPCG(seed, uint64(i)))}
-		l.api.urls += "?brief" // a fetcher has no use for the first variant
+		l := dayLoop{web: w, api: newAPI(addr), offers: offers(), inFlight: inFlight, journal: j, r: rand.New(rand.NewPCG(seed, uint64(i)))}
 		all.Go(func() {
 			for next := time.Now(); ctx.Err() == nil; {
 				n := l.turn(ctx)
@@ -61,16 +70,23 @@ func dayFetch(ctx context.Context, args []string) error {
 }
 
 type dayLoop struct {
-	web     dayWeb
-	api     *api
-	journal *journal
-	r       *rand.Rand
+	web      dayWeb
+	api      *api
+	offers   offering
+	inFlight int // batches that are offered at a time
+	journal  *journal
+	r        *rand.Rand
 }
 
 // timed makes a call and notes how long it took. The daemon may be down: then the caller goes on after a moment.
 func (l *dayLoop) timed(ctx context.Context, note *lines, what string, n int, call func() error) error {
-	began, word := time.Now(), "took"
-	err := call()
+	began := time.Now()
+	return l.took(ctx, note, what, n, began, call())
+}
+
+// took notes how long a call took that ended with err.
+func (l *dayLoop) took(ctx context.Context, note *lines, what string, n int, began time.Time, err error) error {
+	word := "took"
 	if err != nil {
 		word = "failed"
 		_ = async.Sleep(ctx, 20*time.Millisecond)
@@ -116,12 +132,8 @@ func (l *dayLoop) turn(ctx context.Context) int {
 			found = l.web.links(l.r, dayPage(got.URL), found)
 		}
 	}
-	for len(found) > 0 {
-		part := found[:min(100, len(found))]
-		found = found[len(part):]
-		if !l.offer(ctx, &note, part) {
-			return len(settle) // the leases run out, and what they found is offered then
-		}
+	if !l.offer(ctx, &note, found) {
+		return len(settle) // the leases run out, and what they found is offered then
 	}
 	for i, s := range settle {
 		note.add("settle", dayPage(answer.Leases[i].URL), s.Token, s.Outcome)
@@ -137,22 +149,40 @@ func (l *dayLoop) turn(ctx context.Context) int {
 	return len(settle)
 }
 
-// offer offers pages, and notes those that were told new.
-func (l *dayLoop) offer(ctx context.Context, note *lines, pages []int) bool {
-	urls := make([]offered, len(pages))
-	for i, page := range pages {
-		urls[i] = offered{URL: l.web.variant(l.r, page), ID: strconv.Itoa(page)}
+// offer offers pages, up to inFlight batches at a time, and notes those that were told new.
+func (l *dayLoop) offer(ctx context.Context, note *lines, found []int) bool {
+	type batch struct {
+		pages []int
+		at    time.Time
 	}
-	var verdicts []verdict
-	err := l.timed(ctx, note, "offer", len(urls), func() (err error) {
-		verdicts, err = l.api.offer(ctx, urls)
-		return err
-	})
-	for _, v := range verdicts {
-		if v.Verdict == "new" {
-			note.add("new", v.ID, v.Requeued)
+	var sent []batch
+	for len(found) > 0 || len(sent) > 0 {
+		if len(found) > 0 && len(sent) < l.inFlight {
+			b := batch{found[:min(dayBatch, len(found))], time.Now()}
+			found = found[len(b.pages):]
+			urls := make([]string, len(b.pages))
+			for i, page := range b.pages {
+				urls[i] = l.web.variant(l.r, page)
+			}
+			if err := l.offers.send(ctx, urls); err != nil {
+				_ = l.took(ctx, note, "offer", len(urls), b.at, err)
+				return false
+			}
+			sent = append(sent, b)
+			continue
 		}
+		b := sent[0]
+		sent = sent[1:]
+		isNew, err := l.offers.receive()
+		if l.took(ctx, note, "offer", len(b.pages), b.at, err) != nil || len(isNew) != len(b.pages) {
+			return false
+		}
+		for i, page := range b.pages {
+			if isNew[i] {
+				note.add("new", page)
+			}
+		}
+		l.write(note)
 	}
-	l.write(note)
-	return err == nil && len(verdicts) == len(urls)
+	return true
 }
