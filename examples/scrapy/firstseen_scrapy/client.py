@@ -9,6 +9,16 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 
+_TLS_ENDED = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)  # as when a daemon goes away
+
+# What helps, by the status of an answer.
+_REMEDIES = {
+    401: "; FIRSTSEEN_TOKEN must be a token of this daemon",
+    403: "; FIRSTSEEN_TOKEN must be a token of scope write for this crawl",
+    404: "; FIRSTSEEN_URL must be the HTTP address of a `firstseen serve`",
+}
+
+
 class Unavailable(Exception):
     """The daemon can't be reached or can't store: the same call may work later.
 
@@ -28,15 +38,22 @@ class Client:
     """One connection. Not safe for concurrent use: each thread has its own."""
 
     def __init__(self, url: str, token: str = "", ca_file: str = "", timeout: float = 60):
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise Refused(f"cannot use FIRSTSEEN_URL; got {url!r}; want http://host:port or https://host:port")
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        try:
+            usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        except ValueError:  # of the port
+            usable = False
+        if not usable:
+            raise Refused(f"FIRSTSEEN_URL: cannot use {url!r}; want host:port, http://host:port or https://host:port")
         self._url, self._prefix = url, parts.path.rstrip("/")
         self._headers = {"Content-Type": "application/x-ndjson"}
         if token:
             self._headers["Authorization"] = f"Bearer {token}"
         if parts.scheme == "https":
-            context = ssl.create_default_context(cafile=ca_file or None)
+            try:
+                context = ssl.create_default_context(cafile=ca_file or None)
+            except OSError as e:  # an ssl.SSLError is one
+                raise Refused(f"FIRSTSEEN_CA_FILE: cannot read certificates from {ca_file!r}: {e.strerror or e}") from None
             self._conn: http.client.HTTPConnection = http.client.HTTPSConnection(
                 parts.hostname, parts.port, timeout=timeout, context=context
             )
@@ -66,8 +83,17 @@ class Client:
     def stats(self, crawl: str) -> dict[str, Any]:
         return self._json("GET", "/v1/stats?crawl=" + quote(crawl, safe=""))
 
+    def fullest_queue(self, crawl: str) -> dict[str, Any]:
+        """The queue with most URLs that wait, and what holds it; empty if none waits."""
+        queues = self._json("GET", "/v1/queues?order=waiting&limit=1&crawl=" + quote(crawl, safe=""))["queues"]
+        return queues[0] if queues else {}
+
     def _json(self, method: str, path: str, body: Any = None) -> Any:
-        return json.loads(self._call(method, path, None if body is None else json.dumps(body).encode()))
+        text = self._call(method, path, None if body is None else json.dumps(body).encode())
+        try:
+            return json.loads(text)
+        except ValueError:
+            raise Refused(f"{self._url} does not answer as `firstseen serve` does; is it the address of its HTTP interface?") from None
 
     def _lines(self, path: str, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
         text = self._call("POST", path, "".join(json.dumps(line) + "\n" for line in lines).encode())
@@ -87,7 +113,12 @@ class Client:
             text = response.read()
         except (OSError, http.client.HTTPException) as e:
             self._conn.close()
-            raise Unavailable(f"cannot reach firstseen at {self._url}: {e}", maybe_done=sent) from e
+            if isinstance(e, ssl.SSLCertVerificationError):
+                raise Refused(f"cannot trust the certificate of {self._url}: {e.verify_message}; FIRSTSEEN_CA_FILE names a file of roots") from None
+            if isinstance(e, ssl.SSLError) and not isinstance(e, _TLS_ENDED):
+                raise Refused(f"cannot speak TLS with {self._url}: {e}; a daemon without --tls-cert is at http://") from None
+            refused = "; is `firstseen serve` running there?" if isinstance(e, ConnectionRefusedError) else ""
+            raise Unavailable(f"cannot reach firstseen at {self._url}: {e}{refused}", maybe_done=sent) from e
         return self._checked(response.status, text)
 
     def _checked(self, status: int, text: bytes) -> bytes:
@@ -96,4 +127,4 @@ class Client:
         message = f"{self._url} answered {status}: {text[:300].decode(errors='replace').strip()}"
         if status in (429, 503, 504, 507) or status >= 500:
             raise Unavailable(message)
-        raise Refused(message)
+        raise Refused(message + _REMEDIES.get(status, ""))

@@ -5,13 +5,15 @@ from __future__ import annotations
 import logging
 import time
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider
 from scrapy.dupefilters import BaseDupeFilter
+from scrapy.exceptions import NotConfigured
 
 from . import request as requests
-from .client import Client
+from .client import Client, Refused, Unavailable
+from .closing import close_spider, reason_for
 from .config import Config
 from .outbox import persist
 from .private import connected
@@ -35,18 +37,37 @@ class DupeFilter(BaseDupeFilter):
     """
 
     def __init__(self, crawler: Crawler):
-        self.config, self._daemon = connected(Config.of(crawler), crawler)
-        c = self.config
-        self._stats = crawler.stats
-        self._client = Client(c.url, c.token, c.ca_file)
+        self._crawler, self._stats = crawler, crawler.stats
+        self._client: Client | None = None
+        self._daemon: Any = None  # of this process
         self._known: OrderedDict[tuple[str, str], None] = OrderedDict()
-        self._told = False
+        self._told = self._closing = False
+        self._cannot: Exception | None = None  # why no request can be asked for
+        try:
+            self.config, self._daemon = connected(Config.of(crawler), crawler)
+            c = self.config
+            self._client = Client(c.url, c.token, c.ca_file)
+            self._client.stats(c.crawl)
+        except (NotConfigured, Refused, Unavailable) as e:
+            self._cannot = e
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> DupeFilter:
         return cls(crawler)
 
     def request_seen(self, request: Request) -> bool:
+        """Without the daemon nothing is new: the spider closes, and the next run finds the request again."""
+        if self._cannot is None:
+            try:
+                return self._ask(request)
+            except (Refused, Unavailable) as e:
+                self._cannot = e
+        if not self._closing:
+            self._closing = True
+            close_spider(self._crawler, str(self._cannot), reason_for(self._cannot))
+        return True
+
+    def _ask(self, request: Request) -> bool:
         disc = requests.discriminator(request)
         if (request.url, disc) in self._known:
             self._known.move_to_end((request.url, disc))
@@ -67,7 +88,8 @@ class DupeFilter(BaseDupeFilter):
                 self._known.popitem(last=False)
 
     def close(self, reason: str) -> None:
-        self._client.close()
+        if self._client is not None:
+            self._client.close()
         if self._daemon is not None:
             self._daemon.close()
 

@@ -7,6 +7,7 @@ and within FIRSTSEEN_LEASE seconds its leases are handed out again.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -17,6 +18,9 @@ from .client import Client, Refused, Unavailable
 from .config import Config
 from .outbox import Outbox, persist
 
+logger = logging.getLogger(__name__)
+
+_SILENCE = 5.0  # seconds of a wait before its reason is logged
 _POLL = 0.05, 1.0  # seconds between questions when nothing is known to be due, at first and at most
 
 
@@ -43,6 +47,8 @@ class Inbox:
         self._buffered = 0
         self._poked = self._closing = False
         self._drained_at = -1
+        self._waits_since: float | None = None  # there has been nothing to lease, and nothing to fetch
+        self._told = ""  # the reason for a wait that was logged last
         self.state = ""  # why the last answer had no lease
         self._poll = _POLL[0]
         self._extend_at = time.monotonic() + config.lease / 3
@@ -138,6 +144,7 @@ class Inbox:
         elif idle and version == self._outbox.version and (self.state in ("finished", "limited") or self._holds_nothing()):
             self._drained_at = version
             self._delivered([])
+        self._explain(answer)
         if len(leases) == asked:
             return 0.0
         # Other processes may add something at any time.
@@ -146,6 +153,28 @@ class Inbox:
             due = (_time(answer["next"]) - self._skew - now).total_seconds()
             wait = min(wait, max(due, 0.002 if leases else 0.02))
         return wait
+
+    def _explain(self, answer: dict[str, Any]) -> None:
+        """Logs why this process, which has nothing to fetch, has waited for some seconds: once for
+        each reason. A delay is often the host's own, and comes between all pages, so once in all."""
+        if self.state in ("", "finished", "limited") or len(self._held) > self._kept:
+            self._waits_since = None
+            if not self._told.startswith("delayed"):
+                self._told = ""
+            return
+        now = time.monotonic()
+        self._waits_since = self._waits_since or now
+        if now - self._waits_since < _SILENCE:
+            return
+        self._waits_since = now  # the question comes once in these seconds
+        try:
+            queue = self._call(lambda: self._client.fullest_queue(self._config.crawl))
+        except Refused:
+            queue = {}
+        reason = f"{self.state} {queue.get('queue')} {queue.get('reason')}"
+        if reason != self._told:
+            self._told = reason
+            logger.info(waits(self._config.crawl, self._config.client, answer, queue))
 
     def _request(self, max_leases: int) -> dict[str, Any]:
         c = self._config
@@ -181,6 +210,19 @@ class Inbox:
                 self._changed.wait(seconds)
 
         return persist(call, lambda: self._config.give_up, pause)[0]
+
+
+def waits(crawl: str, client: str, answer: dict[str, Any], queue: dict[str, Any]) -> str:
+    """Says why an answer to a request for leases has none."""
+    text = f"Crawl {crawl!r} is {answer['state']}"
+    if until := answer.get("next", "")[:19]:
+        text += f" until {until}Z"
+    if queue.get("reason"):
+        text += f"; queue {queue['queue']}: {queue['reason']}"
+    if answer["state"] == "waiting":
+        whose = f"--client {client}" if client else "--state leased"
+        text += f". Another process has leases; if it died, `firstseen free --crawl {crawl} {whose}` ends them"
+    return text
 
 
 def _time(text: str) -> datetime:

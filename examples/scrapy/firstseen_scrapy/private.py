@@ -27,13 +27,16 @@ def connected(config: Config, crawler: Crawler) -> tuple[Config, Any]:
         import firstseen
     except ImportError:
         raise NotConfigured(
-            "cannot start a daemon: there is no package firstseen; run `pip install firstseen`, or set FIRSTSEEN_URL"
+            "cannot start a daemon: there is no Python package firstseen, which the README says how to build;"
+            " or start `firstseen serve` and set FIRSTSEEN_URL"
         ) from None
     jobdir = crawler.settings.get("JOBDIR")
     directory = os.path.join(jobdir, "firstseen") if jobdir else data_path(os.path.join("firstseen", _file_name(config.crawl)), True)
     try:
         daemon = firstseen.Daemon(directory, "--drain", "3s")
-    except (OSError, firstseen.FirstseenError) as e:
+    except OSError as e:  # no program, no permission, a full disk
+        raise NotConfigured(f"cannot start a daemon: {e}") from None
+    except firstseen.FirstseenError as e:
         raise NotConfigured(f"{e}. Several processes share a crawl by one daemon: start `firstseen serve`, and set FIRSTSEEN_URL") from None
     return replace(config, url=daemon.url, token=daemon.token), daemon
 

@@ -6,18 +6,18 @@ import asyncio
 import heapq
 import itertools
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler
-from scrapy.exceptions import NotConfigured
-from scrapy.utils.defer import deferred_from_coro
+from scrapy.exceptions import CloseSpider, NotConfigured
 
 from . import declared
 from . import request as requests
 from .client import Client, Refused, Unavailable
+from .closing import close_spider, reason_for
 from .config import Config
 from .feeds import Feeds
 from .inbox import Inbox
@@ -33,6 +33,7 @@ _CLOSE_WITHIN = 30  # seconds
 _MAX_LINE = 60_000  # bytes of a written request; the daemon's bound is 65,536
 _MAX_UNREADABLE = 100  # requests that are kept for a process that can read them
 _OWNER = "http://spider.invalid/"  # recorded as seen in each crawl, once bare and once for its spider
+_LIMITED = "firstseen_limited"  # the reason to close a spider whose crawl has reached its limit
 _CHAIN = "firstseen_chain"  # in meta: the keys of the redirects that led to a request
 
 
@@ -44,7 +45,7 @@ class Scheduler(BaseScheduler):
     """
 
     def __init__(self, crawler: Crawler):
-        self.crawler, self.config = crawler, Config.of(crawler)
+        self.crawler = crawler
         self.stats = crawler.stats
         self._arrived: deque[tuple[Callable[[Any], None], Any]] = deque()  # from the threads
         self._buffer: list[tuple[int, int, dict[str, Any], Request]] = []  # leased, not yet fetched
@@ -56,7 +57,10 @@ class Scheduler(BaseScheduler):
         self._redirected: set[Request] = set()
         self._unreadable: list[dict[str, Any]] = []  # leases
         self._feeds = Feeds(crawler)
+        self._refused: Counter[str] = Counter()  # requests by the code of the refusal
         self._told_duplicate = self._told_memory = self._failing = False
+        self._daemon: Any = None  # of this process
+        self._cannot: Exception | None = None  # why the spider could not be opened
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Scheduler:
@@ -65,28 +69,23 @@ class Scheduler(BaseScheduler):
     # What the engine calls.
 
     def open(self, spider: Spider) -> None:
-        self.config, self._daemon = connected(self.config, self.crawler)
-        c = self.config
         self.spider = spider
         self._in_loop = _loop_caller()
-        client = self._client()
         try:
-            stats = client.stats(c.crawl)
-            self._claim(client, stats["seen"])
-        except NotConfigured:
+            stats = self._connect()
+        except (NotConfigured, Refused, Unavailable) as e:
+            # Scrapy shows an error from here as four tracebacks; next_request closes the spider instead.
+            self._cannot = e
             self._end_daemon()
-            raise
-        except (Refused, Unavailable) as e:
-            self._end_daemon()
-            raise NotConfigured(f"{e}; is `firstseen serve` running there (FIRSTSEEN_URL, FIRSTSEEN_TOKEN)?") from None
-        finally:
-            client.close()
+            return
+        c = self.config
         self._outbox = Outbox(
             self._client(), self._feeds.sync, self._hand(self._on_answers), lambda: self._inbox.poke(), self._hand(self._on_failure),
             c.give_up,
         )  # fmt: skip
         self._inbox = Inbox(self._client(), c, self._outbox, self._hand(self._on_leases), self._hand(self._on_failure))
         self.crawler.signals.connect(self._on_response, signals.response_received)
+        self.crawler.signals.connect(self._on_idle, signals.spider_idle)
         self._outbox.start()
         self._inbox.start()
         log = {"crawl": c.crawl, "held": stats["held"], "seen": max(stats["seen"] - 2, 0)}
@@ -97,13 +96,28 @@ class Scheduler(BaseScheduler):
         elif log["seen"]:
             logger.info("Resuming crawl %(crawl)r (%(held)d requests wait, %(seen)d seen)", log, extra={"spider": spider})
 
+    def _connect(self) -> dict[str, Any]:
+        """Finds or starts the daemon, and returns the counts of the crawl, which is this spider's from now on."""
+        self.config, self._daemon = connected(Config.of(self.crawler), self.crawler)
+        client = self._client()
+        try:
+            stats = client.stats(self.config.crawl)
+            self._claim(client, stats["seen"])
+        finally:
+            client.close()
+        return stats
+
     def has_pending_requests(self) -> bool:
+        if self._cannot:
+            return True
         self._settle_finished()
         return bool(self.config.keep_open or self._buffer or self._memory or not self._inbox.drained() or self._arrived)
 
     def enqueue_request(self, request: Request) -> bool:
         """Takes every request: whether it is a duplicate is known a moment later, and
         the request_dropped signal and the statistics are then as Scrapy's own."""
+        if self._cannot:
+            return False
         parent, how = self._parent(request)
         if how == "retry" and self._retry(parent, request):
             return True
@@ -137,6 +151,9 @@ class Scheduler(BaseScheduler):
         return True
 
     def next_request(self) -> Request | None:
+        if self._cannot:
+            self._close_spider(str(self._cannot), reason_for(self._cannot))
+            return None
         self._settle_finished()
         if self._memory:
             request = heapq.heappop(self._memory)[-1]
@@ -153,6 +170,8 @@ class Scheduler(BaseScheduler):
 
     def close(self, reason: str) -> None:
         """Settles fetched requests and releases the others."""
+        if self._cannot:
+            return
         self._settle_finished()
         self._drain()
         self._inbox.close(_CLOSE_WITHIN)
@@ -177,13 +196,17 @@ class Scheduler(BaseScheduler):
             return
         finally:
             client.close()
-        if self._inbox.state == "limited":
-            reason = "it has reached its limit"
+        if refused := self._refused.total():
+            codes = ", ".join(f"{n} {code}" for code, n in self._refused.most_common())
+            logger.info("firstseen refused %d requests, which were not fetched: %s", refused, codes)
         log = {"crawl": self.config.crawl, "done": s["completed"], "failed": s["dropped"], "held": s["held"], "reason": reason}
-        if s["held"]:
-            logger.info("Crawl %(crawl)r is not finished (%(reason)s): %(held)d requests wait; run it again to go on", log)
+        left = "%(held)d requests wait, %(done)d are done, %(failed)d dropped as failed"
+        if not s["held"]:
+            logger.info("Crawl %(crawl)r is finished: %(done)d requests done, %(failed)d dropped as failed", log)
+        elif reason == _LIMITED:
+            logger.info(f"Crawl %(crawl)r has reached its limit: {left}; a higher limit lets the next run go on", log)
         else:
-            logger.info("Crawl %(crawl)r is finished: %(done)d requests done, %(failed)d failed", log)
+            logger.info(f"Crawl %(crawl)r is not finished (%(reason)s): {left}; run it again to go on", log)
 
     def _end_daemon(self) -> None:
         if self._daemon is not None:
@@ -378,6 +401,7 @@ class Scheduler(BaseScheduler):
         if error["code"] == "scheme":
             self._remember(request)  # data:, file:, s3: are not for a frontier
             return
+        self._refused[error["code"]] += 1
         logger.debug("firstseen refused %s: %s", request, error["message"], extra={"spider": self.spider})
         self._dropped(request)
 
@@ -399,18 +423,16 @@ class Scheduler(BaseScheduler):
                          " (see DUPEFILTER_DEBUG to show all duplicates)", request, extra={"spider": self.spider})  # fmt: skip
 
     def _on_failure(self, e: Exception) -> None:
-        self._close_spider(str(e), "firstseen_unavailable")
+        self._close_spider(f"{e}; run it again to go on", reason_for(e))
+
+    def _on_idle(self) -> None:
+        if self._inbox.state == "limited":
+            raise CloseSpider(_LIMITED)
 
     def _close_spider(self, why: str, reason: str) -> None:
-        if self._failing:
-            return
-        self._failing = True
-        logger.error("%s; closing the spider: run it again to go on", why, extra={"spider": self.spider})
-        engine = self.crawler.engine
-        if hasattr(engine, "close_spider_async"):
-            deferred_from_coro(engine.close_spider_async(reason=reason))
-        else:
-            engine.close_spider(self.spider, reason)
+        if not self._failing:
+            self._failing = True
+            close_spider(self.crawler, why, reason)
 
     def _client(self) -> Client:
         return Client(self.config.url, self.config.token, self.config.ca_file)
