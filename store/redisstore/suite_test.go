@@ -116,7 +116,7 @@ func TestSuite(t *testing.T) { testSuite(t, nil, 4, 1, 1, false) }
 // TestHistories has the model's histories for four shards. One caller carries out each, so they run without the race detector.
 func TestHistories(t *testing.T) { testSuite(t, []bool{}, 4, 5, 8, false) }
 
-// TestHistoriesOfGroups has the queues of each crawl in one of four shards.
+// TestHistoriesOfGroups does so with the queues of each crawl in one of four shards.
 func TestHistoriesOfGroups(t *testing.T) { testSuite(t, []bool{}, 4, 3, 8, true) }
 
 // TestSuiteOfOneShard finds what a shard decides alone, groups of queues among it.
