@@ -181,6 +181,7 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 	now := time.Now()
 	out := make([]store.Settlement, p.n)
 	gaveUp := make(map[int]Reason)
+	queued := make(map[store.Key]string) // what goes back into its queue, by key
 	for k := range out {
 		s := all[p.place(k)]
 		if s.isPutBack() || s.Outcome == Recrawl || s.Outcome == Drop || s.Outcome == Redirected || s.Meta != nil {
@@ -194,6 +195,9 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 		}
 		if s.isNotFound() {
 			f.respell(p.crawl, &s, &out[k])
+		}
+		if out[k].Outcome == store.Requeue {
+			queued[out[k].Key] = cmp.Or(out[k].URL, s.Lease.URL)
 		}
 	}
 	statuses, err := f.store.Settle(ctx, p.crawl.stored, out)
@@ -214,6 +218,8 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 		}
 		f.reportFetched(s.Fetched, s.Lease.URL, now)
 	}
+	// Here and not before: a rule that came in the meantime has looked at the queue already.
+	f.purges.failed(f.dropExcluded(ctx, p.crawl, f.excludedOf(p.crawl, queued)))
 	return nil
 }
 
