@@ -20,6 +20,7 @@ import (
 type failing struct {
 	mu     sync.Mutex
 	queues map[queueName]*failingQueue // guarded by mu, like the rest
+	waits  map[queueName]time.Time     // those of them that wait as a whole, and until when
 	leases []leasedKey                 // who reports a success over the wire names the URL alone
 	recent [recentResults]result       // a ring
 	next   int
@@ -95,7 +96,7 @@ func (f *failing) note(opt *Options, crawl string, s *Settlement, now time.Time)
 	case !failed && q == nil, failed && (name.queue == "" || f.network(now)):
 		return time.Time{}, false
 	case !failed:
-		delete(f.queues, name)
+		f.forget(name)
 		return time.Time{}, q.row >= opt.FailingAfter
 	case q == nil:
 		q = f.add(name)
@@ -111,7 +112,8 @@ func (f *failing) note(opt *Options, crawl string, s *Settlement, now time.Time)
 	for n := q.row - opt.FailingAfter; n > 0 && wait < opt.MaxFailingWait; n-- {
 		wait *= 2
 	}
-	return now.Add(min(wait, opt.MaxFailingWait)), false
+	f.waits[name] = now.Add(min(wait, opt.MaxFailingWait))
+	return f.waits[name], false
 }
 
 // failed reports whether a settlement is of a fetch that the host failed to answer; known is false where it says nothing
@@ -153,13 +155,13 @@ func (f *failing) network(now time.Time) bool {
 // add begins to count a queue. If there are too many, it drops the count of another.
 func (f *failing) add(name queueName) *failingQueue {
 	if f.queues == nil {
-		f.queues = make(map[queueName]*failingQueue)
+		f.queues, f.waits = make(map[queueName]*failingQueue), make(map[queueName]time.Time)
 	}
 	for other := range f.queues {
 		if len(f.queues) < maxFailing {
 			break
 		}
-		delete(f.queues, other)
+		f.forget(other)
 	}
 	q := &failingQueue{}
 	f.queues[name] = q
@@ -170,7 +172,24 @@ func (f *failing) add(name queueName) *failingQueue {
 func (f *failing) end(name queueName) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.forget(name)
+}
+
+func (f *failing) forget(name queueName) {
 	delete(f.queues, name)
+	delete(f.waits, name)
+}
+
+// waiting returns a queue of a crawl, or with "*" of any, that waits as a whole, "" if none does.
+func (f *failing) waiting(crawl string, now time.Time) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for name, until := range f.waits {
+		if (crawl == "*" || name.crawl == crawl) && until.After(now) {
+			return name.queue
+		}
+	}
+	return ""
 }
 
 // Failing returns how many fetches of a queue failed in a row, as far as this frontier saw them, and whether they are so many

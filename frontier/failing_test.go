@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -97,6 +98,9 @@ func TestOperatorEndsTheWait(t *testing.T) {
 		}
 		if _, waits := f.Failing("", "dead.example"); !waits {
 			t.Fatal("the queue does not wait")
+		}
+		if _, idle, err := f.Lease(bg, LeaseRequest{}); err != nil || idle.FailingQueue != "dead.example" || !strings.Contains(idle.String(), "dead.example waits") {
+			t.Errorf("got %v, %v; want the queue named", idle, err)
 		}
 		must(t, f.Configure(bg, "", "dead.example", store.QueueChange{BlockedUntil: &time.Time{}}))
 		if row, waits := f.Failing("", "dead.example"); row != 0 || waits {

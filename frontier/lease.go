@@ -96,9 +96,11 @@ type Idle struct {
 	Next time.Time
 	// Holding counts the queues that hold something, in an answer without leases.
 	store.Holding
+	// FailingQueue is one of them that waits as a whole, since its fetches failed ([Options.FailingAfter]), "" if none does.
+	FailingQueue string
 }
 
-// String says it in words: "delayed until 12:00:05Z; 3 queues hold URLs, 1 is paused".
+// String says it in words: "delayed until 2026-11-27T12:00:05Z; 3 queues hold URLs, 1 paused; example.com waits, since its fetches failed".
 func (i Idle) String() string {
 	var out strings.Builder
 	out.WriteString(i.State.String())
@@ -119,6 +121,9 @@ func (i Idle) String() string {
 		if of.n > 0 {
 			fmt.Fprintf(&out, ", %d %s", of.n, of.what)
 		}
+	}
+	if i.FailingQueue != "" {
+		out.WriteString("; " + i.FailingQueue + " waits, since its fetches failed")
 	}
 	return out.String()
 }
@@ -156,6 +161,9 @@ func (f *Frontier) take(ctx context.Context, req LeaseRequest) ([]*Lease, Idle, 
 		}
 		var failed error
 		idle.Next, failed = f.returnTaken(ctx, unwanted, idle.Next)
+		if len(leases) == 0 && idle.State == store.Delayed {
+			idle.FailingQueue = f.failing.waiting(cmp.Or(req.Crawl, f.opt.Crawl), f.clock())
+		}
 		if len(leases) > 0 || len(unwanted) == 0 {
 			return leases, idle, nil
 		}
@@ -220,7 +228,7 @@ func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpi
 		}
 	}
 	f.failing.leased(leases)
-	return leases, unwanted, Idle{taken.State, taken.Next, taken.Holding}, nil
+	return leases, unwanted, Idle{State: taken.State, Next: taken.Next, Holding: taken.Holding}, nil
 }
 
 func leaseOf(l *store.Entry, now time.Time) (*Lease, error) {
