@@ -44,7 +44,7 @@ type Settlement struct {
 	// Priority replaces the priority. The default, nil, keeps it.
 	Priority *uint8
 
-	// Fetched is the result of the fetch, also where the lease is over. A Retry whose Status is 429
+	// Fetched is the result of the fetch, also where the lease is over. A redirect in it is not followed: see [Frontier.Redirect]. A Retry whose Status is 429
 	// or 503 is a Defer. The default is nothing.
 	Fetched *Fetched
 
@@ -90,7 +90,7 @@ func (f *Frontier) Retry(ctx context.Context, l *Lease, at time.Time) (again boo
 	return err == nil && s == OK, err
 }
 
-// Recrawl completes a lease and queues its URL for another time.
+// Recrawl completes a lease and queues its URL for another time; with a zero one it is due at once, and a loop that does so for each page has no end.
 func (f *Frontier) Recrawl(ctx context.Context, l *Lease, at time.Time) error {
 	_, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Recrawl, At: at})
 	return err
