@@ -193,8 +193,9 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 		if out[k], answers[p.place(k)] = f.settlement(&s, now); s.reason != "" {
 			gaveUp[k] = s.reason
 		}
-		if s.isNotFound() {
-			f.respell(p.crawl, &s, &out[k])
+		if s.isNotFound() && f.respell(p.crawl, &s, &out[k]) {
+			answers[p.place(k)] = OK
+			delete(gaveUp, k)
 		}
 		if out[k].Outcome == store.Requeue {
 			queued[out[k].Key] = cmp.Or(out[k].URL, s.Lease.URL)
@@ -211,7 +212,7 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 			answers[p.place(k)] = AlreadyDone
 		} else if status != store.Settled {
 			answers[p.place(k)] = Stale
-		} else if s.isNotFound() && out[k].URL != "" {
+		} else if out[k].URL != "" {
 			f.respelled.Add(1)
 		} else if s.reason == "" && gaveUp[k] != "" { // others are logged, too: see returnTaken
 			f.refused.count(refusalKey{crawl: p.crawl.name, reason: gaveUp[k], dropped: true}, s.Lease.URL)
