@@ -364,6 +364,7 @@ func importedText(name string, c *transfer.Counts) string {
 		what string
 	}{
 		{c.Passed, "done before"}, {c.ByStatus, "left out by status"}, {c.NotFetched, "not fetched"}, {c.Before, "left out by time"},
+		{c.Unsaid, "left out without a status, since others in the file have one"}, {c.Undated, "left out without a time for --since"},
 		{c.Other, "of other kinds"}, {c.Refused, "refused"}, {c.Unreadable, "unreadable"},
 	} {
 		if part.n > 0 {
