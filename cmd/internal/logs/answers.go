@@ -110,7 +110,7 @@ func Answers(f *File, opt Options) (found bool, err error) {
 // saysAnswer reports whether a line that can't be read says what a server answered nevertheless: behind a URL, or under a name.
 func saysAnswer(text string) bool {
 	if name, value, ok := strings.Cut(strings.TrimLeft(text, " \t-"), ":"); ok && slices.Contains(vocabulary[aStatus], plainName(name)) {
-		v, _, _ := verdictOf(trim(value))
+		v, _, _ := verdictOf(strings.TrimSpace(value))
 		return v == answered
 	}
 	cells := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t,;|[]()", r) })

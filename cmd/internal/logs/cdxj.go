@@ -119,14 +119,14 @@ func (o fields) text(names ...string) string {
 		case raw[0] == '[':
 			var list []string
 			if json.Unmarshal(raw, &list) == nil && len(list) == 1 && list[0] != "" {
-				return trim(list[0])
+				return strings.TrimSpace(list[0])
 			}
 		case raw[0] == '"':
 			s := string(raw[1 : len(raw)-1])
 			if strings.IndexByte(s, '\\') >= 0 && json.Unmarshal(raw, &s) != nil {
 				continue
 			}
-			if s = trim(s); s != "" {
+			if s = strings.TrimSpace(s); s != "" {
 				return s
 			}
 		default:
@@ -177,7 +177,7 @@ func (o fields) status(r *Record) {
 		if raw == nil {
 			continue
 		}
-		status := trim(strings.Trim(string(bare(raw)), `"`))
+		status := strings.TrimSpace(strings.Trim(string(bare(raw)), `"`))
 		if status == "-" && o.text("digest", "filename", "urlkey") != "" {
 			continue // an index says so of what has no status
 		}

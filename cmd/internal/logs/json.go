@@ -264,7 +264,7 @@ func (p *jsonParser) without(o fields, emit func(Record)) error {
 				emit = found(emit) // on the page that has the status
 			}
 			ok, err := p.contained(o[name], emit)
-			if name == "pages" && errors.Is(err, errNoURL) { // of HAR
+			if name == "pages" && o["entries"] != nil && errors.Is(err, errNoURL) { // of HAR
 				ok, err = true, nil
 			}
 			if err != nil && ok && slices.Contains(containers, name) {
@@ -534,7 +534,10 @@ func (s *sink) document(f *File) error {
 			return nil
 		}
 		if err != nil && !s.stopped {
-			return fmt.Errorf("cannot read %s beyond entry %d: %w", f.Name, s.number, err)
+			err = fmt.Errorf("cannot read %s beyond entry %d: %w", f.Name, s.number, err)
+			s.number++
+			s.unit(bad("got an entry without its end, or no JSON"), "")
+			return err
 		}
 	}
 	return nil
@@ -627,7 +630,7 @@ func (d *document) entry(of string) error {
 	d.s.number++
 	text := string(raw)
 	err := d.p.value(text, d.s.emit)
-	if of == "pages" && errors.Is(err, errNoURL) {
+	if of == "pages" && strings.Contains(text, `"id"`) && strings.Contains(text, `"title"`) && errors.Is(err, errNoURL) {
 		err = other("a page of HAR, beside its requests")
 	}
 	d.s.unit(err, text)

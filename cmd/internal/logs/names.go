@@ -66,7 +66,7 @@ func plainName(s string) string {
 		if !slices.Contains(vocabulary[aStatus], s) && someStatus.MatchString(s) && !ofOthers.MatchString(s) {
 			return anyStatus
 		}
-	case len(s) > 4 && !slices.Contains(vocabulary[aTime], s) && someTime.MatchString(s):
+	case len(s) > 4 && !slices.Contains(vocabulary[aTime], s) && !slices.Contains(vocabulary[aSuccess], s) && someTime.MatchString(s):
 		return anyTime
 	}
 	return s
@@ -79,7 +79,7 @@ func squeezed(s string) string {
 			return -1
 		}
 		return unicode.ToLower(r)
-	}, strings.Trim(trim(s), "\"'"))
+	}, strings.Trim(strings.TrimSpace(s), "\"'"))
 }
 
 // anyStatus and anyTime stand for the names of statuses, and of times of fetches, that nobody foresaw.

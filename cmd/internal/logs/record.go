@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 )
 
 // Kind is what a log says about a URL.
@@ -119,16 +117,6 @@ func isURL(s string) bool {
 		i++
 	}
 	return i > 0 && strings.HasPrefix(s[i:], "://") && len(s) > i+3 && strings.IndexByte(s, ' ') < 0 && strings.IndexByte(s, '\t') < 0
-}
-
-// trim takes off what nobody sees around a text that was pasted: blanks, and the marks of no width of documents and web pages.
-func trim(s string) string {
-	if n := len(s); n > 0 && ' ' < s[0] && s[0] < utf8.RuneSelf && ' ' < s[n-1] && s[n-1] < utf8.RuneSelf { // nearly always
-		return s
-	}
-	return strings.TrimFunc(s, func(r rune) bool {
-		return unicode.IsSpace(r) || '\u200b' <= r && r <= '\u200f' || r == '\u2060' || r == '\ufeff' || r == 0
-	})
 }
 
 // plausible reports whether a text is an absolute URL whose host DNS can hold. Canonicalizers take

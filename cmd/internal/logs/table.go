@@ -335,7 +335,7 @@ func (t *tableParser) holds(body [][]string, column int) bool {
 				continue
 			}
 			asked++
-			if cell := trim(cells[column]); strings.HasPrefix(cell, "/") || isHost(cell) || isURLCell(cell) {
+			if cell := strings.TrimSpace(cells[column]); strings.HasPrefix(cell, "/") || isHost(cell) || isURLCell(cell) {
 				n++
 			}
 		}
@@ -707,7 +707,7 @@ func (t *tableParser) end(emit func(Record)) error {
 func (t *tableParser) record(cells []string) (Record, error) {
 	get := func(m meaning) string {
 		if i := t.column[m]; i >= 0 && i < len(cells) {
-			s := trim(cells[i])
+			s := strings.TrimSpace(cells[i])
 			if s == "(empty)" || m == aQuery && t.names != nil && t.names[i] == "query" && !strings.Contains(s, "=") { // what someone searched for
 				return ""
 			}

@@ -18,7 +18,7 @@ func TestTimes(t *testing.T) {
 		"2025-06-01 12:00:00 PM", "2025/06/01 12:00:00", "2025/06/01 12:00", "01/Jun/2025:12:00:00 +0000", "[01/Jun/2025:14:00:00 +0200]", "Sun, 01 Jun 2025 12:00:00 GMT", "Sun, 01 Jun 2025 14:00:00 +0200",
 		"Sun Jun  1 12:00:00 2025", "Sun Jun 01 12:00:00 UTC 2025", "1 Jun 2025 12:00:00", "Jun 1, 2025 12:00:00"}
 	names := []string{"timestamp", "time", "ts", "date", "Crawl Timestamp", "datetime", "fetched_at", "crawledAt", "last_crawled", "Last crawled", "Date Crawled", "visited_at", "created_at", "startedDateTime", "fetch_time",
-		"fetchedDate", "crawl-date", "last_visit_time", "retrieved", "scraped_at", "EdgeStartTimestamp", "@timestamp", "eventTime", "captured_on", "checked_at"}
+		"fetchedDate", "crawl-date", "last_visit_time", "retrieved_at", "scraped_at", "EdgeStartTimestamp", "@timestamp", "eventTime", "captured_on", "checked_at"}
 	for _, form := range forms {
 		if got := ParseTime(form); !got.Equal(moment) {
 			t.Errorf("%q: got %v", form, got)
