@@ -20,6 +20,7 @@ import (
 	"github.com/gocolly/colly/v2/queue"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/store"
 )
 
 const threads = 4
@@ -235,5 +236,37 @@ func TestQueueRedirects(t *testing.T) {
 	from := map[string]string{"/page": "/see-other", "/form": "/temporary", "/itself": "/itself", "/target": "/moved"}
 	if !maps.Equal(contexts, from) {
 		t.Errorf("pages come from %v; want %v", contexts, from)
+	}
+}
+
+// TestQueueEndsAtALimit: colly's Run would wait for ever for what only an operator can hand out.
+func TestQueueEndsAtALimit(t *testing.T) {
+	f, closeAll, err := openOn("", frontier.Options{Delay: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = closeAll() }()
+	limit := int64(1)
+	if err := f.Configure(t.Context(), store.DefaultCrawl, "", store.QueueChange{Limit: &limit}); err != nil {
+		t.Fatal(err)
+	}
+	q := NewQueue(f, colly.NewCollector())
+	for _, page := range []string{"1", "2"} {
+		if err := q.AddRequest([]byte(`{"URL":"http://a.example/` + page + `","Method":"GET"}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := q.QueueSize(); n != 2 || err != nil {
+		t.Errorf("got a size of %d, %v; want 2", n, err)
+	}
+	if err := f.Done(t.Context(), q.next); err != nil {
+		t.Fatal(err)
+	}
+	q.next = nil
+	if n, err := q.QueueSize(); n != 0 || err != nil {
+		t.Errorf("got a size of %d, %v at the limit; want 0", n, err)
+	}
+	if err := q.Close(); err != nil {
+		t.Error(err)
 	}
 }

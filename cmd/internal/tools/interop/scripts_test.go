@@ -30,8 +30,8 @@ var scripts = map[string]struct {
 	lines    int
 	again    int // pages that may be fetched again after a kill, beside the one in flight
 }{
-	"python":  {"FIRSTSEEN_PYTHON", func(python string) []string { return []string{python, "../../../../examples/python/crawl.py"} }, 90, 0},
-	"node":    {"FIRSTSEEN_NODE", func(node string) []string { return []string{node, "../../../../examples/node/crawl.mjs"} }, 90, 0},
+	"python":  {"FIRSTSEEN_PYTHON", func(python string) []string { return []string{python, "../../../../examples/python/crawl.py"} }, 125, 0},
+	"node":    {"FIRSTSEEN_NODE", func(node string) []string { return []string{node, "../../../../examples/node/crawl.mjs"} }, 125, 0},
 	"crawlee": {"FIRSTSEEN_CRAWLEE", func(script string) []string { return []string{os.Getenv("FIRSTSEEN_NODE"), script} }, 100, 20},
 }
 
