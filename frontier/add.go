@@ -167,12 +167,10 @@ func (f *Frontier) addItems(ctx context.Context, w *workspace) error {
 		return nil
 	}
 	verdicts, err := f.store.Add(ctx, w.crawl.stored, w.items, opt)
-	if errors.Is(err, store.ErrNoTexts) { // nothing was added
+	if errors.Is(err, store.ErrNoTexts) { // nothing was added; what is unknown can be, and raise refuses the rest
+		w.noTexts = true
 		for i := range w.offers {
-			if o := &w.offers[i]; !o.item.EndedBefore.IsZero() && o.result.Status != StatusRefused {
-				o.result.refuse(ReasonNoTexts)
-				o.result.Err = store.ErrNoTexts
-			}
+			w.offers[i].item.EndedBefore = time.Time{}
 		}
 		return f.addItems(ctx, w)
 	}
@@ -223,6 +221,11 @@ func (f *Frontier) raise(ctx context.Context, w *workspace) error {
 		e, known, err := f.known(ctx, w.crawl, o)
 		if err != nil {
 			return err
+		}
+		if known && e.State == store.SeenOnly && w.noTexts && !o.url.UnlessFetchedAfter.IsZero() {
+			o.result.refuse(ReasonNoTexts)
+			o.result.Err = store.ErrNoTexts
+			f.noteRefused(w.crawl.name, o.result, o.url.URL)
 		}
 		if !known || e.State != store.Queued {
 			continue
@@ -317,6 +320,8 @@ type workspace struct {
 	offers []offer
 	items  []store.Item
 	asks   bool // nothing is recorded: Options.Lower, which may count what it is asked, is not
+	// noTexts is set if there are offers with UnlessFetchedAfter, and the store keeps no texts, so that it can't tell.
+	noTexts bool
 }
 
 // maxPooledBatch is the largest batch whose workspace is kept.
@@ -328,7 +333,7 @@ func (f *Frontier) workspace(c *crawl, n int) *workspace {
 	if !ok || cap(w.offers) < n {
 		w = &workspace{offers: make([]offer, n), items: make([]store.Item, 0, n)}
 	}
-	w.crawl, w.offers = c, w.offers[:n]
+	w.crawl, w.offers, w.noTexts = c, w.offers[:n], false
 	return w
 }
 

@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -84,7 +85,7 @@ func (q *Query) All() bool {
 func (q *Query) asksFetched() bool { return !q.FetchedBefore.IsZero() || !q.FetchedAfter.IsZero() }
 
 // Find lists the URLs that a query selects, in order of crawl and queue. It ends with the first error, after which there is
-// no other. One that asks for done or dropped URLs alone, or for when URLs were fetched, of a store that has counted some and keeps
+// no other. One that names the states done or dropped, or a reason, or asks when URLs were fetched, of a store that has counted some and keeps
 // no texts of them, ends with [store.ErrNoTexts].
 func (f *Frontier) Find(ctx context.Context, q Query) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
@@ -156,11 +157,11 @@ func (q *Query) selects(f *Frontier, e *Entry, now time.Time) bool {
 	return ok
 }
 
-// missing returns store.ErrNoTexts if a crawl has ended URLs that a query asks for, and nothing else, and their texts are gone. What
+// missing returns store.ErrNoTexts if a crawl has ended URLs that a query asks for, and their texts are gone. What
 // was forgotten by its age stays counted: so if any ended URL has its text, or nothing but what is held is seen, none is missing.
 func (f *Frontier) missing(ctx context.Context, q *Query, crawl string, found bool) error {
 	ends := func(s QueryState) bool { return s == StateDone || s == StateDropped }
-	if found || q.States == nil && !q.asksFetched() || slices.ContainsFunc(q.States, func(s QueryState) bool { return !ends(s) }) {
+	if found || !q.asksFetched() && q.Reasons == nil && !slices.ContainsFunc(q.States, ends) {
 		return nil
 	}
 	st, err := f.Stats(ctx, crawl)
@@ -202,7 +203,8 @@ const (
 const changeAtOnce = 500
 
 // Change does something to all URLs that a query selects, in steps of a bounded size, and returns to how many. If it fails,
-// some are done, and n says how many. It may run at the same time as everything else: a URL that changes its state meanwhile
+// some are done, and n says how many. A query without states asks for those that the action concerns, so it ends as Find does in a store that
+// keeps no texts of them. It may run at the same time as everything else: a URL that changes its state meanwhile
 // may be left out. The error is store.ErrInvalid for an action that is none.
 func (f *Frontier) Change(ctx context.Context, q Query, do Action) (n int64, err error) {
 	batch := changes{f: f, do: do}
@@ -211,10 +213,13 @@ func (f *Frontier) Change(ctx context.Context, q Query, do Action) (n int64, err
 	default:
 		return 0, fault.As(store.ErrInvalid, "cannot change URLs; got action %.20q; want requeue, forget, free or drop", do)
 	}
+	if q.States == nil {
+		q.States = slices.DeleteFunc(QueryStates(), func(s QueryState) bool { return !touches(do, s) })
+	}
 	now := time.Now()
 	for e, err := range f.Find(ctx, q) {
 		if err != nil {
-			return batch.n, err
+			return batch.n, errors.Join(err, batch.apply(ctx))
 		}
 		if !touches(do, e.StateAt(now)) || do == ActionRequeue && f.excludes(&e) {
 			continue // what is excluded is counted, as an offer of it is

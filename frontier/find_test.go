@@ -156,6 +156,25 @@ func TestFindSaysWhatIsNotKept(t *testing.T) {
 	if err := ends(); !errors.Is(err, store.ErrNoTexts) {
 		t.Errorf("got %v; want ErrNoTexts", err)
 	}
+	addAll(t, f, Link{URL: "http://a.example/held"}, Link{URL: "http://b.example/", Due: time.Now().Add(time.Hour)})
+	for _, c := range []struct {
+		q      Query
+		do     Action
+		n      int64
+		silent bool
+	}{
+		{do: ActionRequeue, n: 1}, // the scheduled one
+		{q: Query{States: []QueryState{StateDone, StateQueued}}, do: ActionRequeue},
+		{q: Query{Reasons: []Reason{ReasonAttempts}}, do: ActionRequeue},
+		{q: Query{States: []QueryState{StateScheduled}}, do: ActionRequeue, silent: true},
+		{do: ActionFree, silent: true},
+		{q: Query{States: []QueryState{StateQueued}}, do: ActionDrop, n: 2, silent: true},
+		{do: ActionForget},
+	} {
+		if n, err := f.Change(bg, c.q, c.do); n != c.n || errors.Is(err, store.ErrNoTexts) == c.silent || c.silent && err != nil {
+			t.Errorf("%s %+v: got %d, %v; want %d, and an error unless %v", c.do, c.q, n, err, c.n, c.silent)
+		}
+	}
 }
 
 // TestRequeueKeepsRounds: what is scheduled is due now in its round, and what is excluded stays as it is.

@@ -179,6 +179,9 @@ func (f *Frontier) countKnown(ctx context.Context, c *crawl, k *put) error {
 	if err != nil {
 		return err
 	}
+	if r.reason == endedRedirected {
+		r = r.anew()
+	}
 	if failed {
 		r.failures++
 	} else {

@@ -44,7 +44,7 @@ type Link struct {
 	// UnlessFetchedAfter queues the URL although it was seen, unless it was fetched, or dropped, at this time or later: one that is done
 	// or was dropped before is queued again, by one of any number of such offers, and one that is scheduled for a recrawl since before
 	// is due now. Others stay as they are, and so does a URL of which the store has no text, as one that was only recorded. A store that
-	// keeps no texts of ended URLs doesn't know when they were fetched: the URL is refused, as [ReasonNoTexts]. It costs a look-up for
+	// keeps no texts of ended URLs doesn't know when they were fetched: such a URL is refused, as [ReasonNoTexts]. It costs a look-up for
 	// each duplicate. The default is not to.
 	UnlessFetchedAfter time.Time
 	// Raise gives a URL that is queued already the higher of the two priorities and, with

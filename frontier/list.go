@@ -29,6 +29,10 @@ type Entry struct {
 	// Fetched is when the URL was last fetched or given up: became done or dropped, or was queued for a recrawl. It is zero if it was
 	// not yet, and where that is not known.
 	Fetched time.Time
+	// Redirected is set of a URL that is done because it redirected to another page. RedirectedTo is that page in the entry that Lookup
+	// returns, "" if it is not known.
+	Redirected   bool
+	RedirectedTo string
 	// Reason is why a URL can't have a key, in the entry that Lookup returns with such an error, or
 	// why the frontier gave a dropped URL up.
 	Reason Reason
@@ -72,6 +76,11 @@ func (f *Frontier) Lookup(ctx context.Context, u Link) (Entry, error) {
 	}
 	entry, err := entryOf(e)
 	entry.Canonical = r.Canonical
+	if target, ok := entry.kept.redirectedTo(e.State); ok && target != (store.Key{}) && err == nil {
+		if to, err := f.store.Lookup(ctx, c.stored, target); err == nil { // else it was forgotten since
+			entry.RedirectedTo = to.URL
+		}
+	}
 	return entry, err
 }
 
@@ -96,7 +105,8 @@ func entryOf(e store.Entry) (Entry, error) {
 	if e.State != store.Dropped { // a late result ended it otherwise
 		reason = ""
 	}
-	return Entry{Entry: e, Fetched: fetched, Depth: r.depth, Redirects: r.hops, Discriminator: r.disc, Status: r.status, AsCanonical: r.first != 0, Reason: reason, kept: r,
+	_, redirected := r.redirectedTo(e.State)
+	return Entry{Entry: e, Fetched: fetched, Redirected: redirected, Depth: r.depth, Redirects: r.hops, Discriminator: r.disc, Status: r.status, AsCanonical: r.first != 0, Reason: reason, kept: r,
 		Failures: r.failures, Deferrals: r.deferrals, Releases: r.releases, Expiries: max(e.Attempts-r.running(e.State)-r.sum(), 0)}, err
 }
 

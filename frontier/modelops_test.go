@@ -57,7 +57,10 @@ func (r *modelRun) forget() error {
 func (r *modelRun) block() error {
 	crawl, _, host, _ := r.page()
 	until := r.someTime()
-	r.m.queue(crawl, host).blocked = until
+	q := r.m.queue(crawl, host)
+	if q.blocked = until; !until.After(time.Now()) {
+		q.notBefore = time.Time{} // an operator says that the host is up
+	}
 	r.note("block %s %s until %v", crawl, host, until)
 	return block(r.f, crawl, host, until)
 }

@@ -26,7 +26,8 @@ type record struct {
 	// tries counts how the earlier leases of this round ended. What expired is not recorded, since
 	// nothing is written when a lease expires: those are the leases that are left.
 	tries
-	// chain are the keys of the pages that redirected here, the first one first.
+	// chain are the keys of the pages that redirected here, the first one first. Once the URL has ended as the source of a redirect
+	// itself (reason is endedRedirected), it has the key of the target alone, if that is known.
 	chain []store.Key
 	// status is the HTTP status of the latest fetch that brought no page, 0 if it is not known.
 	status int
@@ -48,6 +49,20 @@ func (t tries) sum() int { return t.failures + t.deferrals + t.releases }
 // anew is the record at the begin of a new round.
 func (r record) anew() record {
 	return record{depth: r.depth, disc: r.disc, exempt: r.exempt, fetched: r.fetched, meta: r.meta}
+}
+
+// endedRedirected is the reason of a URL that is done without a page. It is never shown: those of [Entry.Reason] are of dropped URLs.
+const endedRedirected Reason = "redirected"
+
+// redirectedTo reports whether a URL in a state ended as the source of a redirect, and the key of its target, zero if that is not known.
+func (r *record) redirectedTo(s store.State) (target store.Key, redirected bool) {
+	if s != store.Done || r.reason != endedRedirected {
+		return target, false
+	}
+	if len(r.chain) == 1 {
+		target = r.chain[0]
+	}
+	return target, true
 }
 
 // running is the number of leases, 0 or 1, that a URL in a state had beside those that tries counts

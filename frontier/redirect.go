@@ -33,8 +33,9 @@ type Redirection struct {
 // Any other target is added with the metadata, depth, priority and exemption from traps of its source,
 // whose lease ends as [Redirected]; as [Defer], if the target is refused because of a bound on queued URLs. If the process dies
 // between these two steps, the source is handed out again. The report of an earlier lease counts as well, unless it would queue a page
-// of its chain again. A target that is one of the pages that led here is queued again, though it was seen: it
-// set a cookie, and is worth another look. Any other target that was seen ends the chain.
+// of its chain again. A target that is one of the pages that led here, or whose redirects lead back here where texts are kept, is queued
+// again, though it was seen: nobody has read its page, and this one may have set the cookie for it. Any other target that was seen
+// ends the chain.
 //
 // After 10 redirects in a row the lease is dropped and the target refused, so each loop ends.
 func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redirection, error) {
@@ -69,6 +70,12 @@ func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redir
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return Redirection{}, fmt.Errorf("cannot look up a lease: %w", err)
 	}
+	if item := &w.offers[0].item; r.Status != StatusRefused && !item.Force {
+		if item.Force, err = f.leadsBack(ctx, c, r.Key, l.Key); err != nil {
+			return Redirection{}, err
+		}
+	}
+	end.target = r.Key
 	late := e.State != store.Leased || e.Token != l.Token
 	if late && (e.State != store.Leased && e.State != store.Queued || w.offers[0].item.Force) {
 		return Redirection{}, Stale.err(l) // what holds the URL now, if anything, will be redirected, too
@@ -85,6 +92,27 @@ func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redir
 		err = answers[0].err(l)
 	}
 	return Redirection{Target: *r}, err
+}
+
+// leadsBack reports whether a URL ended as the source of redirects that lead to another one. The chain that a lease knows is not enough
+// to see this: where the steps of a cookie wall were offered as links, or requeued, each is queued on its own and begins a chain.
+func (f *Frontier) leadsBack(ctx context.Context, c *crawl, from, to store.Key) (bool, error) {
+	for range f.opt.maxRedirects {
+		e, err := f.store.Lookup(ctx, c.stored, from)
+		if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrCorrupt) { // which the offer is answered with
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("cannot look up the target of a redirect: %w", err)
+		}
+		r, err := decodeRecord(e.Meta)
+		next, redirected := r.redirectedTo(e.State)
+		if err != nil || !redirected || next == to {
+			return redirected && next == to, err
+		}
+		from = next
+	}
+	return false, nil
 }
 
 // targetOf prepares the target of a redirect as an offer. In an exact crawl it has its own queue, as

@@ -3,6 +3,7 @@ package frontier
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,6 +111,107 @@ func nextOf(t *testing.T, f *Frontier, want string) *Lease {
 		t.Fatalf("got %s; want %s", l.URL, want)
 	}
 	return l
+}
+
+// TestRefreshReadsEachPageOnce: pages behind cookie walls of any length and pages that moved are read once in a first pass, which meets
+// their URLs as links and in any order, and once in each pass of a requeue, whether the cookies are still there or not.
+func TestRefreshReadsEachPageOnce(t *testing.T) {
+	for seed := range uint64(40) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		f := openKeep(t, true, Options{Delay: -1, MaxInFlight: -1})
+		next := map[string]string{} // where a URL redirects to
+		wall := map[string]string{} // the last step of a cookie wall, which sets the cookie, by page
+		cookies, read := map[string]bool{}, map[string]int{}
+		var links []Link
+		chain := func(urls ...string) {
+			for i, url := range urls {
+				if links = append(links, Link{URL: url}); i > 0 {
+					next[urls[i-1]] = url
+				}
+			}
+		}
+		for n := range 12 {
+			url := func(what string) string { return fmt.Sprintf("http://h%d.example/%s/%d", rnd.IntN(3), what, n) }
+			chain(url("old"), url("mid"), url("new"))
+			steps := []string{url("page")}
+			for i := range 1 + n%4 {
+				steps = append(steps, url(fmt.Sprint("set", i)))
+			}
+			chain(steps...)
+			wall[steps[0]] = steps[len(steps)-1]
+			next[wall[steps[0]]] = steps[0]
+		}
+		rnd.Shuffle(len(links), func(i, j int) { links[i], links[j] = links[j], links[i] })
+		fetch := func(l *Lease) {
+			to, moved := next[l.URL]
+			if step, ok := wall[l.URL]; ok && cookies[step] {
+				moved = false
+			}
+			if !moved {
+				read[l.URL]++
+				must(t, f.Done(bg, l))
+				return
+			}
+			cookies[l.URL] = true
+			_, err := f.Redirect(bg, l, to)
+			must(t, err)
+		}
+		for pass := range 3 {
+			clear(read)
+			if pass == 0 {
+				addAll(t, f, links[:len(links)*int(seed%3)/2]...)
+				addAll(t, f, links...)
+			} else if _, err := f.Change(bg, Query{States: []QueryState{StateDone}, FetchedBefore: time.Now().Add(time.Hour)}, ActionRequeue); err != nil {
+				t.Fatal(err)
+			}
+			if pass == 1 {
+				clear(cookies)
+			}
+			for leases := leaseUpTo(t, f, 1+rnd.IntN(5)); len(leases) > 0; leases = leaseUpTo(t, f, 1+rnd.IntN(5)) {
+				rnd.Shuffle(len(leases), func(i, j int) { leases[i], leases[j] = leases[j], leases[i] })
+				for _, l := range leases {
+					fetch(l)
+				}
+			}
+			for _, l := range links {
+				_, moved := next[l.URL]
+				if want := wall[l.URL] != "" || !moved; (read[l.URL] == 1) != want || !want && read[l.URL] > 0 {
+					t.Errorf("seed %d, pass %d: read %s %d times", seed, pass, l.URL, read[l.URL])
+				}
+			}
+		}
+	}
+}
+
+// TestLookupSaysThatAURLRedirected tells of a URL that is done whether it redirected, and where to, until it is fetched again.
+func TestLookupSaysThatAURLRedirected(t *testing.T) {
+	f := openKeep(t, true, Options{Delay: -1})
+	source := Link{URL: "http://a.example/"}
+	is := func(what string, redirected bool, to string) {
+		t.Helper()
+		if e, err := f.Lookup(bg, source); err != nil || e.Redirected != redirected || e.RedirectedTo != to || e.Reason != "" {
+			t.Errorf("%s: got %v, %q, reason %q, %v; want %v, %q", what, e.Redirected, e.RedirectedTo, e.Reason, err, redirected, to)
+		}
+	}
+	addOne(t, f, source)
+	is("queued", false, "")
+	_, err := f.Redirect(bg, leaseOne(t, f), "http://b.example/x")
+	must(t, err)
+	is("redirected", true, "http://b.example/x")
+	must(t, f.Done(bg, leaseOne(t, f)))
+	_, err = f.Put(bg, []Known{{Link: source, Outcome: Retry, Next: time.Now().Add(-time.Second)}})
+	must(t, err)
+	must(t, f.Done(bg, leaseOne(t, f)))
+	is("read", false, "")
+	source.Force = true
+	addOne(t, f, source)
+	_, err = f.Settle(bg, []Settlement{{Lease: leaseOne(t, f), Outcome: Redirected}})
+	must(t, err)
+	is("redirected to a page that its client knows", true, "")
+	addOne(t, f, source)
+	is("forced", false, "")
+	must(t, f.Done(bg, leaseOne(t, f)))
+	is("read again", false, "")
 }
 
 func TestRedirectChainsAreBounded(t *testing.T) {

@@ -48,6 +48,8 @@ type Settlement struct {
 	// or 503 is a Defer. The default is nothing.
 	Fetched *Fetched
 
+	target store.Key // of Redirected, if it is known
+
 	// Of a lease that the frontier does not hand out: see Frontier.unwanted.
 	reason  Reason // why it is dropped
 	rule    string // of ReasonExcluded
@@ -181,7 +183,7 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 	gaveUp := make(map[int]Reason)
 	for k := range out {
 		s := all[p.place(k)]
-		if s.isPutBack() || s.Outcome == Recrawl || s.Outcome == Drop || s.Meta != nil {
+		if s.isPutBack() || s.Outcome == Recrawl || s.Outcome == Drop || s.Outcome == Redirected || s.Meta != nil {
 			var err error
 			if s.Lease, err = f.whole(ctx, p.crawl, s.Lease); err != nil {
 				return err
@@ -257,8 +259,13 @@ func (f *Frontier) settlement(s *Settlement, now time.Time) (store.Settlement, S
 	}
 	changed := s.Meta != nil // what the store keeps of the URL, so that it must be written
 	switch s.Outcome {
-	case Done, Redirected:
-		out.Outcome, out.Late, out.Fetched = store.Complete, true, s.Outcome == Done
+	case Done:
+		out.Outcome, out.Late, out.Fetched = store.Complete, true, true
+	case Redirected:
+		out.Outcome, out.Late, changed = store.Complete, true, changed || l.whole
+		if r.reason, r.chain = endedRedirected, nil; s.target != (store.Key{}) {
+			r.chain = []store.Key{s.target}
+		}
 	case Recrawl:
 		out.Outcome, out.Late, out.Fetched, out.NewRound = store.Requeue, true, true, true
 		r, changed = r.anew(), true // also where this lease is late: another one may have failed since

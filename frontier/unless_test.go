@@ -105,12 +105,24 @@ func TestOldLogOfAFreshPage(t *testing.T) {
 	})
 }
 
-// TestUnlessFetchedAfterWithoutTexts: a store that doesn't know when pages were fetched refuses these offers, and no others.
+// TestUnlessFetchedAfterWithoutTexts: a store that doesn't know when pages were fetched refuses these offers of pages that are done, and no others.
 func TestUnlessFetchedAfterWithoutTexts(t *testing.T) {
 	f := openKeep(t, false, Options{})
-	got := addAll(t, f, Link{URL: "http://a.example/"}, Link{URL: "http://b.example/", UnlessFetchedAfter: time.Now()}, Link{URL: "http://c.example/"})
-	if got[0].Status != StatusNew || got[2].Status != StatusNew || got[1].Reason != ReasonNoTexts || !errors.Is(got[1].Err, store.ErrNoTexts) {
-		t.Errorf("got %+v; want the second refused", got)
+	addOne(t, f, Link{URL: "http://done.example/"})
+	must(t, f.Done(bg, leaseOne(t, f)))
+	addOne(t, f, Link{URL: "http://queued.example/"})
+	for i := range 2 {
+		fresh := fmt.Sprintf("http://new%d.example/", i)
+		got := addAll(t, f, Link{URL: "http://done.example/", UnlessFetchedAfter: time.Now()}, Link{URL: fresh, UnlessFetchedAfter: time.Now()},
+			Link{URL: fresh, UnlessFetchedAfter: time.Now()}, Link{URL: "http://queued.example/", UnlessFetchedAfter: time.Now()}, Link{URL: fresh + "plain"})
+		if r := got[0]; r.Status != StatusRefused || r.Reason != ReasonNoTexts || !errors.Is(r.Err, store.ErrNoTexts) {
+			t.Errorf("got %+v of a URL that is done; want it refused", r)
+		}
+		for i, want := range []Status{StatusNew, StatusDuplicate, StatusDuplicate, StatusNew} {
+			if r := got[i+1]; r.Status != want {
+				t.Errorf("%d: got %+v; want %v", i+1, r, want)
+			}
+		}
 	}
 	seen, err := f.See(bg, []Link{{URL: "http://b.example/", UnlessFetchedAfter: time.Now()}})
 	must(t, err)

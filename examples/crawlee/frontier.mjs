@@ -6,32 +6,39 @@
 // uniqueKey, userData, and after a failure the count of retries and the errors. Crawlee decides
 // how often a request is retried; the daemon only holds it between two attempts.
 import { createHash } from "node:crypto";
-import { Request, RequestState, log } from "@crawlee/cheerio";
+import { NonRetryableError, Request, RequestState, log } from "@crawlee/cheerio";
 import { downloadListOfUrls } from "@crawlee/utils";
 
 const NORMAL = 3, FOREFRONT = 7; // of the daemon's priorities, 0 to 7
 const CHUNK = 1000; // requests of one call
 const MAX_STORED = 60_000; // bytes of a request beside its URL; the daemon takes 65,536
+const MAX_COOKIES = 10_000; // targets of redirects whose cookies are kept until they are fetched
+const SILENCE = 5000; // ms of a wait before its reason is logged
 const LATER = [429, 502, 503, 504, 507]; // answers after which the same call may work
 
 export class Frontier {
   #ready = []; // leases that Crawlee has not taken yet
-  #held = new Map(); // all leases by key, to be extended until they are settled
+  #held = new Set(); // all leases, to be extended until they are settled
+  #leases = new WeakMap(); // of requests, until these are settled or lead elsewhere
+  #cookies = new Map(); // that a redirect set for its target, by the key of the target
   #adding = 0; // calls of addRequestsBatched that are not over
-  #counts = { handled: 0, pending: 0 }; // of the whole crawl, as far as is known here
+  #counts = { done: 0, dropped: 0, pending: 0 }; // of the whole crawl, as far as is known here
   #headers;
   #reached = false;
   #soonest = Infinity;
   #timer;
   #state = "interrupted";
+  #waitsSince; // when there was first nothing to lease, and nothing held
+  #told = ""; // the reason for a wait that was logged last
 
   // daemon is an address, or a daemon that startDaemon of the package firstseen returned.
   // A lease is extended for as long as this process runs: leaseSeconds is how long the pages of a
   // process that died wait for another. If the daemon is away, calls wait for it, giveUpSeconds at most.
   // client names this process: if it dies, "firstseen free --client NAME" frees its leases.
-  constructor(daemon = "http://127.0.0.1:7072", crawl = "DEFAULT", leaseSeconds = 120, giveUpSeconds = 300, client = undefined) {
+  constructor(daemon = "http://127.0.0.1:7072", crawl = "DEFAULT", leaseSeconds = 60, giveUpSeconds = 300, client = undefined) {
     const { url, token } = typeof daemon === "string" ? { url: daemon } : daemon;
-    this.daemon = url;
+    this.daemon = url.includes("://") ? url : `http://${url}`;
+    if (!(leaseSeconds > 0)) throw new Error(`leaseSeconds: got ${leaseSeconds}; want a number above 0`);
     this.#headers = token ? { authorization: `Bearer ${token}` } : {};
     Object.assign(this, { crawl, leaseSeconds, giveUpSeconds, client });
   }
@@ -92,12 +99,34 @@ export class Frontier {
 
   async isEmpty() {
     if (this.#ready.length === 0) {
-      const [{ leases, state }] = await this.#ask("/v1/lease", { crawl: this.crawl, client: this.client, max: 1, lease_seconds: this.leaseSeconds });
-      leases.forEach((lease) => this.#hold(lease));
-      this.#ready.push(...leases);
-      if (state) this.#state = state;
+      const [answer] = await this.#ask("/v1/lease", { crawl: this.crawl, client: this.client, max: 1, lease_seconds: this.leaseSeconds });
+      answer.leases.forEach((lease) => this.#hold(lease));
+      this.#ready.push(...answer.leases);
+      if (answer.state) this.#state = answer.state;
+      await this.#explain(answer);
     }
     return this.#ready.length === 0;
+  }
+
+  // explain logs why this process, which has nothing to fetch, has waited for some seconds: once for each
+  // reason. A delay is often the host's own, and comes between all pages, so once in all.
+  async #explain({ state, next }) {
+    if (!state || state === "finished" || state === "limited" || this.#held.size > 0) {
+      this.#waitsSince = undefined;
+      if (!this.#told.startsWith("delayed")) this.#told = "";
+      return;
+    }
+    this.#waitsSince ??= Date.now();
+    if (Date.now() - this.#waitsSince < SILENCE) return;
+    this.#waitsSince = Date.now(); // the question comes once in these seconds
+    const [{ queues: [queue] }] = await this.#ask(`/v1/queues?order=waiting&limit=1&crawl=${encodeURIComponent(this.crawl)}`);
+    const reason = queue?.reason ? `; queue ${queue.queue}: ${queue.reason}` : "";
+    if (this.#told === state + reason) return;
+    this.#told = state + reason;
+    const until = next ? ` until ${next.slice(0, 19)}Z` : "";
+    const whose = this.client ? `--client ${this.client}` : "--state leased";
+    const remedy = state === "waiting" ? `. Another process has leases; if it died, "firstseen free --crawl ${this.crawl} ${whose}" ends them` : "";
+    log.info(`crawl ${this.crawl} is ${state}${until}${reason}${remedy}`);
   }
 
   async fetchNextRequest() {
@@ -105,10 +134,13 @@ export class Frontier {
       const lease = this.#ready.shift();
       if (!lease) return null; // another caller was faster
       try {
-        return load(lease);
+        const request = load(lease, this.#cookies.get(lease.key));
+        this.#cookies.delete(lease.key);
+        this.#leases.set(request, lease);
+        return request;
       } catch (e) {
         log.error(`cannot read the request of ${lease.url}; dropped: ${e.message}`);
-        await this.#settle(lease.key, "drop");
+        await this.#settle(lease, "drop");
       }
     }
     return null;
@@ -121,46 +153,66 @@ export class Frontier {
   // answered notes the status of a response. A page that is not there is then a failure, and another
   // spelling of its URL gets its chance.
   answered(request, status) {
-    const lease = this.#held.get(request.id);
+    const lease = this.#leases.get(request);
     if (lease) lease.status = status;
   }
 
   // markRequestHandled settles a request that was handled, or that failed for good. One that failed
   // begins with no retries if somebody requeues it.
   async markRequestHandled(request) {
-    const status = this.#held.get(request.id)?.status;
-    const fetched = status && { url: request.url, status };
+    const lease = this.#leases.get(request); // none if it led elsewhere
+    const fetched = lease?.status && { url: request.url, status: lease.status };
     const failed = request.state === RequestState.ERROR_HANDLER || request.state === RequestState.SKIPPED;
-    if (!failed) await this.#settle(request.id, status >= 400 ? "drop" : "done", { fetched });
-    else await this.#settle(request.id, "drop", { fetched, metadata: { crawlee: [dump(request, { retryCount: 0 })] } });
+    if (!failed) await this.#settle(lease, lease?.status >= 400 ? "drop" : "done", { fetched });
+    else await this.#settle(lease, "drop", { fetched, metadata: { crawlee: [dump(request, { retryCount: 0 })] } });
     return { requestId: request.id, uniqueKey: request.uniqueKey, wasAlreadyPresent: true, wasAlreadyHandled: false };
   }
 
   // reclaimRequest puts a request back for its next attempt, as it is now. It is a release, not a retry:
   // how many attempts there are is Crawlee's to say.
   async reclaimRequest(request, { forefront = false } = {}) {
-    if (!this.#held.has(request.id)) return null;
-    await this.#settle(request.id, "release", { metadata: { crawlee: [dump(request)] }, priority: forefront ? FOREFRONT : undefined });
+    const lease = this.#leases.get(request);
+    if (!lease) return null;
+    await this.#settle(lease, "release", { metadata: { crawlee: [dump(request)] }, priority: forefront ? FOREFRONT : undefined });
     return { requestId: request.id, uniqueKey: request.uniqueKey, wasAlreadyPresent: true, wasAlreadyHandled: false, forefront };
   }
 
   // redirected reports the target of a redirect. A variant of the same page is fetched next, under
-  // the same lease; another page is queued like a link.
-  async redirected(request, location) {
-    const lease = this.#held.get(request.id);
+  // the same lease; another page is queued like a link. The target gets the cookies of the session, which
+  // is that of the handler: a page may set one and lead back to itself. Too many redirects are a failure.
+  async redirected(request, location, session) {
+    const lease = this.#leases.get(request);
     if (!lease) return;
     const target = new URL(location, request.url).href;
+    const cookies = session?.getCookieString(target);
     if (lease.discriminator) { // more than a URL: a form, or a page with a key of its own
       const { method, payload, headers, userData } = request;
       const again = [307, 308].includes(lease.status) ? { method, payload } : {};
-      await this.addRequestsBatched([{ url: target, ...again, headers, userData, crawlDepth: request.crawlDepth }]);
-      return this.#settle(request.id, "redirected");
+      await this.addRequestsBatched([{ url: target, ...again, headers: withCookies(headers, cookies), userData, crawlDepth: request.crawlDepth }]);
+      return this.#settle(lease, "redirected");
     }
     const { crawl, queue, key, token, url, url_bytes } = lease;
-    const [{ follow }] = await this.#ask("/v1/redirect", { crawl, queue, key, token, url, url_bytes, target });
-    this.#drop(lease);
-    if (follow) this.#hold(follow), this.#ready.unshift(follow);
-    else this.#over();
+    const [{ follow, target: other }] = await this.#ask("/v1/redirect", { crawl, queue, key, token, url, url_bytes, target });
+    this.#held.delete(lease);
+    this.#leases.delete(request);
+    const queued = !follow && (other.verdict === "new" || other.requeued);
+    if (queued) this.#counts.pending++;
+    if (cookies && (follow || queued)) this.#keep((follow ?? other).key, cookies);
+    if (follow) {
+      this.#hold(follow);
+      this.#ready.unshift(follow);
+      return;
+    }
+    const dropped = other.error?.code === "too-many-redirects";
+    this.#over(dropped ? "dropped" : "done");
+    if (dropped) throw new NonRetryableError(`${request.url} was dropped: ${other.error.message}`);
+    if (other.error) log.warning(`refused ${target}, to which ${request.url} leads: ${other.error.message}`);
+  }
+
+  // keep keeps the cookies of a target. Those of a target that another process fetches are never used.
+  #keep(key, cookies) {
+    if (this.#cookies.size >= MAX_COOKIES) this.#cookies.delete(this.#cookies.keys().next().value);
+    this.#cookies.set(key, cookies);
   }
 
   // isFinished reports whether the crawl has come to its end: nothing is queued or in flight, here or
@@ -173,25 +225,26 @@ export class Frontier {
 
   // why says in a sentence why a crawl ended.
   get why() {
-    const { handled, pending } = this.#counts;
+    const { done, dropped, pending } = this.#counts;
+    const counts = `${done} requests are done, ${dropped} dropped as failed`;
     return {
-      finished: `crawl ${this.crawl} is finished: all its ${handled} requests are handled`,
-      limited: `crawl ${this.crawl} has reached its limit: ${handled} requests are handled, ${pending} wait`,
-    }[this.#state] ?? `interrupted: ${pending} requests of crawl ${this.crawl} wait; run it again to go on`;
+      finished: `crawl ${this.crawl} is finished: ${counts}`,
+      limited: `crawl ${this.crawl} has reached its limit: ${counts}, ${pending} wait; a higher limit lets the next run go on`,
+    }[this.#state] ?? `interrupted: ${counts}, ${pending} of crawl ${this.crawl} wait; run it again to go on`;
   }
 
   async handledCount() {
     await this.#stats();
-    return this.#counts.handled;
+    return this.#counts.done + this.#counts.dropped;
   }
 
-  getTotalCount() { return this.#counts.handled + this.#counts.pending; }
+  getTotalCount() { return this.#counts.done + this.#counts.dropped + this.#counts.pending; }
   getPendingCount() { return this.#counts.pending; }
 
   // close releases what this process holds, so that the next one can begin with it. Call it after run.
   async close() {
     clearInterval(this.#timer);
-    const leases = [...this.#held.values()].map((lease) => ({ ...named(lease), outcome: "release" }));
+    const leases = [...this.#held].map((lease) => ({ ...named(lease), outcome: "release" }));
     this.#held.clear();
     this.#ready = [];
     if (leases.length > 0) await this.#ask("/v1/done", { leases });
@@ -201,13 +254,13 @@ export class Frontier {
 
   #hold(lease) {
     lease.skew = Date.parse(lease.expires) - this.leaseSeconds * 1000 - Date.now(); // the daemon's clock less ours
-    this.#held.set(lease.key, lease);
+    this.#held.add(lease);
     this.#timer ??= setInterval(() => this.#extend().catch((e) => log.warning(`cannot extend leases: ${e.message}`)), this.leaseSeconds * 333);
     this.#timer.unref();
   }
 
   async #extend() {
-    const held = [...this.#held.values()].filter((lease) => !lease.stale);
+    const held = [...this.#held].filter((lease) => !lease.stale);
     if (held.length === 0) return;
     const leases = held.map((lease) => (
       { ...named(lease), outcome: "extend", at: new Date(Date.now() + lease.skew + this.leaseSeconds * 1000).toISOString() }));
@@ -215,22 +268,16 @@ export class Frontier {
     answers.forEach((answer, i) => { held[i].stale = answer === "stale"; });
   }
 
-  async #settle(key, outcome, more) {
-    const lease = this.#held.get(key);
-    if (!lease) return; // settled already, as a redirect is
+  async #settle(lease, outcome, more) {
+    if (!this.#held.has(lease)) return; // settled already, as a redirect is
     const [{ answers: [answer] }] = await this.#ask("/v1/done", { leases: [{ ...named(lease), outcome, ...more }] });
-    this.#drop(lease);
+    this.#held.delete(lease);
     if (answer === "stale") log.warning(`the lease of ${lease.url} was over; another crawler may fetch it too`);
-    else if (outcome !== "release") this.#over();
+    else if (outcome !== "release") this.#over(outcome === "drop" ? "dropped" : "done");
   }
 
-  // drop ends the holding of a lease. Its URL may have been leased again before the answer to its release came.
-  #drop(lease) {
-    if (this.#held.get(lease.key) === lease) this.#held.delete(lease.key);
-  }
-
-  #over() {
-    this.#counts.handled++;
+  #over(count) {
+    this.#counts[count]++;
     this.#counts.pending = Math.max(this.#counts.pending - 1, 0);
   }
 
@@ -238,7 +285,7 @@ export class Frontier {
 
   async #stats() {
     const [stats] = await this.#ask(`/v1/stats?crawl=${encodeURIComponent(this.crawl)}`);
-    this.#counts = { handled: stats.completed + stats.dropped, pending: stats.held };
+    this.#counts = { done: stats.completed, dropped: stats.dropped, pending: stats.held };
     return stats;
   }
 
@@ -255,7 +302,7 @@ export class Frontier {
         const text = await answer.text();
         this.#reached = true;
         if (answer.ok) return text.split("\n").filter(Boolean).map((line) => JSON.parse(line));
-        failure = new Error(`${path}: ${text}`);
+        failure = new Error(`firstseen at ${this.daemon} answered ${answer.status} to ${path}: ${text.trim()}`);
         if (!LATER.includes(answer.status)) throw failure;
       } catch (e) {
         if (e === failure) throw e;
@@ -318,11 +365,19 @@ function dump(request, changes) {
   }
 }
 
+// withCookies is the headers of a request with more cookies; of one name the last counts.
+function withCookies(headers, cookies) {
+  if (!cookies) return headers;
+  const { cookie, Cookie = cookie, ...others } = headers ?? {};
+  return { ...others, Cookie: Cookie ? `${Cookie}; ${cookies}` : cookies };
+}
+
 // load is the request of a lease. A URL that another program queued is a plain GET.
-function load(lease) {
+function load(lease, cookies) {
   const { crawlee, ...metadata } = lease.metadata ?? {};
   const stored = crawlee ? JSON.parse(crawlee[0]) : { userData: { metadata }, label: metadata.label?.[0] };
   const { payloadBase64, ...options } = stored;
   if (payloadBase64) options.payload = new Uint8Array(Buffer.from(payloadBase64, "base64"));
+  options.headers = withCookies(options.headers, cookies);
   return new Request({ url: urlOf(lease), crawlDepth: lease.depth ?? 0, ...options, id: lease.key });
 }

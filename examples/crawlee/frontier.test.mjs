@@ -11,6 +11,7 @@ const open = (crawl = crawlName(), leaseSeconds = 120) => new Frontier(daemon, c
 log.setLevel(log.LEVELS.OFF);
 
 // A site that answers with what it was asked: /status/N with that status, /flaky well from the third time on.
+// /wall/… wants a cookie, which it sets itself, or /cookie, or nobody.
 let site, base, asked;
 before(async () => {
   site = createServer(async (req, res) => {
@@ -19,8 +20,12 @@ before(async () => {
     asked.push(`${req.method} ${req.url} ${body}`.trim());
     const times = asked.filter((a) => a.includes(req.url)).length;
     const status = req.url === "/flaky" ? (times < 3 ? 500 : 200) : Number(req.url.match(/^\/status\/(\d+)/)?.[1] ?? 200);
-    const location = { "/form": "/after", "/loop": "/loop?" }[req.url];
-    res.writeHead(location && req.method === "POST" ? 303 : status, { "content-type": "text/html", ...(location && { location }) });
+    const walled = req.url.startsWith("/wall/") && !req.headers.cookie?.includes("seen=1");
+    const location = walled ? { "/wall/self": req.url, "/wall/by": "/cookie", "/wall/never": "/wall/never?" }[req.url.replace("?", "")]
+      : { "/form": "/after", "/loop": "/loop?", "/cookie": "/wall/by" }[req.url];
+    const sets = req.url === "/wall/self" || req.url === "/cookie" ? { "set-cookie": "seen=1; Path=/" } : {};
+    const code = walled || req.url === "/cookie" ? 302 : location && req.method === "POST" ? 303 : status;
+    res.writeHead(code, { "content-type": "text/html", ...sets, ...(location && { location }) });
     res.end(`<p>${req.headers["x-odd"] ?? ""}</p>`);
   }).listen(0, "127.0.0.1");
   await new Promise((resolve) => { site.once("listening", resolve); });
@@ -83,7 +88,7 @@ test("retries are Crawlee's, errors and user data live on, failures are failures
   const { held, completed, dropped } = await (await fetch(`${daemon}/v1/stats?crawl=${frontier.crawl}`)).json();
   assert.deepEqual([held, completed, dropped], [0, 1, 2]); // 404 is a page to the handler, and not there for the daemon
   assert.deepEqual([await frontier.handledCount(), frontier.getTotalCount(), frontier.getPendingCount()], [3, 3, 0]);
-  assert.match(frontier.why, /finished: all its 3 requests/);
+  assert.match(frontier.why, /finished: 1 requests are done, 2 dropped/);
 });
 
 test("forefront, limits of new requests, iteration", async () => {
@@ -102,7 +107,7 @@ test("forefront, limits of new requests, iteration", async () => {
   for await (const request of frontier) { await frontier.markRequestHandled(request); n++; }
   assert.equal(n, 4);
   assert.equal(await frontier.isFinished(), false); // two are still handled
-  assert.match(frontier.why, /interrupted: 2 requests/);
+  assert.match(frontier.why, /interrupted: .* 2 of crawl/);
   await frontier.close();
   assert.equal(await frontier.isEmpty(), false); // released: somebody may take them at once
   await frontier.close();
@@ -134,6 +139,52 @@ test("redirects", async () => {
     },
   });
   assert.deepEqual(asked.toSorted(), ["GET /after", "GET /loop", "POST /form a=1"]);
+});
+
+test("a page that sets a cookie and leads back to itself is fetched, and one that never stops is a failure", async () => {
+  asked = [];
+  const frontier = open(), handled = [], failed = [];
+  let broken = 1; // the handler fails once at a page that was followed: it has a lease of its own
+  await crawl(frontier, ["/wall/self", "/wall/by", "/wall/never"].map((path) => base + path), {
+    maxRequestRetries: 1,
+    preNavigationHooks: [(_, options) => { options.followRedirect = false; }],
+    postNavigationHooks: [({ request, response }) => frontier.answered(request, response.statusCode)],
+    async requestHandler({ request, response, session }) {
+      if (response.statusCode === 302) return frontier.redirected(request, response.headers.location, session);
+      if (request.url.endsWith("/self") && broken-- > 0) throw new Error("again");
+      handled.push(request.url.replace(base, ""));
+    },
+    failedRequestHandler({ request }) { failed.push(request.url.replace(base, "")); },
+  });
+  assert.deepEqual(handled.toSorted(), ["/wall/by", "/wall/self"]);
+  assert.deepEqual(failed, ["/wall/never?"]);
+  assert.equal(asked.filter((a) => a.includes("/wall/self")).length, 3);
+  const { held, dropped } = await (await fetch(`${daemon}/v1/stats?crawl=${frontier.crawl}`)).json();
+  assert.deepEqual([held, dropped], [0, 1]);
+});
+
+test("a wait says why, once for each reason", async (t) => {
+  const told = [];
+  t.mock.method(log, "info", (line) => told.push(line));
+  t.mock.timers.enable({ apis: ["Date"] });
+  let lease, queue = { queue: "a.example", reason: "5 fetches in a row failed" };
+  t.mock.method(globalThis, "fetch", async (url) => (
+    { ok: true, text: async () => JSON.stringify(url.includes("/v1/queues") ? { queues: [queue] } : { leases: [], ...lease }) }));
+  const frontier = new Frontier("127.0.0.1:9", "news", 60, 300, "w1");
+  const wait = async (answer, seconds) => {
+    lease = answer;
+    for (let i = 0; i < seconds; i++, t.mock.timers.tick(1000)) await frontier.isEmpty();
+  };
+  await wait({ state: "delayed", next: "2026-11-27T20:51:01.313Z" }, 4);
+  assert.deepEqual(told, []);
+  await wait({ state: "delayed", next: "2026-11-27T20:51:01.313Z" }, 30);
+  assert.deepEqual(told, ["crawl news is delayed until 2026-11-27T20:51:01Z; queue a.example: 5 fetches in a row failed"]);
+  queue = undefined;
+  await wait({ state: "paused" }, 12);
+  await wait({ state: "waiting" }, 12);
+  await wait({ state: "finished" }, 12);
+  assert.deepEqual(told.slice(1), ["crawl news is paused",
+    'crawl news is waiting. Another process has leases; if it died, "firstseen free --crawl news --client w1" ends them']);
 });
 
 test("a list of URLs, and the last at the forefront first", async () => {

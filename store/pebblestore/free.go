@@ -48,8 +48,9 @@ func (s *Store) leftLeases() error {
 	return nil
 }
 
-// freeOp queues the URLs of leases again, due immediately and in a new round, so that the tokens are stale. The leases still count among
-// the attempts: what was being fetched when a process died may be what killed it.
+// freeOp queues the URLs of leases again, due immediately, so that the tokens are stale. The leases no longer count among the attempts: a
+// program may be restarted more often than a lease may expire, with the same slow page in its hands each time, and must not lose
+// that page. The price is that a page which kills its process is never given up.
 type freeOp struct{ left []*sched.Lease }
 
 func (o *freeOp) weight() int { return firstRows }
@@ -79,7 +80,7 @@ func (o *freeOp) apply(tx *txn) error {
 		}
 		f := leasedAt(l)
 		tx.release(c, &f)
-		rec.Earlier, rec.Due = nil, now
+		rec.Earlier, rec.Due, rec.Attempts = nil, now, max(rec.Attempts, 1)-1
 		p := tx.enqueue(c, f.queue, &rec)
 		tx.setPlace(c, &rec.Key, &p)
 	}

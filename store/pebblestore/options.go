@@ -52,8 +52,8 @@ type Options struct {
 	BufferBytes int64
 
 	// FreeLeases frees the leases that Open finds, because their fetchers ended with the process before: their URLs are
-	// queued again, due immediately, and the tokens are stale. The default keeps them until they end, for fetchers in other
-	// processes, and logs how many there are.
+	// queued again, due immediately, and the tokens are stale. Such a lease is not counted, neither as a failure nor as an expiry, so no restart costs a page; exclude a page that
+	// kills the process each time. The default keeps them until they end, for fetchers in other processes, and logs how many there are.
 	FreeLeases bool
 	// Logger receives what Open finds about leases. The default is slog.Default().
 	Logger *slog.Logger

@@ -17,7 +17,7 @@ import (
 
 // TestQueuePowerCuts runs random histories of all operations, cuts the power at
 // random writes, and compares the store with the model: it must be as after the last answered step, or
-// after the step in progress. The history continues from there.
+// after the step in progress. The history continues from there, now and then with the leases freed.
 func TestQueuePowerCuts(t *testing.T) {
 	const lives = 5
 	n := tortureCount(t, 8, 3000)
@@ -55,7 +55,7 @@ func newLife(t *testing.T, seed uint64) *life {
 	l := &life{t: t, rng: newRand(seed), fs: vfs.NewCrashableMem()}
 	l.env = storetest.Env{Clock: now.Now, KeepURLs: seed%2 == 1}
 	l.h = storetest.NewHistory(seed, l.env.KeepURLs, now.Now())
-	l.h.MaxBytes = true
+	l.h.MaxBytes, l.h.Groups = true, seed%3 != 0
 	l.h.Clock = now.step
 	return l
 }
@@ -76,21 +76,25 @@ func (l *life) live() int {
 		}
 		return nil
 	}))
-	s := openSuite(l.t, l.env, fs, waysToLookUp[l.rng.IntN(len(waysToLookUp))])
+	before, way := l.h.Mark(), waysToLookUp[l.rng.IntN(len(waysToLookUp))]
+	way.FreeLeases = l.rng.IntN(3) == 0
+	s := openSuite(l.t, l.env, fs, way)
+	if way.FreeLeases {
+		l.h.Free()
+		l.answer()
+	}
 	if s.Identity() == (store.Identity{}) {
 		if err := s.Prepare(l.t.Context(), store.Terms{Identity: testIdentity}); err != nil {
 			l.fail(err)
 		}
 	}
-	before, steps := l.h.Mark(), 0
+	steps := 0
 	for l.cut.Load() == nil {
 		before = l.h.Mark()
 		if err := l.h.Step(l.t.Context(), s); err != nil {
 			l.fail(err)
 		}
-		l.mu.Lock()
-		l.answered++
-		l.mu.Unlock()
+		l.answer()
 		steps++
 	}
 	if err := s.Close(); err != nil {
@@ -98,6 +102,13 @@ func (l *life) live() int {
 	}
 	l.check(before)
 	return steps
+}
+
+// answer counts a step that was answered.
+func (l *life) answer() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.answered++
 }
 
 // check compares the disk after the cut with the model after the last step, or before it if that step

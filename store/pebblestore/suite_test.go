@@ -28,7 +28,7 @@ func suiteOptions(env storetest.Env, fs vfs.FS) Options {
 
 func openSuite(t testing.TB, env storetest.Env, fs vfs.FS, way Options) store.Store {
 	opt := suiteOptions(env, fs)
-	opt.IndexBytes, opt.Exact, opt.flushKeys = way.IndexBytes, way.Exact, way.flushKeys
+	opt.IndexBytes, opt.Exact, opt.flushKeys, opt.FreeLeases = way.IndexBytes, way.Exact, way.flushKeys, way.FreeLeases
 	s, err := Open("db", opt)
 	if err != nil {
 		t.Fatal(err)

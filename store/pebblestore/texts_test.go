@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestTexts runs random operations against a map: the cache may forget, and
+// TestTextsNeverErr runs random operations against a map: the cache may forget, and
 // never errs.
-func TestTexts(t *testing.T) {
+func TestTextsNeverErr(t *testing.T) {
 	const keys = 3000
 	rnd := rand.New(rand.NewPCG(1, 1))
 	c := newTexts(0)

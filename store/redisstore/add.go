@@ -75,7 +75,7 @@ func (s *Store) add(ctx context.Context, crawl string, items []store.Item, verdi
 		return err
 	}
 	defer s.idle.changes.Add(1)
-	spelled, err := s.spellings(ctx, crawl, items)
+	spelled, err := s.spellings(ctx, crawl, items, false)
 	if err != nil {
 		return err
 	}
@@ -102,6 +102,7 @@ type wave struct {
 	spelled  []spelling // of the items; nil: all notAsked
 	verdicts []store.Verdict
 	room     int64 // how many more URLs the crawl may hold, if that is bounded
+	told     int   // how many items have their first-seen URL, if it is asked for
 }
 
 // add cuts the wave where the next one begins, and adds it.
@@ -125,10 +126,10 @@ func (w *wave) add(ctx context.Context) (err error) {
 	default:
 		err = w.open(ctx, upTo(n))
 	}
-	if err == nil && w.opt.WantFirst {
-		err = w.first(ctx)
+	if err != nil {
+		return err
 	}
-	return err
+	return w.first(ctx, n)
 }
 
 // forced reports whether a URL is to be queued although it was seen, perhaps only if it ended early enough.
@@ -184,13 +185,16 @@ func (w *wave) closed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if w.spelled, err = w.s.spellings(ctx, w.crawl, w.items, true); err != nil {
+		return err
+	}
 	var bare []int
 	for i := range w.items {
 		switch {
+		case w.items[i].Queue != "" && (found[i].was == unknown || w.spelling(i) == other):
+			w.verdicts[i].Status = store.Full
 		case found[i].was != unknown:
 			w.verdicts[i].Status = store.Duplicate
-		case w.items[i].Queue != "":
-			w.verdicts[i].Status = store.Full
 		default:
 			bare = append(bare, i)
 		}
@@ -198,42 +202,39 @@ func (w *wave) closed(ctx context.Context) error {
 	return w.open(ctx, bare)
 }
 
-// open adds some of the items to a crawl that may hold all of them.
+// open adds some of the items to a crawl that may hold all of them. Whatever has to be offered twice, since the cache was wrong about it or
+// another step came first, keeps its place in the batch: nothing goes to a queue before all is recorded.
 func (w *wave) open(ctx context.Context, left []int) error {
-	hits, epochs, left := w.recall(left)
-	return w.s.untilClear(ctx, func() (bool, error) {
-		o := &offering{wave: w, hits: hits, epochs: epochs}
+	o := &offering{wave: w, reported: map[int]string{}}
+	o.hits, o.epochs, left = w.recall(left)
+	err := w.s.untilClear(ctx, func() (bool, error) {
 		if err := o.record(ctx, left); err != nil {
 			return false, err
 		}
-		if err := o.queue(ctx); err != nil {
-			return false, err
-		}
-		o.remember()
-		if err := w.respell(ctx, o.others); err != nil {
-			return false, err
-		}
-		if left, hits = o.pending, nil; len(left) == 0 {
+		if left, o.hits, o.pending = o.pending, nil, nil; len(left) == 0 {
 			return true, nil
 		}
 		slices.Sort(left)
 		_, err := w.s.resolve(ctx, scriptResolve, w.crawl, w.keys(left)) // finishes their steps
 		return false, err
 	})
+	if err != nil {
+		return err
+	}
+	if err := o.queue(ctx); err != nil {
+		return err
+	}
+	o.remember()
+	return nil
 }
 
-// respell queues items of which their shards say only now that they are other spellings of marked keys.
-func (w *wave) respell(ctx context.Context, of []int) error {
-	if len(of) == 0 {
-		return nil
-	}
+// respell queues an item of which its shard says only now that it is another spelling of a marked key.
+func (w *wave) respell(ctx context.Context, i int) error {
 	if w.spelled == nil {
 		w.spelled = make([]spelling, len(w.items))
 	}
-	for _, i := range of {
-		w.spelled[i] = other
-	}
-	return w.force(ctx, of)
+	w.spelled[i] = other
+	return w.force(ctx, []int{i})
 }
 
 // recall divides some of the items into those that the cache knows, by epochs of their shards, and the rest.
@@ -256,7 +257,7 @@ func (w *wave) recall(of []int) (hits []int, epochs []string, rest []int) {
 	return hits, epochs, rest
 }
 
-// offering is one try of a wave.
+// offering offers items of a wave to the homes of their keys.
 type offering struct {
 	*wave
 	hits   []int    // items that are duplicates if their shards still report these epochs
@@ -324,7 +325,6 @@ func (o *offering) record(ctx context.Context, of []int) error {
 	if err := b.run(ctx); err != nil {
 		return err
 	}
-	o.reported = map[int]string{}
 	for _, c := range b.calls {
 		end := len(c.of) + epochLen
 		if len(c.reply) != end+1 {
@@ -376,9 +376,28 @@ func (o *offering) judge(i int, a *offer, since time.Time) {
 	}
 }
 
-// queue delivers the steps.
+// queue delivers the steps, and has other spellings of marked keys queued, in the order of the items.
 func (o *offering) queue(ctx context.Context) error {
-	err := o.s.deliver(ctx, o.crawl, o.fresh)
+	slices.SortFunc(o.fresh, func(a, b *step) int { return a.item - b.item })
+	slices.Sort(o.others)
+	left := o.fresh
+	for _, i := range o.others { // one by one: this daemon asks before it offers, now that it knows of marks
+		n := 0
+		for n < len(left) && left[n].item < i {
+			n++
+		}
+		if err := o.s.deliver(ctx, o.crawl, left[:n]); err != nil {
+			return err
+		}
+		if err := o.first(ctx, i); err != nil {
+			return err
+		}
+		if err := o.respell(ctx, i); err != nil {
+			return err
+		}
+		left = left[n:]
+	}
+	err := o.s.deliver(ctx, o.crawl, left)
 	for _, st := range o.fresh {
 		if st.answer == 'F' {
 			o.verdicts[st.item].Status = store.Full
@@ -401,13 +420,17 @@ func (o *offering) remember() {
 	}
 }
 
-// first fills in the first-seen URL of duplicates, while it is kept.
-func (w *wave) first(ctx context.Context) error {
+// first fills in the first-seen URL of duplicates, while it is kept, and of other spellings in a full crawl, up to an item, beyond those that have it. It is
+// another one after a later item is queued with the same key.
+func (w *wave) first(ctx context.Context, to int) error {
 	var of []int
-	for i := range w.verdicts {
-		if w.verdicts[i].Status == store.Duplicate {
-			of = append(of, i)
+	for ; w.opt.WantFirst && w.told < to; w.told++ {
+		if v := &w.verdicts[w.told]; v.Status != store.New && !v.Requeued {
+			of = append(of, w.told)
 		}
+	}
+	if len(of) == 0 {
+		return nil
 	}
 	keys := w.keys(of)
 	found, err := w.s.resolve(ctx, scriptResolve, w.crawl, keys)

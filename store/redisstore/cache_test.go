@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -237,5 +238,115 @@ func TestCacheWhenItsMasterDies(t *testing.T) {
 	}
 	if n := news(t, b, items); n != 50 {
 		t.Fatalf("got %d new; want the 50 that were forgotten", n)
+	}
+}
+
+// TestABatchKeepsItsOrder adds batches of which a daemon learns only on the way what another one did to their keys: it forgot some, as a whole or half way
+// and then died, or marked them as not found. Queues get the URLs of each batch in its order all the same.
+func TestABatchKeepsItsOrder(t *testing.T) {
+	t.Parallel()
+	spelled := func(n int) store.Item {
+		it := testItem(n, []string{"q", "r"}[n%2])
+		it.Variant = true
+		return it
+	}
+	for name, change := range map[string]func(s *Store, keys []store.Key){
+		"forgotten": func(s *Store, keys []store.Key) {
+			must(s.Forget(t.Context(), store.Selection{Crawl: "c", Keys: keys}))(t)
+		},
+		"half forgotten": func(s *Store, keys []store.Key) {
+			found := must(s.resolve(t.Context(), scriptResolve, "c", keys))(t)
+			list := make([]*step, len(keys))
+			for i := range list {
+				list[i] = &step{key: keys[i], old: found[i], mode: 'h'}
+			}
+			must(true, s.begin(t.Context(), "c", stepForget, list))(t)
+		},
+		"marked": func(s *Store, keys []store.Key) {
+			list := make([]store.Settlement, len(keys))
+			for i, k := range keys {
+				list[i] = store.Settlement{Key: k, Outcome: store.Drop, Mark: store.Spelling("http://a.example/another")}
+			}
+			must(s.Settle(t.Context(), "c", list))(t)
+		},
+	} {
+		for _, most := range []int64{0, 1000} {
+			t.Run(fmt.Sprint(name, most), func(t *testing.T) {
+				o := testOptions(sharedServer(t), 4)
+				a, b := open(t, o), open(t, o)
+				defer closeAll(t, a, b)
+				var batch, known []store.Item
+				for n := range 60 {
+					batch = append(batch, spelled(n))
+					if n%3 > 0 {
+						known = append(known, spelled(n))
+					}
+				}
+				keys := keysOf(known)
+				must(b.Add(t.Context(), "c", known, store.AddOptions{}))(t)
+				warm(t, b, known, keys)
+				var changed []store.Key
+				for i := 0; i < len(keys); i += 2 {
+					changed = append(changed, keys[i])
+				}
+				change(a, changed)
+				must(b.Add(t.Context(), "c", batch, store.AddOptions{MaxPerQueue: most}))(t)
+				for _, queue := range []string{"q", "r"} {
+					var want, got []string
+					for _, list := range [][]store.Item{known, batch} {
+						for _, it := range list {
+							again := slices.Contains(changed, it.Key) || !slices.Contains(keys, it.Key)
+							if it.Queue == queue && again == (&list[0] == &batch[0]) {
+								want = append(want, it.URL)
+							}
+						}
+					}
+					for e, err := range b.Entries(t.Context(), "c", queue) {
+						got = append(got, must(e, err)(t).URL)
+					}
+					if !slices.Equal(got, want) {
+						t.Errorf("queue %s: got %q; want %q", queue, got, want)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestAnotherDaemonMarks has one daemon mark a URL as not found, where another has heard from its shard that nothing is marked.
+func TestAnotherDaemonMarks(t *testing.T) {
+	t.Parallel()
+	long := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		settles bool // the other daemon does, with no token
+		offer   store.Item
+		opt     store.AddOptions
+		want    store.Verdict
+	}{
+		"an offer":                 {want: store.Verdict{Status: store.Duplicate, Requeued: true}},
+		"if it ended before":       {offer: store.Item{EndedBefore: long}, want: store.Verdict{Status: store.Duplicate, Requeued: true}},
+		"to a full crawl":          {opt: store.AddOptions{MaxHeld: 1}, want: store.Verdict{Status: store.Full}},
+		"its first URL, full":      {opt: store.AddOptions{WantFirst: true, MaxHeld: 1}, want: store.Verdict{Status: store.Full, First: testItem(1, "q").URL}},
+		"to a full queue":          {opt: store.AddOptions{MaxPerQueue: 1}, want: store.Verdict{Status: store.Full}},
+		"its first URL":            {opt: store.AddOptions{WantFirst: true}, want: store.Verdict{Status: store.Duplicate, Requeued: true, First: testItem(1, "q").URL}},
+		"when it has been fetched": {settles: true, want: store.Verdict{Status: store.Duplicate}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := testOptions(sharedServer(t), 1)
+			o.KeepURLs = true
+			a, b := open(t, o), open(t, o)
+			defer closeAll(t, a, b)
+			first := testItem(1, "q")
+			must(b.Add(t.Context(), "c", []store.Item{first, testItem(2, "q")}, store.AddOptions{}))(t)
+			must(a.Settle(t.Context(), "c", []store.Settlement{{Key: first.Key, Outcome: store.Drop, Mark: store.Spelling(first.URL)}}))(t)
+			if c.settles {
+				must(b.Settle(t.Context(), "c", []store.Settlement{{Key: first.Key, Outcome: store.Complete}}))(t)
+			}
+			offer := c.offer
+			offer.Key, offer.Queue, offer.URL, offer.Variant = first.Key, "q", first.URL+"/.", true
+			if v := must(b.Add(t.Context(), "c", []store.Item{offer}, c.opt))(t); v[0] != c.want {
+				t.Errorf("got %+v; want %+v", v[0], c.want)
+			}
+		})
 	}
 }

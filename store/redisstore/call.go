@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"bytes"
 	"context"
 	"embed"
 	"encoding/binary"
@@ -134,21 +135,15 @@ type batch struct {
 	crawl  string
 	head   []byte // what each blob begins with
 	calls  []*call
-	last   map[callKey]*call
-	room   int // for a blob
-}
-
-// callKey names calls of a batch: those of a shard differ by what their blobs begin with.
-type callKey struct {
-	shard int
-	head  string
+	last   map[int]*call // by shard
+	room   int           // for a blob
 }
 
 // maxPart is how many keys or URLs one script call may be about: it stops its server for about 20 µs for each.
 const maxPart = 256
 
 func (s *Store) batch(sc *script, crawl string, head []byte) *batch {
-	return &batch{s: s, script: sc, id: s.newID(), crawl: crawl, head: head, last: map[callKey]*call{}}
+	return &batch{s: s, script: sc, id: s.newID(), crawl: crawl, head: head, last: map[int]*call{}}
 }
 
 // newID returns an id that no other batch of any daemon has. Calls in different shards share it, so that the steps of
@@ -165,10 +160,11 @@ func (b *batch) expect(n, bytes int) *batch {
 	return b
 }
 
-// call returns the call of a shard that has room for one thing more. Its blob may begin with more than that of others.
+// call returns the last call of a shard, if it has room for one thing more and its blob begins with more than that of others, or another one:
+// what a shard is told, it is told in order.
 func (b *batch) call(shard int, more ...byte) *call {
-	c := b.last[callKey{shard, string(more)}] // a literal: no copy is made to look it up
-	if c == nil || len(c.of) == maxPart {
+	c := b.last[shard]
+	if c == nil || len(c.of) == maxPart || !bytes.HasPrefix(c.blob[len(b.head):], more) {
 		if c != nil && b.script.repeat == answered {
 			b.nth++
 			clear(b.last)
@@ -177,7 +173,7 @@ func (b *batch) call(shard int, more ...byte) *call {
 		if b.script.repeat == answered {
 			c.id = string(append(b.id[:15:15], byte(b.nth)))
 		}
-		b.last[callKey{shard, string(more)}] = c
+		b.last[shard] = c
 		b.calls = append(b.calls, c)
 	}
 	return c

@@ -79,13 +79,11 @@ func (b markBatch) ask(ctx context.Context, f func(i int, yes bool)) error {
 	return nil
 }
 
-// unmark takes away the marks of keys.
+// unmark takes away the marks of keys, which another daemon may have made.
 func (s *Store) unmark(ctx context.Context, crawl string, keys []store.Key) error {
 	b := s.markBatch(crawl, markNone)
 	for i := range keys {
-		if shard, _ := s.layout.ofKey(&keys[i]); s.marked.maybe(crawl, shard) {
-			b.addMark(i, &keys[i], 0)
-		}
+		b.addMark(i, &keys[i], 0)
 	}
 	return b.ask(ctx, func(int, bool) {})
 }
@@ -99,12 +97,15 @@ const (
 	other                    // it is
 )
 
-// spellings asks which items are other spellings of marked keys. It returns nil if it asks for none.
-func (s *Store) spellings(ctx context.Context, crawl string, items []store.Item) (found []spelling, err error) {
+// spellings asks which items are other spellings of marked keys. It returns nil if it asks for none. Where offer is not to be asked, which would say
+// that there are marks after all, it asks although there were none: with all for every item, else for those that name when they ended.
+func (s *Store) spellings(ctx context.Context, crawl string, items []store.Item, all bool) (found []spelling, err error) {
 	b := s.markBatch(crawl, markAsk)
 	for i := range items {
 		it := &items[i]
-		if shard, _ := s.layout.ofKey(&it.Key); it.Variant && !it.Force && it.Queue != "" && s.marked.maybe(crawl, shard) {
+		shard, _ := s.layout.ofKey(&it.Key)
+		ask := all || !it.EndedBefore.IsZero() || s.marked.maybe(crawl, shard)
+		if ask && it.Variant && !it.Force && it.Queue != "" {
 			b.addMark(i, &it.Key, store.Spelling(it.URL))
 		}
 	}

@@ -126,7 +126,7 @@ func TestTwoSpellingsOfAMarkedURLAtOnce(t *testing.T) {
 			must(s.Settle(t.Context(), "c", []store.Settlement{{Key: l.Key, Token: l.Token, Outcome: store.Drop, Mark: store.Spelling(bad.URL)}}))(t)
 
 			late := unsent(s, "c", store.AddOptions{}, spelled("http://a.example/./1", queue))
-			late.room, late.spelled = waveSize, must(s.spellings(t.Context(), "c", late.items))(t)
+			late.room, late.spelled = waveSize, must(s.spellings(t.Context(), "c", late.items, false))(t)
 			if late.spelling(0) != other {
 				t.Fatalf("got %v; want another spelling of a marked key", late.spelling(0))
 			}

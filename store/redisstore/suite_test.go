@@ -111,42 +111,69 @@ func (c *clock) now() time.Time { return time.UnixMilli(c.ms.Load()) }
 func (c *clock) step(d time.Duration) { c.ms.Add(d.Milliseconds()) }
 
 // TestSuite has four shards, which find what crosses shards.
-func TestSuite(t *testing.T) { testSuite(t, nil, 4, 1, 1, false) }
+func TestSuite(t *testing.T) { testSuite(t, suite{shards: 4, few: 1, many: 1}) }
 
 // TestHistories has the model's histories for four shards. One caller carries out each, so they run without the race detector.
-func TestHistories(t *testing.T) { testSuite(t, []bool{}, 4, 5, 8, false) }
+func TestHistories(t *testing.T) {
+	testSuite(t, suite{keep: []bool{}, shards: 4, few: 5, many: 8, found: []int{25, 52}})
+}
 
-// TestHistoriesOfGroups has the queues of each crawl in one of four shards.
-func TestHistoriesOfGroups(t *testing.T) { testSuite(t, []bool{}, 4, 3, 8, true) }
+// TestHistoriesOfGroups does so with the queues of each crawl in one of four shards.
+func TestHistoriesOfGroups(t *testing.T) {
+	testSuite(t, suite{keep: []bool{}, shards: 4, few: 3, many: 8, groups: true})
+}
+
+// TestHistoriesOfTwoDaemons does so with two daemons that take turns: what one of them knows of the store, the other may have changed.
+func TestHistoriesOfTwoDaemons(t *testing.T) {
+	testSuite(t, suite{keep: []bool{}, shards: 4, few: 3, many: 8, found: []int{3, 4, 227}, two: true})
+}
 
 // TestSuiteOfOneShard finds what a shard decides alone, groups of queues among it.
-func TestSuiteOfOneShard(t *testing.T) { testSuite(t, nil, 1, 2, 4, true) }
+func TestSuiteOfOneShard(t *testing.T) {
+	testSuite(t, suite{shards: 1, few: 2, many: 4, groups: true, found: []int{140, 156, 161, 168}})
+}
 
-// testSuite runs the cases, and few of the model's histories, which are the dear part, or many under FIRSTSEEN_TORTURE=1.
-func testSuite(t *testing.T, keep []bool, shards, few, many int, groups bool) {
+// suite is a run of the suite.
+type suite struct {
+	keep        []bool // see storetest.Backend
+	shards      int
+	few, many   int   // of the model's histories, which are the dear part: many under FIRSTSEEN_TORTURE=1
+	found       []int // more of them, which found a fault once
+	groups, two bool  // two: daemons
+}
+
+func testSuite(t *testing.T, c suite) {
 	t.Parallel()
 	addr := sharedServer(t)
 	if os.Getenv("FIRSTSEEN_TORTURE") == "1" {
-		few = many
+		c.few = c.many
 	}
-	storetest.Run(t, storetest.Backend{
-		Keep:     keep,
+	again := func(t testing.TB, s store.Store, env storetest.Env) store.Store {
+		return openSuite(t, env, s.(*Store).opt)
+	}
+	b := storetest.Backend{
+		Keep:     c.keep,
 		MaxBytes: true,
-		Shards:   shards > 1,
-		Groups:   groups,
-		Seeds:    few,
+		Shards:   c.shards > 1,
+		Groups:   c.groups,
+		Seeds:    c.few,
+		Found:    c.found,
 		Open: func(t testing.TB, env storetest.Env) store.Store {
-			o := testOptions(addr, shards)
-			o.Groups = groups
+			o := testOptions(addr, c.shards)
+			o.Groups = c.groups
 			return openSuite(t, env, o)
 		},
 		Reopen: func(t testing.TB, s store.Store, env storetest.Env) store.Store {
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
-			return openSuite(t, env, s.(*Store).opt)
+			return again(t, s, env)
 		},
-	})
+	}
+	if c.two {
+		b.Other = again
+	}
+	storetest.Run(t, b)
 }
 
 func openSuite(t testing.TB, env storetest.Env, o Options) store.Store {

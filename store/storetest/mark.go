@@ -31,6 +31,10 @@ func (m *model) clone() *model {
 		to.queues = cloneAll(from.queues)
 		to.overtaken = cloneAll(from.overtaken)
 		to.marks = cloneAll(from.marks)
+		to.by = maps.Clone(from.by)
+		for group, q := range to.by {
+			to.by[group] = to.queues[q.name]
+		}
 		c.crawls[name] = &to
 	}
 	return &c

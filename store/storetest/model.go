@@ -176,6 +176,10 @@ func (m *model) unend(c *modelCrawl, u *modelURL) {
 	}
 }
 
+func (u *modelURL) unlease() {
+	u.Expires, u.Leased, u.Client, u.Token = time.Time{}, time.Time{}, "", 0
+}
+
 func (m *model) enqueue(c *modelCrawl, u *modelURL, queue string, due time.Time) {
 	if due.IsZero() {
 		due = m.now
@@ -183,6 +187,25 @@ func (m *model) enqueue(c *modelCrawl, u *modelURL, queue string, due time.Time)
 	m.arrivals++
 	u.State, u.Queue, u.Due, u.arrival = store.Queued, queue, due, m.arrivals
 	c.queue(queue)
+}
+
+// free queues the URLs of all leases again, in new rounds of as many attempts.
+func (m *model) free() {
+	var list []*modelURL
+	for _, c := range m.crawls {
+		clear(c.overtaken)
+		for _, u := range c.urls {
+			if u.State == store.Leased {
+				list = append(list, u)
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b *modelURL) int { return cmp.Compare(a.Token, b.Token) })
+	for _, u := range list {
+		u.earlier = nil
+		u.unlease()
+		m.enqueue(m.crawls[u.Crawl], u, u.Queue, time.Time{})
+	}
 }
 
 // settle is Settle of one settlement.
@@ -327,7 +350,7 @@ func (m *model) outcome(c *modelCrawl, u *modelURL, s store.Settlement, was time
 		return
 	}
 	m.unend(c, u)
-	u.Expires, u.Leased, u.Client, u.Token = time.Time{}, time.Time{}, "", 0
+	u.unlease()
 	q := c.queue(u.Queue)
 	if q.fetched += one(s.Fetched); s.Fetched && c.set.Retention > 0 {
 		u.seen = m.now

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -13,7 +14,7 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// runModel runs random histories: a hundred times as many under
+// runModel runs random histories, those of Found and as many as Seeds says: a hundred times as many under
 // FIRSTSEEN_TORTURE=1, or as many as FIRSTSEEN_TORTURE_N says.
 func runModel(t *testing.T, b Backend) {
 	seeds, steps := b.Seeds, b.Steps
@@ -28,19 +29,30 @@ func runModel(t *testing.T, b Backend) {
 	} else if os.Getenv("FIRSTSEEN_TORTURE") == "1" {
 		seeds *= 100
 	}
+	numbers := slices.Clone(b.Found)
 	for seed := range seeds {
+		numbers = append(numbers, seed)
+	}
+	slices.Sort(numbers)
+	for _, seed := range slices.Compact(numbers) {
 		t.Run(fmt.Sprintf("seed-%d", seed), func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, b, seed%2 == 1)
 			h := NewHistory(uint64(seed), f.env.KeepURLs, start)
 			h.Clock, h.MaxBytes = f.clock.step, b.MaxBytes
 			h.m.shards, h.Groups = b.Shards, b.Groups && seed%3 != 0
+			other, turns := f.other(), rand.New(rand.NewPCG(uint64(seed), 2))
 			for range steps {
 				if b.Reopen != nil && h.rand.IntN(60) == 0 {
 					h.note("reopen")
 					f.reopen()
 				}
-				if err := h.Step(f.ctx, f.s); err != nil {
+				s := f.s
+				if other != nil && turns.IntN(2) == 0 {
+					h.note("the other")
+					s = other
+				}
+				if err := h.Step(f.ctx, s); err != nil {
 					t.Fatalf("%v\nhistory:\n%s", err, h.Log())
 				}
 			}
@@ -103,6 +115,12 @@ func (h *History) Step(ctx context.Context, s store.Store) error {
 		}
 	}
 	return nil
+}
+
+// Free has the store free the leases of the process before, as pebblestore.Options.FreeLeases says.
+func (h *History) Free() {
+	h.note("free the leases")
+	h.m.free()
 }
 
 func (h *History) crawl() string { return []string{"DEFAULT", "DEFAULT", "b", "c*"}[h.rand.IntN(4)] }

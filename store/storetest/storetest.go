@@ -41,8 +41,13 @@ type Backend struct {
 	Keep []bool
 	// Groups means that the store has groups of queues.
 	Groups bool
+	// Other opens the store that is open once more, as another process would. Random histories then take turns between both. The
+	// default is that it has one user.
+	Other func(t testing.TB, s store.Store, env Env) store.Store
 	// Seeds is the number of random histories for the model. The default is 20.
 	Seeds int
+	// Found has the seeds of other histories, which found a fault once.
+	Found []int
 	// Steps is the length of each. The default is 300.
 	Steps int
 }
@@ -120,6 +125,17 @@ func (f *fixture) restart() {
 		f.Skip("the store doesn't outlive its process")
 	}
 	f.s = f.b.Reopen(f.T, f.s, f.env)
+}
+
+// other opens and prepares the store once more, for its other user, or returns nil.
+func (f *fixture) other() store.Store {
+	if f.b.Other == nil {
+		return nil
+	}
+	s := f.b.Other(f.T, f.s, f.env)
+	f.Cleanup(func() { f.check(s.Close()) })
+	f.check(s.Prepare(f.ctx, store.Terms{Identity: identity}))
+	return s
 }
 
 // key returns the nth of many keys that are spread over the key space.

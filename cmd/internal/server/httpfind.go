@@ -193,7 +193,7 @@ func (s *httpAPI) postExclusions(ctx context.Context, body *wire.ExclusionReques
 }
 
 // whyText says in a sentence what became of a URL, and what it waits for.
-func whyText(e *wire.Explanation) string {
+func whyText(e *wire.Explanation, entry *frontier.Entry) string {
 	known, q := e.Known, e.Holds
 	switch {
 	case e.Error != nil:
@@ -222,6 +222,12 @@ func whyText(e *wire.Explanation) string {
 		}
 		return fmt.Sprintf("It is leased to a fetcher, for the %s time.", ordinal(known.Attempts))
 	case "done":
+		if entry.RedirectedTo != "" {
+			return fmt.Sprintf("It is done: it redirected to %s. An offer of it is a duplicate.", entry.RedirectedTo)
+		}
+		if entry.Redirected {
+			return "It is done: it redirected to another page. An offer of it is a duplicate."
+		}
 		return "It is done: an offer of it is a duplicate."
 	case "dropped":
 		text := "It was dropped"
@@ -274,7 +280,7 @@ func (s *httpAPI) getExplain(ctx context.Context, q url.Values) (e wire.Explanat
 	e = s.explain(u, &entry, err)
 	switch {
 	case e.Error != nil:
-		e.Why = whyText(&e)
+		e.Why = whyText(&e, &entry)
 		return e, nil
 	case err == nil:
 		e.Known = &wire.Known{State: stateNames[entry.State], First: entry.URL, FirstBytes: wire.BytesOf(entry.URL), Queue: entry.Entry.Queue,
@@ -292,7 +298,7 @@ func (s *httpAPI) getExplain(ctx context.Context, q url.Values) (e wire.Explanat
 	if err := s.addWhy(ctx, &e, u); err != nil && !errors.Is(err, store.ErrNotFound) {
 		return e, err
 	}
-	e.Why = whyText(&e)
+	e.Why = whyText(&e, &entry)
 	return e, nil
 }
 

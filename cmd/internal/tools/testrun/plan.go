@@ -68,7 +68,7 @@ func (g group) args() []string {
 
 // first are packages that take longest: go test runs packages in the order of its arguments, and one that
 // begins last is waited for by all.
-var first = []string{"store/", "canon", "cmd/internal/audit", "cmd/internal/tools/packages", "frontier", "cmd/firstseen", "cmd/internal/server", "cmd/internal/report"}
+var first = []string{"cmd/internal/server", "cmd/firstseen", "store/redisstore", "store/pebblestore", "cmd/internal/tools/packages", "cmd/internal/audit", "cmd/internal/tools/repocheck", "canon", "cmd/internal/report", "frontier", "store/"}
 
 // rank is how soon a package is begun, 0 the first.
 func rank(pkg string) int {
