@@ -377,23 +377,50 @@ var hostRules = []ruleID{rLowercaseHost, rHostToASCII, rCanonicalIP}
 
 // scopeHost checks a host and returns its canonical form.
 func scopeHost(s string) (string, error) {
-	prefix, host := "", s
+	host, want := hostOfRule(s)
+	if want != "" {
+		return "", fmt.Errorf("got host %q; want %s", s, want)
+	}
+	return host, nil
+}
+
+// hostOfRule returns the canonical form of the host of a rule, or what to write instead of a host that no URL can have. Hosts
+// that the URL Standard takes and no name server can know are mistakes: a list in one rule, or a variable that was empty.
+func hostOfRule(s string) (host, want string) {
+	domain, below := strings.CutPrefix(s, "*.")
 	if s == "*" {
-		return s, nil
+		return s, ""
 	}
-	if domain, ok := strings.CutPrefix(s, "*."); ok {
-		prefix, host = "*.", domain
+	if name := strings.TrimPrefix(s, "."); name != s && name != "" && !below {
+		return "", fmt.Sprintf("*.%s for the hosts below it, or %[1]s", strings.TrimLeft(name, "."))
 	}
-	name, port := whatwg.CutPort(host)
-	w := &work{Parts: whatwg.Parts{Host: name, Port: port, Literal: strings.HasPrefix(host, "[")}, on: setOfRules(hostRules)}
+	name, port := whatwg.CutPort(domain)
+	literal := strings.HasPrefix(domain, "[")
+	w := &work{Parts: whatwg.Parts{Host: name, Port: port, Literal: literal}, on: setOfRules(hostRules)}
 	for _, id := range hostRules {
 		w.apply(id)
 	}
-	if w.err != nil || port != "" {
-		return "", fmt.Errorf(`got host %q; want a valid one without port, "*.domain" or "*"`, s)
+	switch {
+	case w.err != nil || port != "":
+		return "", `a valid one without port, "*.domain" or "*"`
+	case literal && !below:
+		return w.Host, ""
+	case below && (literal || whatwg.EndsInNumber(w.Host)):
+		return "", "a domain behind *., an address alone, or a range of addresses, such as 192.0.2.0/24"
 	}
-	return prefix + w.Host, nil
+	labels := strings.Split(strings.TrimSuffix(w.Host, "."), ".")
+	for _, label := range labels {
+		if label == "" || len(label) > 63 || strings.Trim(label, hostLetters) != "" {
+			return "", `a name of letters, digits, "-" and "_" between dots, each part 1 to 63 long`
+		}
+	}
+	if below {
+		return "*." + w.Host, ""
+	}
+	return w.Host, ""
 }
+
+const hostLetters = "abcdefghijklmnopqrstuvwxyz0123456789-_"
 
 // scopePath checks a path and returns its canonical form.
 func scopePath(s string) (string, error) {

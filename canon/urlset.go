@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/firstseen/firstseen/internal/whatwg"
@@ -21,7 +22,8 @@ type urlRules struct {
 	hosts    hostTable
 	nets     []*scope // address ranges, in any order
 	rules    int
-	patterns bool // some rules have one
+	patterns bool   // some rules have one
+	every    string // a rule that covers every URL; "" if there is none
 }
 
 // ParseURLSet reads a set from lines, each a rule:
@@ -34,8 +36,8 @@ type urlRules struct {
 //	192.0.2.0/24             of a range of addresses
 //	!example.com/logout      an exception: not in the set, whatever other rules say
 //
-// Empty lines and lines that begin with "#" are comments. A set of exceptions alone has every other URL. The error names the
-// line.
+// Empty lines and lines that begin with "#" are comments. A set of exceptions alone has every other URL. A rule that no URL
+// can fit is refused; see also [URLSet.Check]. The error names the line.
 func ParseURLSet(text []byte) (*URLSet, error) {
 	s := &URLSet{in: urlRules{hosts: newHostTable()}, out: urlRules{hosts: newHostTable()}}
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
@@ -48,7 +50,11 @@ func ParseURLSet(text []byte) (*URLSet, error) {
 		if except, ok := strings.CutPrefix(rule, "!"); ok {
 			to, place = &s.out, strings.TrimSpace(except)
 		}
-		if err := to.add(rule, place); err != nil {
+		err := to.add(rule, place)
+		if err == nil && s.out.every != "" {
+			err = fmt.Errorf("got %q, which leaves no URL; want a narrower exception", rule)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", number+1, err)
 		}
 	}
@@ -56,6 +62,14 @@ func ParseURLSet(text []byte) (*URLSet, error) {
 		return nil, fmt.Errorf("got no rule; want lines such as example.com, *.example.com or !example.com/logout")
 	}
 	return s, nil
+}
+
+// Check refuses a set that has every URL, because of one rule: most often a variable was empty where the rule was written.
+func (s *URLSet) Check() error {
+	if s.in.every != "" && s.out.rules == 0 {
+		return fmt.Errorf("got %q, which holds for every URL; want a host or path, or an exception beside it, such as !example.com", s.in.every)
+	}
+	return nil
 }
 
 func (r *urlRules) add(rule, place string) error {
@@ -81,21 +95,21 @@ func (r *urlRules) add(rule, place string) error {
 	if host == "" && path != "" && sc.scheme == "" {
 		host = "*"
 	}
-	host, port := whatwg.CutPort(host)
-	if sc.port = strings.TrimPrefix(port, ":"); sc.port == "" {
-		sc.port = defaultPorts[sc.scheme]
+	want := misread(sc.scheme, place, host, path)
+	if want == "" {
+		want = sc.setAuthority(host)
 	}
-	var err error
-	sc.host, err = scopeHost(strings.TrimSuffix(host, "."))
-	name := strings.TrimPrefix(sc.host, "*")
-	if err != nil || strings.Trim(sc.port, "0123456789") != "" || strings.Contains(name, "*") || name != sc.host && name != "" && name[0] != '.' {
-		return fmt.Errorf(`got %q; want a host, "*.domain", a beginning of a URL, or "/" and a path`, rule)
+	if want == "" && strings.HasPrefix(path, "?") {
+		want = "a path before the query: " + strings.Replace(rule, "?", "/?", 1)
 	}
-	if strings.HasPrefix(path, "?") {
-		return fmt.Errorf("got %q; want a path before the query: %s", rule, strings.Replace(rule, "?", "/?", 1))
+	if want != "" {
+		return fmt.Errorf("got %q; want %s", rule, want)
 	}
-	if path != "" && path != "/" && path != "/*" {
+	if any := strings.TrimSuffix(path, "*$"); strings.TrimRight(any, "*") != "" && strings.TrimRight(any, "*") != "/" {
 		text, end := strings.CutSuffix(path, "$")
+		if hasDots(text, end) {
+			return fmt.Errorf(`got %q; want a path without "\" and dot segments, which no canonical form has`, rule)
+		}
 		parts := strings.Split(text, "*")
 		for i, part := range parts {
 			parts[i] = normalizeEscapes(part, pathRaw)
@@ -105,8 +119,60 @@ func (r *urlRules) add(rule, place string) error {
 		}
 		sc.pattern, r.patterns = newPathPattern(text), true
 	}
+	if sc.host == "*" && sc.scheme+sc.port == "" && sc.pattern == nil {
+		r.every = rule
+	}
 	r.hosts.add(sc)
 	return nil
+}
+
+// misread returns what to write instead of a rule that reads as something else than it looks like; "" for any other rule.
+func misread(scheme, place, host, path string) (want string) {
+	word, rest, _ := strings.Cut(place, "/")
+	address := whatwg.EndsInNumber(word) || word != "" && word[0] == '[' || strings.Count(word, ":") > 1
+	name, _, _ := strings.Cut(host, ":")
+	switch {
+	case scheme != "":
+		return ""
+	case address && rest != "" && strings.Trim(rest, "0123456789") == "":
+		return "a range such as 192.0.2.0/24 or 2001:db8::/32, or for a path http://" + place
+	case strings.Count(host, ":") > 1 && host[0] != '[':
+		return "an IPv6 address in brackets"
+	case defaultPorts[strings.ToLower(name)] != "":
+		return strings.ToLower(name) + "://HOST/PATH, or a host"
+	case strings.HasPrefix(place, "//"):
+		return strings.TrimLeft(place, "/") + ", or https:" + place
+	}
+	return ""
+}
+
+// setAuthority reads host and port of a rule, or returns what to write instead.
+func (s *scope) setAuthority(host string) (want string) {
+	host, port := whatwg.CutPort(host)
+	number, err := whatwg.CanonicalPort("", port)
+	if err != nil || port == ":" {
+		return "a port from 0 to 65535, or no colon"
+	}
+	if s.port = strings.TrimPrefix(number, ":"); s.port == "" {
+		s.port = defaultPorts[s.scheme]
+	}
+	if host == "" {
+		return `a host, "*.domain", a beginning of a URL, or "/" and a path`
+	}
+	host, want = hostOfRule(host)
+	s.host = strings.TrimSuffix(host, ".")
+	return want
+}
+
+// hasDots reports whether no canonical form has a path as in a pattern, since it has a backslash or a whole segment of dots. The
+// last segment may go on, unless the pattern or a query ends it.
+func hasDots(pattern string, end bool) bool {
+	path, _, query := strings.Cut(pattern, "?")
+	segments := strings.Split(normalizeEscapes(path, pathRaw), "/")
+	if !end && !query {
+		segments = segments[:len(segments)-1]
+	}
+	return strings.Contains(path, `\`) || slices.Contains(segments, ".") || slices.Contains(segments, "..")
 }
 
 var defaultPorts = map[string]string{"http": "80", "https": "443", "ftp": "21"}

@@ -1,6 +1,10 @@
 package canon
 
 import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
 	"strings"
 	"testing"
 )
@@ -80,13 +84,97 @@ func TestURLSetRefuses(t *testing.T) {
 		"https:///x":              "line 1",
 		"a.example?x=1":           "a.example/?x=1",
 		"!":                       "line 1",
-		"a..example":              "",
 		"https://a.example:http/": "line 1",
+		".example.com":            "want *.example.com for the hosts below it, or example.com",
+		"a.example:99999":         "want a port from 0 to 65535",
+		"https://a.example:/":     "want a port from 0 to 65535",
+		"http//shop.com":          "http://HOST/PATH",
+		"HTTP:shop.com/":          "http://HOST/PATH",
+		"//shop.com/x":            "want shop.com/x",
+		"10.0/16":                 "a range such as 192.0.2.0/24",
+		"10.0.0.0/08":             "http://10.0.0.0/08",
+		"10.0.0.0/33":             "a range such as",
+		"2001:db8::/129":          "a range such as",
+		"[2001:db8::]/32":         "a range such as",
+		"2001:db8::1":             "brackets",
+		"a.example/../x":          "dot segments",
+		"a.example/%2e%2E?x":      "dot segments",
+		`a.example/a\b`:           "dot segments",
+		"a.example\n!*/*":         "line 2: got \"!*/*\", which leaves no URL",
 	} {
-		if _, err := ParseURLSet([]byte(text)); want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if _, err := ParseURLSet([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v; want %q", text, err, want)
 		}
 	}
+}
+
+// TestRulesThatNoURLFits refuses hosts that no URL can have in all rules alike: those of sets and of rule files.
+func TestRulesThatNoURLFits(t *testing.T) {
+	long := strings.Repeat("a", 64)
+	for _, host := range []string{".", "..", "*.", "*..", ".a.example", "*..a.example", "a..example", "a.example..", "*.*", "**", "a.*", "*.192.0.2.1", "*.0x7f.1",
+		"*.[::1]", "[::1", "256.0.0.1", "1.2.3.4.5", "a.b,c.example", "a.example;b.example", `"a.example"`, "(a.example)", "$host", "${x}.example", "a.example$", "a%2fb", "a@b", long, "*." + long + ".example"} {
+		if _, err := ParseURLSet([]byte(host)); err == nil {
+			t.Errorf("set: %s is accepted", host)
+		}
+		text, _ := json.Marshal(host)
+		for _, file := range []string{`{"params":[{"host":%s,"drop":["x"]}]}`, `{"sites":[{"host":%s,"rules":["+strip-index"]}]}`, `{"trust_declared":[%s]}`} {
+			if _, err := Qiita().With(WithRuleFile(strings.NewReader(fmt.Sprintf(file, text)))); err == nil {
+				t.Errorf("%s with %s is accepted", file, text)
+			}
+		}
+	}
+}
+
+// TestURLSetHolds makes rules of parts at random: for each that is accepted there is a URL that it has, and a set that Check
+// accepts leaves another URL out.
+func TestURLSetHolds(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	pick := func(from ...string) string { return from[random.IntN(len(from))] }
+	accepted, every := 0, 0
+	for range 20_000 {
+		host := pick("", "a.example", "*.a.example", "*", "*.", ".a", "a..b", "A.Example.", "10.0.0.1", "10.1", "[::1]", "::1", "b\u00fc.example", "*.10.1", "http", "a,b")
+		rule := pick("", "", "http://", "HTTPS://", "http:", "//") + host + pick("", "", ":", ":80", ":0080", ":99999", ":x") +
+			pick("", "/", "/a", "/8", "/33", "/*", "/**", "/*$", "/$", "/a*b$", "//a", "/../a", "/..a", "/a/.", "/a/.$", "/%2e/", `/a\b`, "/?x", "?x", "/*?*x=*y", "/*$$", "/%zz", "/%41*")
+		s, err := ParseURLSet([]byte(rule))
+		if _, notRange := netip.ParsePrefix(rule); err != nil || notRange == nil {
+			continue
+		}
+		accepted++
+		if _, _, ok := strings.Cut(rule, "://"); !ok {
+			rule = "http://" + rule
+		}
+		if scheme, rest, _ := strings.Cut(rule, "://"); rest == "" || rest[0] == '/' {
+			rule = scheme + "://any.example" + rest
+		} else if rest[0] == '*' {
+			rule = scheme + "://any.example." + strings.TrimLeft(rest, "*.")
+		}
+		_, missing := s.Has([]byte("ftp://other.invalid:99/other?other"))
+		if missing != (s.Check() != nil) {
+			t.Errorf("%s: got %v for a rule that has every URL: %v", rule, s.Check(), missing)
+		}
+		if missing {
+			every++
+		}
+		if !hasOne(s, rule) {
+			t.Errorf("%s is accepted, and fits no URL", rule)
+		}
+	}
+	if accepted < 2000 || every == 0 {
+		t.Errorf("got %d accepted rules, %d for every URL; want more", accepted, every)
+	}
+}
+
+// hasOne reports whether a set has one of the URLs that its rule describes.
+func hasOne(s *URLSet, rule string) bool {
+	for _, end := range []string{strings.TrimSuffix(rule, "$"), rule + "x"} {
+		for _, p := range []*Profile{WHATWG(), Qiita()} {
+			form, err := p.AppendCanonical(nil, []byte(strings.ReplaceAll(end, "*", "x")))
+			if _, has := s.Has(form); err == nil && has {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // BenchmarkURLSet asks a set of 10,000 hosts.

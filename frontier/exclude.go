@@ -192,6 +192,9 @@ func (f *Frontier) setExclusions(rules map[string][]string) error {
 	for crawl, list := range rules {
 		s, err := newRuleSet(list)
 		if err != nil {
+			s, err = f.readable(crawl, list)
+		}
+		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -199,6 +202,24 @@ func (f *Frontier) setExclusions(rules map[string][]string) error {
 	}
 	f.exclusions.sets.Store(&sets)
 	return errors.Join(errs...)
+}
+
+// readable are the rules of a crawl without those that an earlier release took, and that can never hold. They stay listed, so
+// that they can be taken back.
+func (f *Frontier) readable(crawl string, rules []string) (*ruleSet, error) {
+	var good []string
+	for _, rule := range rules {
+		if _, err := newRuleSet([]string{rule}); err == nil {
+			good = append(good, rule)
+		} else if old := f.exclusions.sets.Load(); old == nil || (*old)[crawl] == nil {
+			f.opt.Logger.Warn("an exclusion excludes nothing; take it back", "crawl", crawl, "error", err)
+		}
+	}
+	s, err := newRuleSet(good)
+	if err == nil {
+		s.rules = rules
+	}
+	return s, err
 }
 
 // followExclusions reads the rules again and again until Close, where other frontiers may change them.
@@ -330,10 +351,17 @@ func checkRules(crawl string, rules []string, have map[string][]string, add bool
 		}
 		out = append(out, rule)
 	}
-	if _, err := newRuleSet(slices.Clone(out)); add && err != nil {
+	if !add {
+		return out, nil
+	}
+	s, err := newRuleSet(slices.Clone(out))
+	if err == nil && s.urls != nil {
+		err = s.urls.Check()
+	}
+	if err != nil {
 		return nil, fault.As(store.ErrInvalid, "cannot exclude: %w", err)
 	}
-	if add && n+len(out) > maxExclusions {
+	if n+len(out) > maxExclusions {
 		return nil, fault.As(store.ErrInvalid, "cannot exclude by %d more rules: there are %d of %d; put long lists into a file of hashed URIs", len(out), n, maxExclusions)
 	}
 	return out, nil

@@ -38,6 +38,9 @@ func (f *filterFlags) open(p *canon.Profile, own bool) (filters []uniq.Filter, e
 			return nil, fmt.Errorf("cannot read the scope: %w", err)
 		}
 		set, err := canon.ParseURLSet(text)
+		if err == nil {
+			err = set.Check()
+		}
 		if err != nil {
 			return nil, misusef("--scope %s: %w", f.scope, err)
 		}

@@ -52,7 +52,10 @@ func queryOf(s *wire.Selection) (frontier.Query, error) {
 		return q, nil
 	}
 	var err error
-	if q.URLs, err = canon.ParseURLSet([]byte(strings.Join(s.Match, "\n"))); err != nil {
+	if q.URLs, err = canon.ParseURLSet([]byte(strings.Join(s.Match, "\n"))); err == nil {
+		err = q.URLs.Check()
+	}
+	if err != nil {
 		err = fault.As(store.ErrInvalid, "cannot select URLs: %w", err)
 	}
 	return q, err
