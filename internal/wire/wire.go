@@ -131,7 +131,7 @@ type Leases struct {
 	PausedQueues  int64 `json:"paused_queues,omitempty"`
 	LimitedQueues int64 `json:"limited_queues,omitempty"`
 	BlockedQueues int64 `json:"blocked_queues,omitempty"`
-	// FailingQueue is one of them that waits as a whole, since its fetches failed.
+	// FailingQueue is a queue that waits as a whole, since its fetches failed.
 	FailingQueue string `json:"failing_queue,omitempty"`
 }
 
