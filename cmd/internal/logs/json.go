@@ -251,7 +251,7 @@ func (p *jsonParser) without(o fields, emit func(Record)) error {
 	defer func() { p.depth-- }()
 	var others []string // in which a document has its rows
 	for name := range o {
-		if raw := bytes.TrimSpace(o[name]); !slices.Contains(containers, name) && name != "links" && plainName(name) == name && bytes.HasPrefix(raw, []byte(`[{`)) {
+		if !slices.Contains(containers, name) && name != "links" && plainName(name) == name && objectsInside.Match(o[name]) {
 			others = append(others, name)
 		}
 	}
@@ -291,6 +291,9 @@ func (p *jsonParser) without(o fields, emit func(Record)) error {
 	}
 	return errNoURL
 }
+
+// objectsInside matches a list of objects.
+var objectsInside = regexp.MustCompile(`^\s*\[\s*\{`)
 
 // contained reads a list of entries, or the object around one. It reports whether there is something to read.
 func (p *jsonParser) contained(raw json.RawMessage, emit func(Record)) (bool, error) {
