@@ -10,8 +10,10 @@ from unittest import mock
 
 from firstseen_scrapy import inbox
 from firstseen_scrapy.client import Client, Refused, Unavailable
+from firstseen_scrapy.config import Config
 from firstseen_scrapy.scheduler import Scheduler
-from scrapy.exceptions import CloseSpider
+from scrapy.exceptions import CloseSpider, NotConfigured
+from scrapy.settings import Settings
 
 
 class ClientTest(unittest.TestCase):
@@ -53,6 +55,14 @@ class ClientTest(unittest.TestCase):
         server.server_close()
         with self.assertRaisesRegex(Unavailable, "is `firstseen serve` running there"):
             Client(address).stats("200")
+
+
+class ConfigTest(unittest.TestCase):
+    def test_an_error_names_the_setting(self) -> None:
+        for name, value in {"LEASE": "1m", "DELAY": "2s", "CRAWL": "100%", "FILTER_START": "perhaps", "SERIALIZER": "yaml", "AT_RISK": 0}.items():
+            crawler = SimpleNamespace(settings=Settings({f"FIRSTSEEN_{name}": value}), spider=SimpleNamespace(name="s"))
+            with self.assertRaisesRegex(NotConfigured, f"FIRSTSEEN_{name}"):
+                Config.of(crawler)  # type: ignore[arg-type]
 
 
 class WaitTest(unittest.TestCase):

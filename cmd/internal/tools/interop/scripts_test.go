@@ -172,7 +172,7 @@ func serveFast(t *testing.T) (s *server.Server, f *frontier.Frontier, leasesRunO
 }
 
 // site is 40 pages that link to each other in several spellings, with redirects
-// to other pages and to the page itself, a page that is not there, and links and
+// to other pages and to the page itself, which wants the cookie of the redirect, a page that is not there, and links and
 // redirects to another site.
 type site struct {
 	*httptest.Server
@@ -209,7 +209,12 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, s.elsewhere, http.StatusFound)
 		return
 	case path == "//twice":
+		w.Header().Set("Set-Cookie", "seen=1; Path=/")
 		w.Header().Set("Location", "/twice")
+		w.WriteHeader(http.StatusFound)
+		return
+	case path == "/twice" && r.Header.Get("Cookie") != "seen=1":
+		w.Header().Set("Location", "//twice")
 		w.WriteHeader(http.StatusFound)
 		return
 	default:
