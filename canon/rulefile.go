@@ -388,8 +388,11 @@ func scopeHost(s string) (string, error) {
 // that the URL Standard takes and no name server can know are mistakes: a list in one rule, or a variable that was empty.
 func hostOfRule(s string) (host, want string) {
 	domain, below := strings.CutPrefix(s, "*.")
-	if s == "*" {
+	switch {
+	case s == "*":
 		return s, ""
+	case strings.Trim(s, "*.") == "":
+		return "", `a name: a host, or a domain behind "*."`
 	}
 	if name := strings.TrimPrefix(s, "."); name != s && name != "" && !below {
 		return "", fmt.Sprintf("*.%s for the hosts below it, or %[1]s", strings.TrimLeft(name, "."))

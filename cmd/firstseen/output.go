@@ -93,6 +93,25 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// isClosed reports whether w was closed when the process began. Go's runtime has opened /dev/null in its place, for reading, too,
+// which takes and loses what is written.
+func isClosed(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	is, err := f.Stat()
+	null, nullErr := os.Stat(os.DevNull)
+	if err != nil || nullErr != nil {
+		return err != nil
+	}
+	if !os.SameFile(is, null) {
+		return false
+	}
+	_, err = f.Read(make([]byte, 1))
+	return err == io.EOF
+}
+
 // visible is a text as a terminal can show it: control characters, those that change the
 // direction of text, and bytes that are not UTF-8 are escaped.
 func visible(s string) string {

@@ -67,6 +67,9 @@ or replace something, nor --db of the commands that measure (replay, audit, lear
 	format := root.PersistentFlags().String("log-format", "text", "form of the log on stderr: text or json")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		warnOfUnknownVariables(root, a.err, os.Environ())
+		if err := checkNames(cmd.Flags()); err != nil {
+			return fmt.Errorf("cannot run %s: %w", cmd.Name(), err)
+		}
 		if err := flagsFromEnv(cmd.Flags(), os.LookupEnv); err != nil {
 			return err
 		}
@@ -168,6 +171,34 @@ const typedMark = "firstseen_typed"
 // places are flags that name a store, of which a command takes one. One that is typed has precedence over variables of the others.
 var places = [][]string{{"db", "redis", "daemon"}, {"from-db", "from-redis", "daemon", "from-file"}, {"to-db", "to-redis", "to-file"}}
 
+// mustName are flags that name a file, a directory, a store or what to select. Empty they come from a variable of a script that
+// is not set, and would mean nothing or everything.
+var mustName = flagNames(`against also-seen backup-dir ca client config crawl csv daemon db exclude-hashed from from-db
+	from-file from-redis match notes output queue reason redis report rule-file scope state tls-cert tls-client-ca tls-key to to-db to-file
+	to-redis token-file tokens url`)
+
+func flagNames(list string) map[string]bool {
+	names := make(map[string]bool)
+	for _, name := range strings.Fields(list) {
+		names[name] = true
+	}
+	return names
+}
+
+// checkNames refuses flags of mustName that are empty.
+func checkNames(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		empty := f.Value.String() == ""
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			empty = len(list.GetSlice()) == 0 || slices.Contains(list.GetSlice(), "")
+		}
+		if empty && mustName[f.Name] && err == nil {
+			err = fmt.Errorf(`--%s: got ""; want a value, or no --%[1]s`, f.Name)
+		}
+	})
+	return err
+}
+
 // flagsFromEnv sets the flags that weren't given from FIRSTSEEN_… variables.
 func flagsFromEnv(flags *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	var failed error
@@ -183,7 +214,7 @@ func flagsFromEnv(flags *pflag.FlagSet, lookup func(string) (string, bool)) erro
 		name := variableOf(f.Name)
 		value, ok := lookup(name)
 		_, marked := f.Annotations[typedMark]
-		if !ok || f.Changed || failed != nil || typedOnly[f.Name] || named[f.Name] || marked {
+		if !ok || value == "" && mustName[f.Name] || f.Changed || failed != nil || typedOnly[f.Name] || named[f.Name] || marked {
 			return
 		}
 		if err := flags.Set(f.Name, value); err != nil {

@@ -183,6 +183,9 @@ func setFromLine(flags *pflag.FlagSet, given map[string]bool, line string) error
 	if given[name] {
 		return nil
 	}
+	if value == "" && mustName[name] {
+		return fmt.Errorf("cannot use setting %s; got no value; want one, or no such line", name)
+	}
 	if err := flags.Set(name, value); err != nil {
 		return fmt.Errorf("cannot use setting %s: %w", name, valueError(err))
 	}

@@ -128,6 +128,9 @@ func (f *uniqFlags) run(ctx context.Context, a *app, names []string) (err error)
 	}
 	var memory *uniq.Memory
 	if f.db != "" {
+		if isClosed(a.out) {
+			return errors.New("cannot print: standard output is closed, or /dev/null open for reading, too; nothing is recorded; want a file, a pipe or >/dev/null")
+		}
 		s, own, openErr := f.openMemory(ctx, a, p)
 		if openErr != nil {
 			return openErr

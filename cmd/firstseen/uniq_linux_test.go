@@ -160,3 +160,27 @@ func TestUniqInterrupted(t *testing.T) {
 		t.Errorf("got %q; want what was not printed yet", got)
 	}
 }
+
+// TestUniqWithoutOutput records nothing where the output is closed: what was printed would be lost.
+func TestUniqWithoutOutput(t *testing.T) {
+	list, _ := manyURLs(t, 3)
+	db := filepath.Join(t.TempDir(), "db")
+	run := func(redirect string) (string, error) {
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", `exec "$0" uniq --db "$@" `+redirect, self, db, list)
+		cmd.Env = append(os.Environ(), asCommand+"=1")
+		var said bytes.Buffer
+		cmd.Stderr = &said
+		err = cmd.Run()
+		return said.String(), err
+	}
+	if said, err := run(">&-"); err == nil || !strings.Contains(said, "standard output is closed") {
+		t.Errorf("got %v, %s; want an error", err, said)
+	}
+	if said, err := run(">/dev/null"); err != nil || !strings.Contains(said, "3 printed") {
+		t.Errorf("got %v, %s; want all three printed after the run without output", err, said)
+	}
+}

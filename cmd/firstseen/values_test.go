@@ -1,8 +1,12 @@
 package main
 
 import (
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // TestBadValues checks that a bad value of a flag is shown with what is wanted.
@@ -23,5 +27,37 @@ func TestBadValues(t *testing.T) {
 		if line, _, _ := strings.Cut(got, "\n"); status != statusMisuse || line != "firstseen: "+c.want {
 			t.Errorf("%v: got status %d, %s; want %s", c.args, status, line, c.want)
 		}
+	}
+}
+
+// TestEmptyNames tries each flag that names a file, a store or a selection with nothing, as an unset variable of a script leaves it.
+func TestEmptyNames(t *testing.T) {
+	places := regexp.MustCompile(`\b(file|directory|store|PEM|rule file)\b`)
+	tried := 0
+	var try func(cmd *cobra.Command)
+	try = func(cmd *cobra.Command) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			switch kind := f.Value.Type(); {
+			case mustName[f.Name]:
+				tried++
+				args := append(strings.Fields(cmd.CommandPath())[1:], "--"+f.Name, "", "a", "b")
+				status, _, got := runCommand(t, args...)
+				for n := len(args) - 1; n > len(args)-3 && !strings.Contains(got, "--"+f.Name+": "); n-- { // the command takes fewer arguments
+					status, _, got = runCommand(t, args[:n]...)
+				}
+				if status != statusMisuse || !strings.Contains(got, "--"+f.Name+": got ") {
+					t.Errorf("%s --%s: got status %d, %s; want it refused", cmd.Name(), f.Name, status, got)
+				}
+			case f.Name != "format" && f.Name != "group" && strings.HasPrefix(kind, "string") && places.MatchString(f.Usage):
+				t.Errorf("%s --%s may be empty: %s", cmd.Name(), f.Name, f.Usage)
+			}
+		})
+		for _, sub := range cmd.Commands() {
+			try(sub)
+		}
+	}
+	try(newRootCmd(&app{}))
+	if tried < 50 {
+		t.Errorf("got %d flags; want those of all commands", tried)
 	}
 }
