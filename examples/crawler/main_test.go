@@ -77,7 +77,7 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		return
 	case "/twice":
 		if _, err := r.Cookie("seen"); err != nil {
-			rw.Header().Set("Location", "//twice")
+			rw.Header().Set("Location", w.URL+"//twice")
 			rw.WriteHeader(http.StatusFound)
 			return
 		}

@@ -214,7 +214,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusFound)
 		return
 	case path == "/twice" && r.Header.Get("Cookie") != "seen=1":
-		w.Header().Set("Location", "//twice")
+		w.Header().Set("Location", "http://"+r.Host+"//twice")
 		w.WriteHeader(http.StatusFound)
 		return
 	default:
