@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -39,7 +40,10 @@ func crashChild() bool {
 	return true
 }
 
-// crashCrawl adds, leases and settles until it is killed.
+// excludedHost is the host that the rules of a run exclude, page by page.
+const excludedHost = "http://out.example/"
+
+// crashCrawl adds, leases and settles, and excludes pages, until it is killed.
 func crashCrawl(dir, run string) error {
 	f, _, err := openCrash(dir)
 	if err != nil {
@@ -64,12 +68,31 @@ func crashCrawl(dir, run string) error {
 		for _, l := range leases {
 			fmt.Println("leased", l.URL)
 		}
-		for _, l := range leases[:len(leases)/2] {
-			if err := f.Done(bg, l); err != nil {
-				return err
+		for j, l := range leases {
+			switch j {
+			case 0:
+				if err := f.Done(bg, l); err != nil {
+					return err
+				}
+				fmt.Println("done", l.URL)
+			case 1:
+				if err := f.Drop(bg, l); err != nil {
+					return err
+				}
+				fmt.Println("dropped", l.URL)
+			case 2:
+				fmt.Println("scheduling", l.URL)
+				if err := f.Recrawl(bg, l, time.Now().Add(time.Hour)); err != nil {
+					return err
+				}
+				fmt.Println("scheduled", l.URL)
 			}
-			fmt.Println("done", l.URL)
 		}
+		page := fmt.Sprintf("%s%s/%d/0", excludedHost, run, i)
+		if _, err := f.Exclude(bg, "", page); err != nil {
+			return err
+		}
+		fmt.Println("excluded", page)
 	}
 }
 
@@ -83,7 +106,13 @@ func openCrash(dir string) (*Frontier, *pebblestore.Store, error) {
 }
 
 // killed is what a child said before it was killed.
-type killed struct{ added, leased, done []string }
+type killed struct{ added, leased, done, dropped, scheduling, scheduled, excluded []string }
+
+// list returns the list of what a line says, or nil.
+func (k *killed) list(what string) *[]string {
+	return map[string]*[]string{"new": &k.added, "leased": &k.leased, "done": &k.done, "dropped": &k.dropped,
+		"scheduling": &k.scheduling, "scheduled": &k.scheduled, "excluded": &k.excluded}[what]
+}
 
 // runAndKill starts a child and kills it with SIGKILL once it has said so many lines.
 func runAndKill(t *testing.T, dir, run string, lines int) killed {
@@ -104,13 +133,8 @@ func runAndKill(t *testing.T, dir, run string, lines int) killed {
 		if !ok || !strings.HasSuffix(url, "/") && strings.Count(url, "/") != 5 {
 			continue // cut short by the kill
 		}
-		switch what {
-		case "new":
-			k.added = append(k.added, url)
-		case "leased":
-			k.leased = append(k.leased, url)
-		case "done":
-			k.done = append(k.done, url)
+		if list := k.list(what); list != nil {
+			*list = append(*list, url)
 		}
 	}
 	if err := cmd.Wait(); err == nil || len(k.added) == 0 {
@@ -126,11 +150,12 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 	var all killed
 	for run := range tortureCount(3, 100) {
 		k := runAndKill(t, dir, fmt.Sprintf("run%d", run), 300+170*(run%7))
-		all.added = append(all.added, k.added...)
-		all.leased = append(all.leased, k.leased...)
-		all.done = append(all.done, k.done...)
+		for _, what := range []string{"new", "leased", "done", "dropped", "scheduling", "scheduled", "excluded"} {
+			*all.list(what) = append(*all.list(what), *k.list(what)...)
+		}
 	}
-	t.Logf("%d added, %d leased, %d done", len(all.added), len(all.leased), len(all.done))
+	t.Logf("%d added, %d leased, %d done, %d dropped, %d scheduled, %d excluded",
+		len(all.added), len(all.leased), len(all.done), len(all.dropped), len(all.scheduled), len(all.excluded))
 	f, s, err := openCrash(dir)
 	must(t, err)
 	defer func() { must(t, errors.Join(f.Close(), s.Close())) }()
@@ -138,6 +163,11 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 	for _, u := range all.added {
 		if r := addOne(t, f, Link{URL: u}); r.Status != StatusDuplicate {
 			t.Errorf("%s: got %v; want duplicate, it was told new", u, r.Status)
+		}
+	}
+	for _, u := range all.excluded {
+		if r := addOne(t, f, Link{URL: u}); r.Reason != ReasonExcluded {
+			t.Errorf("%s: got %v; want it excluded", u, r)
 		}
 	}
 	checkNoneLeasedTwice(t, f, state)
@@ -158,10 +188,22 @@ func checkStates(t *testing.T, f *Frontier, all killed) map[string]store.State {
 	for _, u := range all.done {
 		least[u] = store.Done
 	}
+	for _, u := range all.dropped {
+		least[u] = store.Dropped
+	}
+	for _, u := range all.scheduling {
+		least[u] = store.Queued
+	}
 	for u, want := range least {
 		e, err := f.Lookup(bg, Link{URL: u})
 		if err != nil || e.State < want || e.URL != u {
 			t.Errorf("%s: got state %v, URL %q, %v; want at least state %v", u, e.State, e.URL, err, want)
+		}
+		if slices.Contains(all.scheduled, u) && (e.State != store.Queued || time.Until(e.Due) < 30*time.Minute) {
+			t.Errorf("%s: got state %v, due %v; want it queued for an hour later", u, e.State, e.Due)
+		}
+		if e.State == store.Queued && e.Due.After(time.Now()) {
+			e.State = store.Leased // as such it is out of reach for its hour
 		}
 		state[u] = e.State
 	}

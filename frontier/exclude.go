@@ -144,6 +144,31 @@ func ruleKey(crawl, rule string) string { return crawl + "\x00" + rule }
 
 func ruleOf(queue string) (crawl, rule string, ok bool) { return strings.Cut(queue, "\x00") }
 
+// forgetting names a queue of OwnCrawl that has a limit while queued URLs of a crawl are to be forgotten: a process that ends before
+// leaves that to the next frontier of the store.
+const forgetting = "\x00forgetting"
+
+// setForgetting records whether queued URLs of a crawl are to be forgotten.
+func (f *Frontier) setForgetting(ctx context.Context, crawl string, limit int64) error {
+	if err := f.store.Configure(ctx, OwnCrawl, ruleKey(crawl, forgetting), store.QueueChange{Limit: &limit}); err != nil {
+		return fmt.Errorf("cannot record that excluded URLs of crawl %q are forgotten: %w", crawl, err)
+	}
+	return nil
+}
+
+// goOnForgetting forgets what an earlier process had to leave.
+func (f *Frontier) goOnForgetting(ctx context.Context) error {
+	for q, err := range f.store.Queues(ctx, OwnCrawl, "") {
+		if err != nil {
+			return fmt.Errorf("cannot read which URLs are to be forgotten: %w", err)
+		}
+		if crawl, rule, ok := ruleOf(q.Name); ok && rule == forgetting && q.Limit > 0 {
+			f.forgetExcluded(crawl)
+		}
+	}
+	return nil
+}
+
 // loadExclusions reads the rules from the store.
 func (f *Frontier) loadExclusions(ctx context.Context) error {
 	f.exclusions.changing.Lock()
@@ -225,8 +250,7 @@ func (f *Frontier) Exclude(ctx context.Context, crawl string, rules ...string) (
 }
 
 // WaitExcluded waits until the queued URLs that were excluded by rules so far are forgotten, or the context ends. Close does not wait for them: they
-// are forgotten later, each before it would be handed out. So are those that could not be forgotten since the last call: the
-// error is why.
+// are forgotten by the next frontier of the store. So are those that could not be forgotten since the last call: the error is why.
 func (f *Frontier) WaitExcluded(ctx context.Context) error {
 	f.purges.mu.Lock()
 	ended := f.purges.ended
@@ -272,8 +296,15 @@ func (f *Frontier) changeExclusions(ctx context.Context, crawl string, rules []s
 			return 0, err
 		}
 	}
+	rules = slices.DeleteFunc(slices.Clone(rules), func(r string) bool { return slices.Contains(have[c.name], r) == add })
+	forgets := add && !orders && len(rules) > 0
+	if forgets {
+		if err := f.setForgetting(ctx, c.name, 1); err != nil {
+			return 0, err
+		}
+	}
 	for _, rule := range rules {
-		if slices.Contains(have[c.name], rule) == add {
+		if slices.Contains(have[c.name], rule) == add { // it is twice in the list
 			continue
 		}
 		if err := f.store.Configure(ctx, OwnCrawl, ruleKey(c.name, rule), store.QueueChange{Paused: &add}); err != nil {
@@ -286,7 +317,7 @@ func (f *Frontier) changeExclusions(ctx context.Context, crawl string, rules []s
 			have[c.name] = slices.DeleteFunc(have[c.name], func(r string) bool { return r == rule })
 		}
 	}
-	if err := f.setExclusions(have); err != nil || !add || changed == 0 || orders {
+	if err := f.setExclusions(have); err != nil || !forgets {
 		return changed, err
 	}
 	f.forgetExcluded(c.name)
@@ -375,6 +406,7 @@ func (f *Frontier) Exclusions(crawl string) []Exclusion {
 
 // forgetExcluded forgets the queued URLs of a crawl, or with "*" of all, that are excluded, in the background.
 func (f *Frontier) forgetExcluded(crawl string) {
+	f.purges.begin(crawl)
 	if crawl != "*" {
 		f.purges.add(f, crawl, "")
 		return
@@ -384,6 +416,23 @@ func (f *Frontier) forgetExcluded(crawl string) {
 	for _, name := range names {
 		f.purges.add(f, name, "")
 	}
+}
+
+// excludedOf returns which of some URLs are excluded.
+func (f *Frontier) excludedOf(c *crawl, urls map[store.Key]string) (excluded []excludedURL) {
+	if len(urls) == 0 || !f.mayExclude() {
+		return nil
+	}
+	id := f.identifier(c)
+	for key, url := range urls {
+		if id.canonicalize(url) != nil {
+			continue
+		}
+		if rule, ok := f.excludedBy(c.name, string(id.scratch)); ok {
+			excluded = append(excluded, excludedURL{key, url, rule})
+		}
+	}
+	return excluded
 }
 
 // dropExcluded forgets URLs that are excluded, queued or taken by this call, in one step, and counts them.

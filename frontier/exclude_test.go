@@ -301,10 +301,62 @@ func TestWaitExcludedTellsWhatFailed(t *testing.T) {
 		t.Errorf("got %v; want that the entries could not be listed", err)
 	}
 	s.err = nil
+	if _, err := f.Exclude(bg, "", "a.example/x/"); err != nil || f.WaitExcluded(bg) != nil {
+		t.Errorf("got %v; want nothing to do for a rule that is there", err)
+	}
 	_, err = f.Exclude(bg, "", "a.example/y/")
 	must(t, err)
 	must(t, f.WaitExcluded(bg))
 	if _, err := f.Lookup(bg, Link{URL: "http://a.example/x/1"}); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("got %v; want it forgotten", err)
+	}
+}
+
+// TestForgettingGoesOn: what a frontier had to leave, the next one forgets; and what all was, no frontier looks for again.
+func TestForgettingGoesOn(t *testing.T) {
+	for _, crawl := range []string{"", "*"} {
+		s := &unlisted{Store: memstore.New(memstore.Options{}), err: errors.New("broken")}
+		opt := Options{Delay: -1, Logger: onDrop(func(dropped) {})}
+		f := openOn(t, s, opt)
+		addAll(t, f, Link{URL: "http://a.example/x/1", Due: time.Now().Add(time.Hour)})
+		_, err := f.Exclude(bg, crawl, "a.example/x/")
+		must(t, err)
+		must(t, f.Close())
+		for i, broken := range []error{s.err, nil, errors.New("broken again")} {
+			s.err = broken
+			f = openOn(t, s, opt)
+			if err := f.WaitExcluded(bg); (err != nil) != (i == 0) {
+				t.Errorf("start %d: got %v; want an error in the first alone, since later ones have nothing to look for", i, err)
+			}
+			if st, err := f.Stats(bg, ""); err != nil || (st.Held == 1) != (i == 0) {
+				t.Errorf("start %d: got %+v, %v; want it forgotten by the second start", i, st, err)
+			}
+			must(t, f.Close())
+		}
+	}
+}
+
+// TestPutBackExcludedIsForgotten: a URL that became excluded while it was leased is forgotten when it goes back into its queue, however it
+// does, and not weeks later.
+func TestPutBackExcludedIsForgotten(t *testing.T) {
+	for _, wire := range []bool{false, true} {
+		for _, o := range []Outcome{Recrawl, Retry, Defer, Release, Drop} { // a Drop queues the canonical form
+			f := openKeep(t, true, Options{Delay: -1, Logger: onDrop(func(dropped) {})})
+			addOne(t, f, Link{URL: "http://A.example:80/x?b=1&a=2"})
+			l := leaseOne(t, f)
+			_, err := f.Exclude(bg, "", "a.example/x")
+			must(t, err)
+			must(t, f.WaitExcluded(bg))
+			if wire {
+				l = &Lease{Crawl: l.Crawl, Key: l.Key, Token: l.Token}
+			}
+			got, err := f.Settle(bg, []Settlement{{Lease: l, Outcome: o, At: time.Now().Add(time.Hour), Fetched: &Fetched{Status: 404}}})
+			if err != nil || got[0] != OK {
+				t.Errorf("outcome %d: got %v, %v; want ok", o, got, err)
+			}
+			if st, err := f.Stats(bg, ""); err != nil || st.Held+st.Seen != 0 {
+				t.Errorf("outcome %d: got %+v, %v; want it forgotten", o, st, err)
+			}
+		}
 	}
 }

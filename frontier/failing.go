@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"encoding/binary"
 	"sync"
 	"time"
 
@@ -19,15 +20,23 @@ import (
 type failing struct {
 	mu     sync.Mutex
 	queues map[queueName]*failingQueue // guarded by mu, like the rest
-	keys   map[store.Key]queueName     // URLs leased of these queues: who reports a success names the URL alone
+	waits  map[queueName]time.Time     // those of them that wait as a whole, and until when
+	leases []leasedKey                 // who reports a success over the wire names the URL alone
 	recent [recentResults]result       // a ring
 	next   int
 }
 
 type failingQueue struct {
-	row  int         // failures since the last success, of one URL after another
-	last store.Key   // the URL of the latest
-	keys []store.Key // leased, the oldest first
+	row  int       // failures since the last success, of one URL after another
+	last store.Key // the URL of the latest
+}
+
+// leasedKey says of which queue a URL was leased. Each key has one place in a table, where the next key of that place
+// overwrites it: exact counts, which would cost a lease as much as all the rest here, are not worth it. A success that is not known
+// any more resets no count.
+type leasedKey struct {
+	key   store.Key
+	queue queueName
 }
 
 // result is one of the latest results of fetches.
@@ -38,9 +47,9 @@ type result struct {
 }
 
 const (
-	// maxFailing bounds the queues that are counted, and keysOfFailing the leased URLs that are remembered of one.
-	maxFailing    = 50_000
-	keysOfFailing = 16
+	// maxFailing bounds the queues that are counted, and leasesKnown the leases that are remembered: 400 KB.
+	maxFailing  = 50_000
+	leasesKnown = 1 << 13
 	// recentResults are those by which a failure of the network is recognized, if they are of the last networkWindow.
 	recentResults = 64
 	networkWindow = 5 * time.Minute
@@ -50,27 +59,20 @@ const (
 	failingWait = time.Minute
 )
 
-// leased remembers the URLs that are leased of failing queues.
+// leased remembers of which queues URLs are leased. That begins before a queue fails: a URL leased before may bring the success.
 func (f *failing) leased(leases []*Lease) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.queues) == 0 {
-		return
+	if f.leases == nil && len(leases) > 0 {
+		f.leases = make([]leasedKey, leasesKnown)
 	}
 	for _, l := range leases {
-		name := queueName{l.Crawl, l.Queue}
-		q := f.queues[name]
-		if q == nil {
-			continue
-		}
-		if len(q.keys) == keysOfFailing {
-			delete(f.keys, q.keys[0])
-			q.keys = q.keys[1:]
-		}
-		q.keys = append(q.keys, l.Key)
-		f.keys[l.Key] = name
+		f.leases[placeOf(&l.Key)] = leasedKey{l.Key, queueName{l.Crawl, l.Queue}}
 	}
 }
+
+// placeOf is the place of a key in the table of leases.
+func placeOf(k *store.Key) int { return int(binary.LittleEndian.Uint16(k[:]) % leasesKnown) }
 
 // note takes the result of a fetch. If it makes the queue of the lease wait, until is when; if it ends such a wait, ended is
 // true.
@@ -82,8 +84,10 @@ func (f *failing) note(opt *Options, crawl string, s *Settlement, now time.Time)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	name := queueName{crawl, s.Lease.Queue}
-	if name.queue == "" {
-		name = f.keys[s.Lease.Key]
+	if name.queue == "" && f.leases != nil {
+		if l := &f.leases[placeOf(&s.Lease.Key)]; l.key == s.Lease.Key {
+			name = l.queue
+		}
 	}
 	f.recent[f.next] = result{now, name, failed}
 	f.next = (f.next + 1) % recentResults
@@ -108,7 +112,8 @@ func (f *failing) note(opt *Options, crawl string, s *Settlement, now time.Time)
 	for n := q.row - opt.FailingAfter; n > 0 && wait < opt.MaxFailingWait; n-- {
 		wait *= 2
 	}
-	return now.Add(min(wait, opt.MaxFailingWait)), false
+	f.waits[name] = now.Add(min(wait, opt.MaxFailingWait))
+	return f.waits[name], false
 }
 
 // failed reports whether a settlement is of a fetch that the host failed to answer; known is false where it says nothing
@@ -150,7 +155,7 @@ func (f *failing) network(now time.Time) bool {
 // add begins to count a queue. If there are too many, it drops the count of another.
 func (f *failing) add(name queueName) *failingQueue {
 	if f.queues == nil {
-		f.queues, f.keys = make(map[queueName]*failingQueue), make(map[store.Key]queueName)
+		f.queues, f.waits = make(map[queueName]*failingQueue), make(map[queueName]time.Time)
 	}
 	for other := range f.queues {
 		if len(f.queues) < maxFailing {
@@ -167,16 +172,24 @@ func (f *failing) add(name queueName) *failingQueue {
 func (f *failing) end(name queueName) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.queues[name] != nil {
-		f.forget(name)
-	}
+	f.forget(name)
 }
 
 func (f *failing) forget(name queueName) {
-	for _, key := range f.queues[name].keys {
-		delete(f.keys, key)
-	}
 	delete(f.queues, name)
+	delete(f.waits, name)
+}
+
+// waiting returns a queue of a crawl, or with "*" of any, that waits as a whole, "" if none does.
+func (f *failing) waiting(crawl string, now time.Time) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for name, until := range f.waits {
+		if (crawl == "*" || name.crawl == crawl) && until.After(now) {
+			return name.queue
+		}
+	}
+	return ""
 }
 
 // Failing returns how many fetches of a queue failed in a row, as far as this frontier saw them, and whether they are so many

@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,6 +49,42 @@ func TestDeadHostWaits(t *testing.T) {
 	})
 }
 
+// TestSuccessOfAnEarlierLeaseCounts: a host that answers some of the URLs that were leased together is not down, whenever they were
+// leased, and whether their holders kept the leases.
+func TestSuccessOfAnEarlierLeaseCounts(t *testing.T) {
+	for _, wire := range []bool{false, true} {
+		f := open(t, Options{Delay: -1, MaxInFlight: -1, Attempts: -1})
+		for i := range 36 {
+			addAll(t, f, Link{URL: fmt.Sprintf("http://a.example/%d", i)})
+		}
+		leases := leaseUpTo(t, f, 36)
+		settle := func(l *Lease, o Outcome) {
+			t.Helper()
+			if wire {
+				l = &Lease{Crawl: l.Crawl, Key: l.Key, Token: l.Token}
+			}
+			_, err := f.Settle(bg, []Settlement{{Lease: l, Outcome: o}})
+			must(t, err)
+		}
+		for i, l := range leases[:30] {
+			settle(l, []Outcome{Retry, Done, Retry, Retry, Done, Retry}[i%6])
+			if _, waits := f.Failing("", "a.example"); waits {
+				t.Fatalf("wire %v: the queue waits after result %d", wire, i)
+			}
+		}
+		for _, l := range leases[30:35] {
+			settle(l, Retry)
+		}
+		if _, waits := f.Failing("", "a.example"); !waits {
+			t.Errorf("wire %v: the queue does not wait after 5 failures in a row", wire)
+		}
+		settle(leases[35], Done)
+		if row, waits := f.Failing("", "a.example"); row != 0 || waits {
+			t.Errorf("wire %v: got %d failures, waits %v, after a success; want none", wire, row, waits)
+		}
+	}
+}
+
 // TestOperatorEndsTheWait: whoever unblocks a queue, whose host is up again, need not wait for the end of its wait.
 func TestOperatorEndsTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -61,6 +98,9 @@ func TestOperatorEndsTheWait(t *testing.T) {
 		}
 		if _, waits := f.Failing("", "dead.example"); !waits {
 			t.Fatal("the queue does not wait")
+		}
+		if _, idle, err := f.Lease(bg, LeaseRequest{}); err != nil || idle.FailingQueue != "dead.example" || !strings.Contains(idle.String(), "dead.example waits") {
+			t.Errorf("got %v, %v; want the queue named", idle, err)
 		}
 		must(t, f.Configure(bg, "", "dead.example", store.QueueChange{BlockedUntil: &time.Time{}}))
 		if row, waits := f.Failing("", "dead.example"); row != 0 || waits {

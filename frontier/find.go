@@ -128,6 +128,11 @@ func (q *Query) check() error {
 			return fault.As(store.ErrInvalid, "cannot select URLs; got state %.20q; want some of %s", s, QueryStates())
 		}
 	}
+	for _, r := range q.Reasons {
+		if !slices.Contains(DropReasons(), r) {
+			return fault.As(store.ErrInvalid, "cannot select URLs; got reason %.40q; want some of %s", r, DropReasons())
+		}
+	}
 	if q.Crawl == "*" && q.Queue != "" {
 		return fault.As(store.ErrInvalid, "cannot select URLs; got queue %q of any crawl; want the name of one", q.Queue)
 	}

@@ -130,6 +130,9 @@ func (f *Frontier) start(ctx context.Context) error {
 	if err := f.loadExclusions(ctx); err != nil {
 		return err
 	}
+	if err := f.goOnForgetting(ctx); err != nil {
+		return err
+	}
 	if f.poll > 0 {
 		f.working.Go(f.followExclusions)
 	}

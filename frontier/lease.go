@@ -96,9 +96,11 @@ type Idle struct {
 	Next time.Time
 	// Holding counts the queues that hold something, in an answer without leases.
 	store.Holding
+	// FailingQueue is one of them that waits as a whole, since its fetches failed ([Options.FailingAfter]), "" if none does.
+	FailingQueue string
 }
 
-// String says it in words: "delayed until 12:00:05Z; 3 queues hold URLs, 1 is paused".
+// String says it in words: "delayed until 2026-11-27T12:00:05Z; 3 queues hold URLs, 1 paused; example.com waits, since its fetches failed".
 func (i Idle) String() string {
 	var out strings.Builder
 	out.WriteString(i.State.String())
@@ -119,6 +121,9 @@ func (i Idle) String() string {
 		if of.n > 0 {
 			fmt.Fprintf(&out, ", %d %s", of.n, of.what)
 		}
+	}
+	if i.FailingQueue != "" {
+		out.WriteString("; " + i.FailingQueue + " waits, since its fetches failed")
 	}
 	return out.String()
 }
@@ -156,6 +161,9 @@ func (f *Frontier) take(ctx context.Context, req LeaseRequest) ([]*Lease, Idle, 
 		}
 		var failed error
 		idle.Next, failed = f.returnTaken(ctx, unwanted, idle.Next)
+		if len(leases) == 0 && idle.State == store.Delayed {
+			idle.FailingQueue = f.failing.waiting(cmp.Or(req.Crawl, f.opt.Crawl), f.clock())
+		}
 		if len(leases) > 0 || len(unwanted) == 0 {
 			return leases, idle, nil
 		}
@@ -220,7 +228,10 @@ func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpi
 		}
 	}
 	f.failing.leased(leases)
-	return leases, unwanted, Idle{taken.State, taken.Next, taken.Holding}, nil
+	if taken.State == store.Paused { // a lease that ends meanwhile changes nothing
+		taken.Next = time.Time{}
+	}
+	return leases, unwanted, Idle{State: taken.State, Next: taken.Next, Holding: taken.Holding}, nil
 }
 
 func leaseOf(l *store.Entry, now time.Time) (*Lease, error) {
@@ -371,6 +382,7 @@ func (f *Frontier) noteGone(k refusalKey, urls []string) {
 type purges struct {
 	mu      sync.Mutex
 	pending map[queueName]bool // guarded by mu
+	crawls  map[string]bool    // guarded by mu; the crawls, or "*", that setForgetting has recorded
 	ended   chan struct{}      // guarded by mu; closed when the goroutine ends, nil if none runs
 	err     error              // guarded by mu; the first since WaitExcluded returned one
 }
@@ -399,11 +411,50 @@ func (p *purges) add(f *Frontier, crawl, queue string) {
 	if p.ended == nil {
 		p.ended = make(chan struct{})
 		f.working.Go(func() {
-			for q, ok := p.next(f); ok; q, ok = p.next(f) {
-				p.failed(f.purge(q))
+			all := true
+			for done := false; !done; done = p.end(f, all) {
+				for q, ok := p.next(f); ok; q, ok = p.next(f) {
+					err := f.purge(q)
+					p.failed(err)
+					all = all && err == nil
+				}
 			}
 		})
 	}
+}
+
+// begin notes a crawl for which setForgetting has recorded that URLs are to be forgotten.
+func (p *purges) begin(crawl string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.crawls == nil {
+		p.crawls = make(map[string]bool)
+	}
+	p.crawls[crawl] = true
+}
+
+// end records that nothing is to be forgotten any more, if all was and the frontier stays open. It reports whether the goroutine may end: no
+// more came meanwhile.
+func (p *purges) end(f *Frontier, all bool) bool {
+	f.exclusions.changing.Lock() // who adds a rule has recorded it, and not yet added to pending
+	defer f.exclusions.changing.Unlock()
+	p.mu.Lock()
+	var crawls map[string]bool
+	if all && len(p.pending) == 0 && !f.isClosing() {
+		crawls, p.crawls = p.crawls, nil
+	}
+	p.mu.Unlock()
+	for crawl := range crawls {
+		p.failed(f.setForgetting(context.Background(), crawl, 0))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.pending) > 0 {
+		return false
+	}
+	close(p.ended)
+	p.ended = nil
+	return true
 }
 
 // failed keeps an error for WaitExcluded. The URLs that it left are forgotten when they are taken.
@@ -413,7 +464,7 @@ func (p *purges) failed(err error) {
 	p.err = cmp.Or(p.err, err)
 }
 
-// next takes a queue. If there is none, or the frontier closes, the goroutine must end.
+// next takes a queue, if there is one and the frontier does not close.
 func (p *purges) next(f *Frontier) (q queueName, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -424,8 +475,6 @@ func (p *purges) next(f *Frontier) (q queueName, ok bool) {
 		delete(p.pending, q)
 		return q, true
 	}
-	close(p.ended)
-	p.ended = nil
 	return q, false
 }
 

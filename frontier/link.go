@@ -141,6 +141,11 @@ const (
 	ReasonReleased  Reason = "released"           // Options.MaxReleased
 )
 
+// DropReasons are the reasons for which the frontier drops URLs ([Entry.Reason]).
+func DropReasons() []Reason {
+	return []Reason{ReasonAttempts, ReasonDeferred, ReasonReleased, ReasonExpired, ReasonRedirects, ReasonOperator, ReasonDamaged}
+}
+
 // Result is the answer for one offered URL.
 type Result struct {
 	Status Status

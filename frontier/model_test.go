@@ -323,6 +323,9 @@ func (m *model) settle(u *modelURL, l *Lease, s Settlement, now time.Time) Settl
 	case Recrawl:
 		m.count(u.crawl, modelEnds{fetched: 1})
 		u.begin()
+		if u.overtaken != nil && u.overUntil.After(now) && u.overUntil.After(s.At) {
+			s.At = u.overUntil // its holder is still at the page
+		}
 		m.enqueue(u, s.At, now)
 	case Extend:
 		u.expires = s.At

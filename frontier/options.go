@@ -113,11 +113,12 @@ type Options struct {
 	// fetched as one variant only. The default is 0.
 	Probe float64
 
-	// SeenFor is the age after which a URL that is neither queued nor leased counts as new. A
+	// SeenFor is the age after which a URL that is neither queued nor leased counts as new, from its last fetch, or from when it was recorded if
+	// it was not fetched, or the store is shared. A
 	// sweep forgets such URLs, in New and then every eighth of SeenFor, but at least every
 	// hour. A store on disk deletes keys in groups that were recorded within an eighth of
 	// SeenFor, so a URL is remembered for up to 1.25 times SeenFor. A crawl whose settings have a retention
-	// ([store.CrawlSettings.Retention]) forgets after that instead, counted from the last fetch. After a jump of the clock
+	// ([store.CrawlSettings.Retention]) forgets after that instead. After a jump of the clock
 	// nothing is forgotten for an hour, see [store.Selection]. The default, 0, is no expiry.
 	SeenFor time.Duration
 	// OnWait is called by loops over [Frontier.Leases] that find nothing to lease for a second or longer, whenever what

@@ -77,13 +77,13 @@ func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redir
 	}
 	end.target = r.Key
 	late := e.State != store.Leased || e.Token != l.Token
-	if late && (e.State != store.Leased && e.State != store.Queued || w.offers[0].item.Force) {
-		return Redirection{}, Stale.err(l) // what holds the URL now, if anything, will be redirected, too
-	}
-	if err := f.add(ctx, w); err != nil {
+	again := e.State == store.Leased || e.State == store.Queued || e.State == store.Dropped
+	if late && (!again || w.offers[0].item.Force) {
+		// What holds the URL now, if anything, will be redirected, too. A lease that was overtaken ends, by whatever is said of it.
+		end.Outcome = Release
+	} else if err := f.add(ctx, w); err != nil {
 		return Redirection{}, err
-	}
-	if r.Reason == ReasonFull || r.Reason == ReasonDamaged { // the page would be lost
+	} else if r.Reason == ReasonFull || r.Reason == ReasonDamaged { // the page would be lost
 		end.Outcome = Defer
 	}
 	answers := make([]Settled, 1)

@@ -292,6 +292,50 @@ func TestRedirectThatDoesNotCount(t *testing.T) {
 	}
 }
 
+// TestLateRedirects: a redirect that comes late counts as a page would, where the URL was dropped since too, and one of a lease that was
+// overtaken ends that lease.
+func TestLateRedirects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := openKeep(t, true, Options{Delay: -1})
+		addOne(t, f, Link{URL: "http://a.example/"})
+		first := leaseOne(t, f)
+		time.Sleep(time.Hour)
+		second := leaseOne(t, f)
+		must(t, f.Done(bg, first))
+		if _, err := f.Redirect(bg, second, "http://b.example/"); !errors.Is(err, ErrAlreadyDone) {
+			t.Errorf("got %v; want the answer that any other outcome gets", err)
+		}
+		if st, err := f.Stats(bg, ""); err != nil || st.InFlight != 0 || st.Seen != 1 {
+			t.Errorf("got %+v, %v; want nothing in flight, and no target", st, err)
+		}
+		addOne(t, f, Link{URL: "http://c.example/"})
+		first = leaseOne(t, f)
+		time.Sleep(time.Hour)
+		must(t, f.Drop(bg, leaseOne(t, f)))
+		if r, err := f.Redirect(bg, first, "http://d.example/"); err != nil || r.Target.Status != StatusNew {
+			t.Errorf("got %+v, %v; want the target queued", r, err)
+		}
+		must(t, f.Done(bg, nextOf(t, f, "http://d.example/")))
+		leaseNone(t, f)
+	})
+}
+
+// TestLateRecrawlWaitsForTheOtherHolder: a URL is leased to one client at a time, also where a late result has queued it again.
+func TestLateRecrawlWaitsForTheOtherHolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := openKeep(t, true, Options{Delay: -1, MaxInFlight: -1, Lease: time.Minute})
+		addOne(t, f, Link{URL: "http://a.example/"})
+		first := leaseOne(t, f)
+		time.Sleep(time.Hour)
+		leaseOne(t, f)
+		must(t, f.Recrawl(bg, first, time.Time{}))
+		time.Sleep(59 * time.Second)
+		leaseNone(t, f)
+		time.Sleep(2 * time.Second)
+		leaseOne(t, f)
+	})
+}
+
 // TestRedirectIntoAFullQueue: a page whose redirect finds no room is not lost.
 func TestRedirectIntoAFullQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

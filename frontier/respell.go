@@ -23,17 +23,17 @@ import (
 // canonical form, or as they were offered next.
 func (f *Frontier) Respelled() int64 { return f.respelled.Load() }
 
-// isNotFound reports whether a lease ends because its server does not have the URL.
+// isNotFound reports whether a lease ends because its server does not have the URL: at once, or after the last of its attempts.
 func (s *Settlement) isNotFound() bool {
-	return s.Outcome == Drop && s.reason == "" && s.Fetched != nil && (s.Fetched.Status == http.StatusNotFound || s.Fetched.Status == http.StatusGone)
+	return (s.Outcome == Drop && s.reason == "" || s.Outcome == Retry && s.reason == ReasonAttempts) && s.Fetched != nil && (s.Fetched.Status == http.StatusNotFound || s.Fetched.Status == http.StatusGone)
 }
 
-// respell gives the page of a URL that was not found another chance. A probe is none of its page's
+// respell gives the page of a URL that was not found another chance, and reports whether the URL is queued for it. A probe is none of its page's
 // spellings: it tests a rule.
-func (f *Frontier) respell(c *crawl, s *Settlement, out *store.Settlement) {
+func (f *Frontier) respell(c *crawl, s *Settlement, out *store.Settlement) (queued bool) {
 	l := s.Lease
 	if !l.whole || l.respelled || strings.HasPrefix(l.Discriminator, probePrefix) {
-		return // the last of its chances, for a respelled one
+		return false // the last of its chances, for a respelled one
 	}
 	r := l.record()
 	if form := f.fetchableForm(c, l.URL); form != l.URL && form != "" && r.first == 0 {
@@ -43,11 +43,12 @@ func (f *Frontier) respell(c *crawl, s *Settlement, out *store.Settlement) {
 			r.meta = s.Meta
 		}
 		out.Outcome, out.Failed, out.NewRound, out.URL, out.Due, out.Meta = store.Requeue, false, true, form, time.Time{}, r.replacing()
-		return
+		return true
 	}
 	if !isExact(f.profileOf(c)) {
 		out.Mark = cmp.Or(r.first, store.Spelling(l.URL))
 	}
+	return false
 }
 
 // fetchableForm is the canonical form of a URL if it can be fetched, and is its own canonical form; else "".

@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/firstseen/firstseen/canon"
@@ -10,7 +11,11 @@ import (
 
 func dropFor(t *testing.T, f *Frontier, l *Lease, status int) {
 	t.Helper()
-	if _, err := f.Settle(bg, []Settlement{{Lease: l, Outcome: Drop, Fetched: &Fetched{Status: status}}}); err != nil {
+	s := Settlement{Lease: l, Outcome: Drop, Fetched: &Fetched{Status: status}}
+	if strings.HasSuffix(l.URL, "tried") { // the last of its attempts
+		s.Outcome, f.opt.Attempts = Retry, 1
+	}
+	if _, err := f.Settle(bg, []Settlement{s}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -25,6 +30,7 @@ func TestNotFoundIsTriedAsCanonical(t *testing.T) {
 		want    string // "" for dropped
 	}{
 		{canon.Qiita(), "http://a.example//x", 404, "http://a.example/x"},
+		{canon.Qiita(), "http://a.example//tried", 404, "http://a.example/tried"},
 		{canon.Qiita(), "HTTP://A.example:80/x?b=1&a=2#f", 410, "http://a.example/x?a=2&b=1"},
 		{canon.Qiita(), "http://a.example/x", 404, ""},
 		{canon.Qiita(), "http://a.example//x", 403, ""},

@@ -44,7 +44,7 @@ type Settlement struct {
 	// Priority replaces the priority. The default, nil, keeps it.
 	Priority *uint8
 
-	// Fetched is the result of the fetch, also where the lease is over. A Retry whose Status is 429
+	// Fetched is the result of the fetch, also where the lease is over. A redirect in it is not followed: see [Frontier.Redirect]. A Retry whose Status is 429
 	// or 503 is a Defer. The default is nothing.
 	Fetched *Fetched
 
@@ -90,7 +90,7 @@ func (f *Frontier) Retry(ctx context.Context, l *Lease, at time.Time) (again boo
 	return err == nil && s == OK, err
 }
 
-// Recrawl completes a lease and queues its URL for another time.
+// Recrawl completes a lease and queues its URL for another time; with a zero one it is due at once, and a loop that does so for each page has no end.
 func (f *Frontier) Recrawl(ctx context.Context, l *Lease, at time.Time) error {
 	_, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Recrawl, At: at})
 	return err
@@ -181,6 +181,7 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 	now := time.Now()
 	out := make([]store.Settlement, p.n)
 	gaveUp := make(map[int]Reason)
+	queued := make(map[store.Key]string) // what goes back into its queue, by key
 	for k := range out {
 		s := all[p.place(k)]
 		if s.isPutBack() || s.Outcome == Recrawl || s.Outcome == Drop || s.Outcome == Redirected || s.Meta != nil {
@@ -192,8 +193,12 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 		if out[k], answers[p.place(k)] = f.settlement(&s, now); s.reason != "" {
 			gaveUp[k] = s.reason
 		}
-		if s.isNotFound() {
-			f.respell(p.crawl, &s, &out[k])
+		if s.isNotFound() && f.respell(p.crawl, &s, &out[k]) {
+			answers[p.place(k)] = OK
+			delete(gaveUp, k)
+		}
+		if out[k].Outcome == store.Requeue {
+			queued[out[k].Key] = cmp.Or(out[k].URL, s.Lease.URL)
 		}
 	}
 	statuses, err := f.store.Settle(ctx, p.crawl.stored, out)
@@ -207,13 +212,15 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 			answers[p.place(k)] = AlreadyDone
 		} else if status != store.Settled {
 			answers[p.place(k)] = Stale
-		} else if s.isNotFound() && out[k].URL != "" {
+		} else if out[k].URL != "" {
 			f.respelled.Add(1)
 		} else if s.reason == "" && gaveUp[k] != "" { // others are logged, too: see returnTaken
 			f.refused.count(refusalKey{crawl: p.crawl.name, reason: gaveUp[k], dropped: true}, s.Lease.URL)
 		}
 		f.reportFetched(s.Fetched, s.Lease.URL, now)
 	}
+	// Here and not before: a rule that came in the meantime has looked at the queue already.
+	f.purges.failed(f.dropExcluded(ctx, p.crawl, f.excludedOf(p.crawl, queued)))
 	return nil
 }
 

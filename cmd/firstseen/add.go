@@ -303,13 +303,29 @@ func (f *adding) fill(u *frontier.Link, r *logs.Record, format logs.Format) (ref
 	for i, field := range f.metaFields {
 		name, _, _ := strings.Cut(field, "=")
 		if text := value(f.at.meta + i); text != "" {
-			meta[name] = append(meta[name], text)
+			meta[name] = append(meta[name], valuesOf(text, format)...)
 		}
 	}
 	if len(meta) > 0 && u.Meta == nil {
 		u.Meta = server.AppendMetadata(nil, meta)
 	}
 	return ""
+}
+
+// valuesOf returns the values of a field: of a list of JSON its elements.
+func valuesOf(text string, format logs.Format) (values []string) {
+	var list []json.RawMessage
+	if format != logs.JSON || json.Unmarshal([]byte(text), &list) != nil {
+		return []string{text}
+	}
+	for _, raw := range list {
+		var s string
+		if json.Unmarshal(raw, &s) != nil {
+			s = string(raw)
+		}
+		values = append(values, s)
+	}
+	return values
 }
 
 // fillFound sets what a line of find --json says of a URL, so that the list queues each as it was.

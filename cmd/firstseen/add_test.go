@@ -66,7 +66,7 @@ func TestAddToDaemon(t *testing.T) {
 	}
 	want := []string{
 		`"http://a.example/top" 6 0 map[lastmod:[2026-11-01]]`,
-		`"http://a.example/json" 3 3 map[tags:[["x","y"]] title:[T]]`,
+		`"http://a.example/json" 3 3 map[tags:[x y] title:[T]]`,
 		`"http://a.example/plain" 2 4 map[]`, `"http://a.example/\xff" 2 4 map[]`, `"http://b.example/" 2 4 map[]`,
 		`"http://a.example/low" 1 0 map[]`,
 	}

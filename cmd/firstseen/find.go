@@ -197,6 +197,9 @@ func (s *selection) change(ctx context.Context, a *app, c *client, do, done stri
 		}
 		n += answer.URLs
 	}
+	if n == 0 && s.client != "" {
+		return a.say(fmt.Sprintf("0 %s: %s has no lease there that the flags select; find --state leased --json shows who has", done, visible(s.client)))
+	}
 	return a.say(grouped(n) + " " + done)
 }
 
@@ -223,6 +226,7 @@ URLs of the crawl. Fetchers and clients go on meanwhile.`,
 	})
 	s.add(cmd)
 	if do == "free" {
+		cmd.Flags().Lookup("crawl").Usage = "crawl of the leases; if nothing else selects them, name it"
 		s.addLeases(cmd)
 		typed(cmd.Flags(), "client", "older-than")
 	}
@@ -328,6 +332,7 @@ Long lists of hashed URIs are for serve --exclude-hashed.`,
 		return endOutput(out, 0)
 	})
 	fs := cmd.Flags()
+	fs.Lookup("crawl").Usage = "crawl whose rules are printed; to add or take back rules, name it"
 	fs.BoolVar(&all, "all", false, "the rules of every crawl")
 	fs.BoolVar(&remove, "remove", false, "take the rules back")
 	fs.BoolVar(&create, "create", false, "the crawl may be one that is not there yet")

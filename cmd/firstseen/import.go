@@ -47,9 +47,9 @@ and logs, any other format of "firstseen replay", plain or compressed, or a key 
 a store on disk during the import. Daemons on a store in Redis can continue.
 
 A URL counts as fetched if its answer has a status of --status, or is a revisit. URLs that a log
-only found, or could not fetch, stay new, also where only words such as "failed" say so. URLs that are
-queued in the crawl stay queued. Lists of hosts need --scheme, logs of paths --base, and what can be read
-in two ways --format or --url-field.
+only found, or could not fetch, stay new, also where only words such as "failed" say so, or where
+others of the list or table have a status. URLs that are queued in the crawl stay queued. Lists of
+hosts need --scheme, logs of paths --base, and what can be read in two ways --format or --url-field.
 
 The progress of each file is noted in the directory of the store, or with --redis in that of
 --notes. So the same command continues after an interruption, skips finished files, and reads only
@@ -72,7 +72,7 @@ the new part of a log that has grown. With flags that choose other records it re
 	fs.StringVar(&f.notes, "notes", "", "directory for the notes on imported files; default: the store's, and none with --redis")
 	fs.StringVar(&f.crawl, "crawl", store.DefaultCrawl, "crawl to import into")
 	fs.StringVar(&f.statuses, "status", "2xx,3xx", "statuses that count as fetched, if the log has them, such as 2xx,3xx,410; or all")
-	fs.StringVar(&f.since, "since", "", "ignore fetches before a day, or before a time as 2026-01-31T12:00:00Z")
+	fs.StringVar(&f.since, "since", "", "ignore fetches before a day, or before a time as 2026-01-31T12:00:00Z, and those without a time")
 	fs.BoolVar(&f.links, "links", false, "also record URLs that were found and not fetched")
 	fs.BoolVar(&f.keep, "keep-urls", false, "keep the text of the URLs, as completed URLs: for export --urls and --hashed-uri")
 	fs.BoolVar(&f.again, "again", false, "read files that were imported before from their beginning")
@@ -364,6 +364,7 @@ func importedText(name string, c *transfer.Counts) string {
 		what string
 	}{
 		{c.Passed, "done before"}, {c.ByStatus, "left out by status"}, {c.NotFetched, "not fetched"}, {c.Before, "left out by time"},
+		{c.Unsaid, "left out without a status, since others in the file have one"}, {c.Undated, "left out without a time for --since"},
 		{c.Other, "of other kinds"}, {c.Refused, "refused"}, {c.Unreadable, "unreadable"},
 	} {
 		if part.n > 0 {

@@ -60,7 +60,7 @@ func (f *serveFlags) addPolicy(fs *pflag.FlagSet) {
 	f.addLimitsOfURLs(fs)
 	bounded(&f.bounds, fs, &f.captures, "captures", 250_000, 0, "fetches to keep for judging the rules, of those reported with a digest", special[int]{0, "for none"})
 	fs.Float64Var(&f.policy.Probe, "probe", 0, "share of duplicate variants that are fetched anyway, each once, to test the rules in use")
-	bounded(&f.bounds, fs, &f.policy.SeenFor, "seen-for", 0, 0, "age after which a URL counts as new again", special[time.Duration]{0, "for never"})
+	bounded(&f.bounds, fs, &f.policy.SeenFor, "seen-for", 0, 0, "age after which a URL counts as new again, from its last fetch, or from when it was found if it was not fetched, or with --redis", special[time.Duration]{0, "for never"})
 }
 
 // addLimitsOfURLs adds the flags by which URLs are refused or given up.

@@ -160,6 +160,7 @@ results. A queue or crawl that is not there is an error, unless --create sets it
 		}
 		return a.say(configuredText(&is))
 	})
+	fs.Lookup("crawl").Usage = "crawl of the queue; to change settings of a whole crawl, name it"
 	fs.StringVar(&s.set.Queue, "queue", "", "settings of this queue, in the crawl of --crawl")
 	fs.BoolVar(&s.set.All, "all", false, "settings of all queues of all crawls")
 	fs.BoolVar(&s.set.Create, "create", false, "the queue or the crawl may be one that is not there yet")

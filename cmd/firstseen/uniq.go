@@ -255,10 +255,11 @@ func (f *uniqFlags) tellCounts(a *app, r *uniq.Result, before int) {
 		Known      int64   `json:"left_out"`
 		Refused    int64   `json:"refused"`
 		ByStatus   int64   `json:"left_out_by_status,omitempty"`
+		Unordered  int64   `json:"without_keep_by,omitempty"`
 		Filtered   any     `json:"filtered,omitempty"` // by the flag
 		Before     int     `json:"files_read_before,omitempty"`
 		Inputs     []input `json:"inputs"`
-	}{r.URLs + r.Unreadable, r.Printed, r.Duplicates, r.Known, r.Refused + r.Unreadable, r.ByStatus, nil, before, nil}
+	}{r.URLs + r.Unreadable, r.Printed, r.Duplicates, r.Known, r.Refused + r.Unreadable, r.ByStatus, r.Unordered, nil, before, nil}
 	if len(r.Filtered) > 0 {
 		by := map[string]int64{}
 		for i, n := range r.Filtered {

@@ -188,7 +188,7 @@ func TestOtherSeedsInTheSameCrawl(t *testing.T) {
 	a := serve("a", func() string { return `<a href="/2">2</a> <a href="` + other + `">elsewhere</a>` })
 	dir := t.TempDir()
 	for _, seed := range []string{a.URL + "/", other} {
-		if err := run(t.Context(), dir, "", "news", seed); err != nil {
+		if err := run(t.Context(), dir, "", "news", "", seed); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"log"
 	"maps"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/store"
 )
 
 // Queue is colly's queue.Storage on a frontier, for crawlers that have a
@@ -31,7 +33,8 @@ import (
 //
 // Colly asks for the size of the queue before each request. It reads 0 as "nothing until a request
 // ends or is added". So QueueSize returns the size only if a request can be had now. It waits for
-// the delay of a host only while nothing is being fetched.
+// the delay of a host only while nothing is being fetched, and logs the reason of a long wait. If the crawl has
+// reached its limit, the size is 0, and colly's Run ends.
 type Queue struct {
 	f frontier.Interface
 	// grace is how long a request may take to pass colly's filters.
@@ -93,61 +96,66 @@ func linkOf(b []byte) (frontier.Link, error) {
 
 // QueueSize returns how many requests wait, if one of them can be had now.
 func (q *Queue) QueueSize() (int, error) {
+	began, told := time.Now(), ""
 	for {
-		size, after, err := q.size()
+		size, after, idle, err := q.size()
 		if err != nil || after == 0 {
 			return size, err
+		}
+		if says := idle.String(); time.Since(began) > silence && says != told {
+			log.Print("the frontier is ", says)
+			told = says
 		}
 		time.Sleep(after) // a host's delay; nothing is being fetched
 	}
 }
 
+// silence is how long a wait may last before its reason is logged.
+const silence = 5 * time.Second
+
 // patience bounds the wait for what others hold.
 const patience = 100 * time.Millisecond
 
-// size is QueueSize, or says after what time to ask again.
-func (q *Queue) size() (n int, after time.Duration, err error) {
+// size is QueueSize, or says after what time to ask again, and why.
+func (q *Queue) size() (n int, after time.Duration, idle frontier.Idle, err error) {
 	ctx := context.Background()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if err := q.drop(ctx, q.fallen(time.Now())); err != nil {
-		return 0, 0, err
+		return 0, 0, idle, err
 	}
-	due, err := q.lease(ctx)
-	if err != nil {
-		return 0, 0, err
+	if idle, err = q.lease(ctx); err != nil {
+		return 0, 0, idle, err
 	}
 	if q.next == nil && (q.fetching() || !q.idle && len(q.out) > 0) {
 		q.idle = true
-		return 0, 0, nil
+		return 0, 0, idle, nil
 	}
 	if q.next == nil {
 		if err := q.drop(ctx, slices.Collect(maps.Keys(q.out))); err != nil {
-			return 0, 0, err
+			return 0, 0, idle, err
 		}
 	}
 	s, err := q.f.Stats(ctx, "")
 	switch {
-	case err != nil || s.Held == 0:
-		return 0, 0, err
+	case err != nil || s.Held == 0 || q.next == nil && idle.State == store.Limited:
+		return 0, 0, idle, err
 	case q.next == nil:
-		return 0, max(min(time.Until(due), patience), time.Millisecond), nil
+		return 0, max(min(time.Until(idle.Next), patience), time.Millisecond), idle, nil
 	}
-	return int(max(s.Held-int64(len(q.out)), 1)), 0, nil
+	return int(max(s.Held-int64(len(q.out)), 1)), 0, idle, nil
 }
 
-// lease leases the next request, if one may be fetched now, or says when.
-func (q *Queue) lease(ctx context.Context) (due time.Time, err error) {
+// lease leases the next request, if one may be fetched now, or says why there is none.
+func (q *Queue) lease(ctx context.Context) (idle frontier.Idle, err error) {
 	for q.next == nil {
 		var leases []*frontier.Lease
-		var idle frontier.Idle
-		leases, idle, err = q.f.Lease(ctx, frontier.LeaseRequest{})
-		if due = idle.Next; err != nil || len(leases) == 0 {
-			return due, err
+		if leases, idle, err = q.f.Lease(ctx, frontier.LeaseRequest{}); err != nil || len(leases) == 0 {
+			return idle, err
 		}
 		q.next = leases[0]
 	}
-	return due, nil
+	return idle, nil
 }
 
 // fetching reports whether a request has passed colly's filters and is not settled.

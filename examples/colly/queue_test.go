@@ -20,6 +20,7 @@ import (
 	"github.com/gocolly/colly/v2/queue"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/store"
 )
 
 const threads = 4
@@ -198,6 +199,11 @@ func TestQueueRedirects(t *testing.T) {
 			}
 		case "/moved":
 			http.Redirect(w, r, "/target", http.StatusMovedPermanently)
+		case "/wall":
+			if _, err := r.Cookie("seen"); err != nil {
+				http.SetCookie(w, &http.Cookie{Name: "seen", Value: "1"})
+				http.Redirect(w, r, "/wall", http.StatusFound)
+			}
 		}
 	}))
 	defer server.Close()
@@ -213,10 +219,10 @@ func TestQueueRedirects(t *testing.T) {
 	}
 	contexts := map[string]string{}
 	c.OnScraped(func(r *colly.Response) { contexts[r.Request.URL.Path] = r.Ctx.Get("from") })
-	for _, path := range []string{"/see-other", "/temporary", "/itself", "/moved"} {
+	for _, path := range []string{"/see-other", "/temporary", "/itself", "/moved", "/wall"} {
 		u, _ := url.Parse(server.URL + path)
 		r := &colly.Request{Method: http.MethodPost, URL: u, Body: strings.NewReader("n=1"), Ctx: colly.NewContext()}
-		if path == "/moved" {
+		if path == "/moved" || path == "/wall" {
 			r.Method, r.Body = http.MethodGet, nil
 		}
 		r.Ctx.Put("from", path)
@@ -228,12 +234,44 @@ func TestQueueRedirects(t *testing.T) {
 		t.Fatal(err)
 	}
 	slices.Sort(log)
-	want := []string{"GET /itself", "GET /moved", "GET /page", "GET /target", "POST /form n=1", "POST /itself n=1", "POST /see-other n=1", "POST /temporary n=1"}
+	want := []string{"GET /itself", "GET /moved", "GET /page", "GET /target", "GET /wall", "GET /wall", "POST /form n=1", "POST /itself n=1", "POST /see-other n=1", "POST /temporary n=1"}
 	if !slices.Equal(log, want) {
 		t.Errorf("fetched %q; want %q", log, want)
 	}
-	from := map[string]string{"/page": "/see-other", "/form": "/temporary", "/itself": "/itself", "/target": "/moved"}
+	from := map[string]string{"/page": "/see-other", "/form": "/temporary", "/itself": "/itself", "/target": "/moved", "/wall": "/wall"}
 	if !maps.Equal(contexts, from) {
 		t.Errorf("pages come from %v; want %v", contexts, from)
+	}
+}
+
+// TestQueueEndsAtALimit: colly's Run would wait for ever for what only an operator can hand out.
+func TestQueueEndsAtALimit(t *testing.T) {
+	f, closeAll, err := openOn("", frontier.Options{Delay: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = closeAll() }()
+	limit := int64(1)
+	if err := f.Configure(t.Context(), store.DefaultCrawl, "", store.QueueChange{Limit: &limit}); err != nil {
+		t.Fatal(err)
+	}
+	q := NewQueue(f, colly.NewCollector())
+	for _, page := range []string{"1", "2"} {
+		if err := q.AddRequest([]byte(`{"URL":"http://a.example/` + page + `","Method":"GET"}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := q.QueueSize(); n != 2 || err != nil {
+		t.Errorf("got a size of %d, %v; want 2", n, err)
+	}
+	if err := f.Done(t.Context(), q.next); err != nil {
+		t.Fatal(err)
+	}
+	q.next = nil
+	if n, err := q.QueueSize(); n != 0 || err != nil {
+		t.Errorf("got a size of %d, %v at the limit; want 0", n, err)
+	}
+	if err := q.Close(); err != nil {
+		t.Error(err)
 	}
 }

@@ -2,7 +2,9 @@
 
     python3 newest_duckdb.py crawl.parquet newest.parquet
 
-firstseen compares the URLs and names the rows, in bounded memory; DuckDB fetches them.
+firstseen compares the URLs and names the rows, in bounded memory; DuckDB fetches them. The newest
+row is the one with the greatest timestamp. "make build" makes the program: put bin/firstseen into your path, or its name into
+FIRSTSEEN_BIN. "pip install -r requirements.txt" brings DuckDB and polars; Spark's recipe needs pyspark and a Java.
 """
 
 import os

@@ -14,7 +14,8 @@ venv=$root/bin/corpora-venv
 python3 -c 'import sys, ensurepip; assert sys.version_info >= (3, 10)' 2>/dev/null || skip 'no Python 3.10 with venv here'
 [ -x "$venv/bin/python" ] || python3 -m venv "$venv" || skip 'Python makes no virtual environment'
 pip() { "$venv/bin/pip" install -q --retries 2 --timeout 30 --disable-pip-version-check "$@"; }
-pip -r requirements.txt || skip 'no answer from PyPI, or no packages for this Python'
+cmp -s requirements.txt "$venv/installed" || pip -r requirements.txt || skip 'no answer from PyPI, or no packages for this Python'
+cp requirements.txt "$venv/installed"
 recipes='newest_duckdb.py newest_polars.py'
 if [ -z "${FIRSTSEEN_SPARK:-}" ]; then
 	echo 'skip Spark: FIRSTSEEN_SPARK=1 installs it' >&2

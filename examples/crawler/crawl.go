@@ -6,6 +6,7 @@ import (
 	"io"
 	"log"
 	"net/http"
+	"net/http/cookiejar"
 	"net/url"
 	"strings"
 	"sync"
@@ -34,7 +35,9 @@ type crawler struct {
 }
 
 func newCrawler(f frontier.Interface, o options, out *log.Logger) *crawler {
+	jar, _ := cookiejar.New(nil) // there is no error
 	client := &http.Client{
+		Jar:     jar,         // some pages set a cookie and redirect to themselves
 		Timeout: o.lease / 2, // a page whose lease ended would be fetched by another fetcher as well
 		// The frontier decides about redirects: the target may be known, or be the same page.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

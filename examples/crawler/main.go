@@ -29,6 +29,7 @@ type options struct {
 	workers int
 	delay   time.Duration
 	lease   time.Duration
+	depth   int
 }
 
 func main() {
@@ -39,6 +40,7 @@ func main() {
 	flag.IntVar(&o.workers, "workers", 16, "fetchers; each host is asked by one at a time")
 	flag.DurationVar(&o.delay, "delay", time.Second, "least time between two pages of a host")
 	flag.DurationVar(&o.lease, "lease", time.Minute, "how long a page may take")
+	flag.IntVar(&o.depth, "depth", 20, "how many links away from a seed a page may be, so that a calendar without end has one; 0 for any number")
 	flag.Parse()
 	if flag.NArg() == 0 {
 		log.Fatal("usage: crawler [flags] SEED...")
@@ -60,10 +62,11 @@ func run(ctx context.Context, o options, seeds []string, out *log.Logger) (err e
 	// Close also after an error: what was acknowledged is safe in any case.
 	defer func() { err = errors.Join(err, s.Close()) }()
 	f, err := frontier.New(s, frontier.Options{
-		Crawl: o.pass,
-		Delay: o.delay,
-		Lease: o.lease,
-		Lower: new(frontier.Facets).Lower, // pages come before combinations of filters
+		Crawl:    o.pass,
+		Delay:    o.delay,
+		Lease:    o.lease,
+		MaxDepth: o.depth,
+		Lower:    new(frontier.Facets).Lower, // pages come before combinations of filters
 		OnWait: func(why frontier.Idle) {
 			if time.Until(why.Next) > 10*time.Second || why.State == store.Paused { // else it is the usual delay
 				out.Println(why)

@@ -71,9 +71,16 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 			return
 		}
 	case "//twice":
+		rw.Header().Set("Set-Cookie", "seen=1; Path=/")
 		rw.Header().Set("Location", "/twice")
 		rw.WriteHeader(http.StatusFound)
 		return
+	case "/twice":
+		if _, err := r.Cookie("seen"); err != nil {
+			rw.Header().Set("Location", "//twice")
+			rw.WriteHeader(http.StatusFound)
+			return
+		}
 	case "/old":
 		http.Redirect(rw, r, "/p/1", http.StatusMovedPermanently)
 		return

@@ -45,7 +45,7 @@ func idleOf(a *wire.Leases) frontier.Idle {
 	if a.Finished {
 		state = store.Finished // all that a daemon of an earlier build says
 	}
-	return frontier.Idle{State: state, Next: a.Next,
+	return frontier.Idle{State: state, Next: a.Next, FailingQueue: a.FailingQueue,
 		Holding: store.Holding{Queues: a.HoldingQueues, Paused: a.PausedQueues, Limited: a.LimitedQueues, Blocked: a.BlockedQueues}}
 }
 

@@ -131,6 +131,8 @@ type Leases struct {
 	PausedQueues  int64 `json:"paused_queues,omitempty"`
 	LimitedQueues int64 `json:"limited_queues,omitempty"`
 	BlockedQueues int64 `json:"blocked_queues,omitempty"`
+	// FailingQueue is a queue that waits as a whole, since its fetches failed.
+	FailingQueue string `json:"failing_queue,omitempty"`
 }
 
 // Lease is a leased URL. The first three fields name it when it is settled. The token is

@@ -342,7 +342,7 @@ func (s *Store) outcome(c *crawl, k *known, st *store.Settlement, was, now int64
 	case store.Drop:
 		s.end(k, store.Dropped, sched.Ended(st, was, now))
 	case store.Requeue:
-		k.Due = sched.Due(st, now)
+		k.Due = c.Due(st, now)
 		s.push(k)
 		q.Add(1)
 	}

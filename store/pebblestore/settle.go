@@ -215,7 +215,7 @@ func (tx *txn) outcome(c *crawl, st *store.Settlement, f *found, was int64, made
 	}
 	switch st.Outcome {
 	case store.Requeue:
-		f.rec.Due = sched.Due(st, sched.Now(tx.now))
+		f.rec.Due = c.queues.Due(st, sched.Now(tx.now))
 		p := tx.enqueue(c, f.queue, &f.rec)
 		tx.setPlace(c, k, &p)
 		return

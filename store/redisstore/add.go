@@ -481,14 +481,17 @@ func (w *wave) toForce(ctx context.Context, of []int) (list []*step, err error) 
 	if err != nil {
 		return nil, err
 	}
-	coming := map[string]int64{} // to each queue, by this list
+	rooms := map[string]*room{}
 	for j, i := range of {
 		v, it, e := &w.verdicts[i], &w.items[i], &entries[j]
 		*v = store.Verdict{Status: store.Duplicate}
 		if w.opt.WantFirst {
 			v.First = e.URL
 		}
-		switch full, err := w.full(ctx, it, found[j], coming[it.Queue]); {
+		if rooms[it.Queue] == nil {
+			rooms[it.Queue] = new(room)
+		}
+		switch full, err := w.full(ctx, it, found[j], rooms[it.Queue]); {
 		case err != nil:
 			return nil, err
 		case e.State == store.Queued || e.State == store.Leased,
@@ -504,18 +507,28 @@ func (w *wave) toForce(ctx context.Context, of []int) (list []*step, err error) 
 				entry = appendUint(entry, 6, uint64(sched.Now(it.EndedBefore)))
 			}
 			list = append(list, &step{item: i, key: it.Key, old: found[j], mode: 'f', cap: w.cap(), entry: entry})
-			coming[it.Queue]++
+			rooms[it.Queue].left--
 		}
 	}
 	return list, nil
 }
 
-// full reports whether the queue that a URL is to move to holds as much as it may, with others that are coming. The queue decides in the end, but
-// the other one has released the URL by then.
-func (w *wave) full(ctx context.Context, it *store.Item, from known, coming int64) (bool, error) {
-	if _, to := w.s.layout.ofQueue(w.crawl, it.Queue); w.opt.MaxPerQueue <= 0 || from.was != queuedIn || from.queue == to {
-		return false, nil
+// room is how many more URLs a queue may hold, less those that a list brings. Unless it was read, only the latter count.
+type room struct {
+	left int64
+	read bool
+}
+
+// full reports whether the queue that a URL is to go to holds as much as it may. The queue decides in the end, but another one that has the URL
+// has released it by then. So its room is read once a URL is to move there, and given to nobody twice: who finishes the steps of a daemon that died
+// delivers them in another order.
+func (w *wave) full(ctx context.Context, it *store.Item, from known, r *room) (bool, error) {
+	if _, to := w.s.layout.ofQueue(w.crawl, it.Queue); !r.read && w.opt.MaxPerQueue > 0 && from.was == queuedIn && from.queue != to {
+		info, _, err := w.s.queueInfo(ctx, w.crawl, it.Queue)
+		if err != nil {
+			return false, err
+		}
+		r.left, r.read = r.left+w.opt.MaxPerQueue-info.Held, true
 	}
-	info, _, err := w.s.queueInfo(ctx, w.crawl, it.Queue)
-	return info.Held+coming >= w.opt.MaxPerQueue, err
+	return r.read && r.left <= 0, nil
 }

@@ -21,8 +21,8 @@ func churnItem(n int64) store.Item {
 	return it
 }
 
-// churn adds, forces, takes, retries, completes, forgets and deletes in a crawl of its own, until the context ends. Only calls
-// that can't be promised may fail.
+// churn adds, forces, takes, retries, completes, marks as not found, spells anew, forgets and deletes in a crawl of its own, until the context
+// ends. Only calls that can't be promised may fail.
 func (l *leases) churn(ctx context.Context, s *redisstore.Store, rng *rand.Rand) {
 	do := context.WithoutCancel(ctx)
 	for ctx.Err() == nil {
@@ -30,7 +30,12 @@ func (l *leases) churn(ctx context.Context, s *redisstore.Store, rng *rand.Rand)
 		items := make([]store.Item, 10)
 		for i := range items {
 			items[i] = churnItem(n + int64(i))
-			items[i].Force = rng.IntN(3) == 0
+			switch rng.IntN(3) {
+			case 0:
+				items[i].Force = true
+			case 1:
+				items[i].URL, items[i].Variant = items[i].URL+"/.", true
+			}
 		}
 		_, err := s.Add(do, "churn", items, store.AddOptions{MaxPerQueue: 40})
 		l.promised("an add", err)
@@ -39,8 +44,11 @@ func (l *leases) churn(ctx context.Context, s *redisstore.Store, rng *rand.Rand)
 		var list []store.Settlement
 		for i, lease := range taken.Leases {
 			st := store.Settlement{Key: lease.Key, Token: lease.Token}
-			if i%3 == 0 {
-				st.Outcome, st.After = store.Requeue, 50*time.Millisecond
+			switch i % 6 {
+			case 0, 3:
+				st.Outcome, st.After, st.NewRound = store.Requeue, 50*time.Millisecond, i == 3
+			case 1:
+				st.Outcome, st.Failed, st.Mark = store.Drop, true, store.Spelling(lease.URL)
 			}
 			list = append(list, st)
 		}
@@ -87,7 +95,7 @@ func (l *leases) settled(s *redisstore.Store) {
 				return fmt.Sprintf("%s is in its queue and not known", e.URL)
 			}
 		}
-		if st.Held != held || st.Seen != int64(len(seen)) || st.Completed < 0 || st.Dropped != 0 {
+		if st.Held != held || st.Seen != int64(len(seen)) || st.Completed < 0 || st.Dropped < 0 || st.Marked > st.Seen {
 			return fmt.Sprintf("got %+v; want %d held, %d seen", st, held, len(seen))
 		}
 		return ""
@@ -101,7 +109,7 @@ func (l *leases) settled(s *redisstore.Store) {
 			l.Errorf("got %d leases in flight of group %q of a queue; want none in deleted queues", q.GroupInFlight, q.Group)
 		}
 	}
-	if st, err := s.Stats(l.ctx, "churn"); err != nil || st.Held != 0 || st.Completed != 0 || st.Queues != 0 || st.Active != 0 || st.InFlight != 0 {
+	if st, err := s.Stats(l.ctx, "churn"); err != nil || st.Held != 0 || st.Completed+st.Dropped != 0 || st.Queues != 0 || st.Active != 0 || st.InFlight != 0 {
 		l.Errorf("got %+v, %v; want nothing in deleted queues", st, err)
 	}
 }

@@ -149,25 +149,34 @@ func TestTwoSpellingsOfAMarkedURLAtOnce(t *testing.T) {
 	}
 }
 
-// TestForcedTogetherIntoAQueueWithRoomForOne forces two URLs that are done into another queue, which has room for one. The other one stays as it is.
+// TestForcedTogetherIntoAQueueWithRoomForOne forces two URLs that are done into a queue that has room for one, one of them from another queue,
+// or both. The other one stays as it is, in whatever order another daemon delivers their steps.
 func TestForcedTogetherIntoAQueueWithRoomForOne(t *testing.T) {
 	t.Parallel()
-	o := testOptions(sharedServer(t), 8)
-	o.KeepURLs = true
-	s := open(t, o)
-	defer s.Close()
-	items := []store.Item{testItem(1, "a"), testItem(2, "a")}
-	must(s.Add(t.Context(), "c", items, store.AddOptions{}))(t)
-	complete(t, s, takeAll(t, s))
-	for i := range items {
-		items[i].Queue, items[i].Force = "b", true
-	}
-	v := must(s.Add(t.Context(), "c", items, store.AddOptions{MaxPerQueue: 1}))(t)
-	if !v[0].Requeued || v[1].Status != store.Full {
-		t.Errorf("got %+v; want the second one full", v)
-	}
-	if e := must(s.Lookup(t.Context(), "c", items[1].Key))(t); e.State != store.Done || e.Queue != "a" {
-		t.Errorf("got it %v in queue %q; want it done in a", e.State, e.Queue)
+	for _, queue := range []string{"a", "b"} {
+		o := testOptions(sharedServer(t), 8)
+		o.KeepURLs = true
+		s := open(t, o)
+		defer s.Close()
+		items := []store.Item{testItem(1, "a"), testItem(2, queue)}
+		must(s.Add(t.Context(), "c", items, store.AddOptions{}))(t)
+		complete(t, s, takeAll(t, s))
+		for i := range items {
+			items[i].Queue, items[i].Force = "b", true
+		}
+		w := unsent(s, "c", store.AddOptions{MaxPerQueue: 1}, items...)
+		w.room = waveSize
+		list := must(w.toForce(t.Context(), upTo(len(items))))(t)
+		if len(list) != 1 || list[0].item != 0 || w.verdicts[1].Status != store.Full {
+			t.Fatalf("got %d steps, and %+v; want the second one full", len(list), w.verdicts)
+		}
+		must(true, s.begin(t.Context(), "c", stepMove, list))(t)
+		must(true, s.sweep(t.Context(), 0))(t)
+		for i, want := range []store.State{store.Queued, store.Done} {
+			if e := must(s.Lookup(t.Context(), "c", items[i].Key))(t); e.State != want || i == 1 && e.Queue != queue {
+				t.Errorf("got URL %d %v in queue %q; want %v", i, e.State, e.Queue, want)
+			}
+		}
 	}
 }
 

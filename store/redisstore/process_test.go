@@ -91,6 +91,33 @@ var operations = map[string]func(t *testing.T, s *Store) error{
 		_, err := s.Add(t.Context(), "c", items, store.AddOptions{})
 		return err
 	},
+	"ask for again": func(t *testing.T, s *Store) error {
+		items := daemonItems(0, 30)
+		for i := range items {
+			items[i].EndedBefore, items[i].Queue = time.Now().Add(time.Hour), "q0"
+		}
+		_, err := s.Add(t.Context(), "c", items, store.AddOptions{})
+		return err
+	},
+	"mark and respell": func(t *testing.T, s *Store) error {
+		var list []store.Settlement
+		items := daemonItems(10, 30)
+		for i := range items {
+			list = append(list, store.Settlement{Key: items[i].Key, Outcome: store.Drop, Failed: true, Mark: store.Spelling(items[i].URL)})
+			items[i].URL, items[i].Variant, items[i].Queue = items[i].URL+"/.", true, "q0"
+		}
+		_, err := s.Settle(t.Context(), "c", list)
+		_, failed := s.Add(t.Context(), "c", items, store.AddOptions{MaxPerQueue: 8})
+		return errors.Join(err, failed)
+	},
+	"begin new rounds": func(t *testing.T, s *Store) error {
+		var list []store.Settlement
+		for _, it := range daemonItems(0, 30) {
+			list = append(list, store.Settlement{Key: it.Key, Outcome: store.Requeue, NewRound: true, After: time.Hour})
+		}
+		_, err := s.Settle(t.Context(), "c", list)
+		return err
+	},
 	"create": func(t *testing.T, s *Store) error {
 		var list []store.Settlement
 		for _, it := range daemonItems(15, 30) {
@@ -153,6 +180,9 @@ func TestADaemonIsKilledAtEachStep(t *testing.T) {
 					must(s.Add(t.Context(), "c", daemonItems(0, daemonItem), store.AddOptions{}))(t)
 				}
 				consistent(t, s, number)
+				if st := must(s.Stats(t.Context(), "c"))(t); st.Marked < st.Dropped {
+					t.Fatalf("after %d calls: got %+v; want a mark of each URL that was not found, or its page is lost", number, st)
+				}
 				times := map[store.Key]int{}
 				for e, err := range s.Entries(t.Context(), "c", "") {
 					must(true, err)(t)

@@ -361,7 +361,11 @@ func (m *model) outcome(c *modelCrawl, u *modelURL, s store.Settlement, was time
 	}
 	switch s.Outcome {
 	case store.Requeue:
-		m.enqueue(c, u, u.Queue, m.due(s))
+		due := m.due(s)
+		if o := c.overtaken[u.Key]; o != nil && o.expires.After(due) {
+			due = o.expires // its fetcher is still at the page
+		}
+		m.enqueue(c, u, u.Queue, due)
 		return
 	case store.Complete:
 		u.State = store.Done

@@ -40,9 +40,6 @@ var ownFormats = []*regexp.Regexp{
 	regexp.MustCompile(`^\[pid: \d+\|.*?\} \[[^\]]+\] (?P<m>[A-Z]+) (?P<t>.+) => generated \d+ bytes in .* \(HTTP/[\d.]+ (?P<s>\d+)\)`),
 }
 
-// accessTimes are the layouts of times, without their brackets.
-var accessTimes = []string{"02/Jan/2006:15:04:05 -0700", "02/Jan/2006:15:04:05", "02/Jan/2006 15:04:05", time.RFC3339}
-
 // accessTime is the layout of %t.
 const accessTime = "02/Jan/2006:15:04:05 -0700"
 
@@ -102,13 +99,14 @@ func (l *accessLine) time(stamp string) bool {
 	if stamp == l.stamp {
 		return true
 	}
-	for _, layout := range accessTimes {
-		if at := layoutTime(layout, stamp); !at.IsZero() {
-			l.at, l.stamp = at, strings.Clone(stamp)
-			return true
-		}
+	if len(stamp) < len("02/Jan/2006:15:04:05") { // a date, or a number
+		return false
 	}
-	return false
+	at := ParseTime(stamp)
+	if !at.IsZero() {
+		l.at, l.stamp = at, strings.Clone(stamp)
+	}
+	return !at.IsZero()
 }
 
 // learn finds the place of the virtual host: where lines leave no doubt, or where it is that repeats.

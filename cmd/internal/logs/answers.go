@@ -28,10 +28,10 @@ const (
 var (
 	// coded matches a code alone, and with what programs put around it: =404, "HTTP/1.1 404 Not Found", [code-404], (Status: 404).
 	coded = regexp.MustCompile(`^[\[("'=]*(?i:((?:http(?:/[\d.]+)?|status|code)[-:= ]*)*)([1-5]\d\d)(?:[.,]0+)?(?:["')\]]+|[|,;:]? .*|\|.*|(?:,[1-5]\d\d)+\])?$`)
-	// closing matches words with a code behind them: Not found (404).
-	closing = regexp.MustCompile(`^\D*[^\s\d(]\D* ?\(([1-5]\d\d)\)$`)
-	// noCode matches what clients write for a status when there is none.
-	noCode = regexp.MustCompile(`^(?:0+|-\d+|9\d\d|1\d{4}|[45]xx)$`)
+	// closing matches words with a code behind them: Not found (404), or Redirect 301.
+	closing = regexp.MustCompile(`^(?:\D*[^\s\d(]\D* ?\(([1-5]\d\d)\)|(?i:redirect(?:ed)?|error|failed|moved|ok)[ :]+([1-5]\d\d))$`)
+	// noCode matches what clients write for a status when there is none, and classes of failures.
+	noCode = regexp.MustCompile(`^(?:0+|-\d+|9\d\d|1\d{4}|[145][xX][xX])$`)
 	// nothing matches the cells by which a column of errors says that there was none.
 	nothing = regexp.MustCompile(`^(?i:|-|0|no|none|null|nil|false|n/a|ok|\[\]|\{\})$`)
 	blank   = regexp.MustCompile(`^(?i:|-+|null|none|n/a|\(empty\))$`)
@@ -45,7 +45,7 @@ var failures = regexp.MustCompile(`(?i)^(?:connect|dns)|fail|error|^err\b|time[d
 	`^(?:[✖✗✘❌⛔]|fehler|erreur|errore|erro|fallo|falha|fout|fel|błąd|chyba|hata|ошибка|エラー|错误|失败|오류)`)
 
 // successes are what the same column has for the others.
-var successes = regexp.MustCompile(`(?i)^(?:ok|okay|success(?:ful)?|succeeded|done|fetched|crawled|completed?|good|passed|alive|up|[✓✔✅]|erfolgreich|réussie?|éxito|riuscito|успешно|成功)$`)
+var successes = regexp.MustCompile(`(?i)^(?:[23]xx|ok|okay|success(?:ful)?|succeeded|done|fetched|crawled|completed?|good|passed|alive|up|[✓✔✅]|erfolgreich|réussie?|éxito|riuscito|успешно|成功)$`)
 
 // verdictOf judges a cell. It returns the code, if there is one, and whether more than a number says that it is.
 func verdictOf(cell string) (v verdict, code string, explicit bool) {
@@ -56,7 +56,7 @@ func verdictOf(cell string) (v verdict, code string, explicit bool) {
 		return answered, m[2], m[1] != "" || statusLine.MatchString(cell)
 	}
 	if m := closing.FindStringSubmatch(cell); m != nil {
-		return answered, m[1], true
+		return answered, m[1] + m[2], true
 	}
 	switch cell = strings.Trim(cell, "[](),"); {
 	case blank.MatchString(cell):
@@ -71,6 +71,50 @@ func verdictOf(cell string) (v verdict, code string, explicit bool) {
 		return failed, "", false
 	}
 	return aWord, "", false
+}
+
+// Of a file in which some records have a status, those without one had no answer; of one in which none has, all were fetched, or so the
+// caller says: a list of what is done must be of use. Which of the two a file is can show in its last line. A look at the first
+// lines was not enough: fifty failed fetches above the first status were recorded as seen. So import looks through the whole file first.
+
+// Unsaid reports whether a record neither says how a server answered nor has what only an answer gives.
+func (r *Record) Unsaid() bool {
+	return r.Kind == Listed || r.Kind == Fetch && r.Status == 0 && r.Digest == "" && r.Redirect == ""
+}
+
+// Answers reports whether some line of a list, a table or JSON says what a server answered. Other formats always do, or never. It
+// reads up to the first such line, mostly one of the first, and leaves f as it was: a pipe is kept in a file in TMPDIR meanwhile.
+func Answers(f *File, opt Options) (found bool, err error) {
+	if how, err := detect(f, &opt); err != nil || !slices.Contains([]Format{List, Table, JSON}, how.format) {
+		return false, nil // Read returns the error
+	}
+	ahead, back, err := f.ahead()
+	if err != nil {
+		return false, err
+	}
+	for b, err := range Read(ahead, opt) {
+		if err != nil {
+			break // the second reading meets it, too
+		}
+		for r := range b.All() {
+			found = found || r.Status != 0
+		}
+		if found = found || b.answers; found {
+			break
+		}
+		b.Release()
+	}
+	return found, back()
+}
+
+// saysAnswer reports whether a line that can't be read says what a server answered nevertheless: behind a URL, or under a name.
+func saysAnswer(text string) bool {
+	if name, value, ok := strings.Cut(strings.TrimLeft(text, " \t-"), ":"); ok && slices.Contains(vocabulary[aStatus], plainName(name)) {
+		v, _, _ := verdictOf(strings.TrimSpace(value))
+		return v == answered
+	}
+	cells := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t,;|[]()", r) })
+	return slices.ContainsFunc(cells, plausible) && slices.ContainsFunc(cells, func(s string) bool { return slices.Contains(codes, s) })
 }
 
 // codes are the statuses that a column must consist of to be one of statuses without being called so.
@@ -89,6 +133,18 @@ func errorOf(cell string) (verdict, string, bool) {
 		return silent, "", false
 	}
 	return failed, "", false
+}
+
+// lateOf judges the cells of a column that had nothing in the first rows: a code or a word for failure, but not a text with such a word.
+func lateOf(cell string) (verdict, string, bool) {
+	v, code, sure := silent, "", false
+	if cell != "" {
+		v, code, sure = verdictOf(cell)
+	}
+	if v == answered && !sure && !slices.Contains(codes, cell) || v == failed && strings.Contains(cell, " ") {
+		return aWord, "", false
+	}
+	return v, code, sure
 }
 
 func successOf(cell string) (verdict, string, bool) {
@@ -131,7 +187,9 @@ func judge(name string, cells []string) (is verdict, strict bool) {
 			return worked, false
 		}
 		return answered, true
-	case ofOthers.MatchString(name) || full == 0:
+	case ofOthers.MatchString(name):
+	case full == 0 && len(cells) > 0: // what it is for shows later, if ever
+		return silent, false
 	case known > 0 && of[aNumber] == 0 && known == of[answered] && !counted.MatchString(name) && (2*known >= full || outcomes == full && !numbersOnly(cells)):
 		return answered, good > 0 || explicit == 0
 	case explicit > 0 && explicit == of[answered] && of[aNumber] == 0:

@@ -84,12 +84,18 @@ func (o fields) plain() {
 	}
 }
 
-// bare takes a number out of the object that MongoDB writes for it.
+// bare takes a number or a time out of the object that MongoDB writes for it: {"$numberInt":"404"}, {"$date":{"$numberLong":"…"}}.
 func bare(raw json.RawMessage) json.RawMessage {
-	var number map[string]json.RawMessage
-	if bytes.HasPrefix(raw, []byte(`{"$number`)) && json.Unmarshal(raw, &number) == nil {
-		for _, inner := range number {
-			return inner
+	for depth := 0; depth < 2 && len(raw) > 0 && raw[0] == '{' && bytes.Contains(raw[:min(len(raw), 20)], []byte(`"$`)); depth++ {
+		var typed map[string]json.RawMessage
+		if json.Unmarshal(raw, &typed) != nil || len(typed) != 1 {
+			return raw
+		}
+		for name, inner := range typed {
+			if name != "$date" && !strings.HasPrefix(name, "$number") {
+				return raw
+			}
+			raw = inner
 		}
 	}
 	return raw
@@ -108,19 +114,19 @@ func (o fields) match(names []string, takes func(string) bool) string {
 // text returns the first of some fields that is a text or a number, or a list of one text.
 func (o fields) text(names ...string) string {
 	for _, name := range names {
-		switch raw := o.raw(name); {
+		switch raw := bare(o.raw(name)); {
 		case len(raw) == 0 || raw[0] == '{' || string(raw) == "null":
 		case raw[0] == '[':
 			var list []string
 			if json.Unmarshal(raw, &list) == nil && len(list) == 1 && list[0] != "" {
-				return list[0]
+				return strings.TrimSpace(list[0])
 			}
 		case raw[0] == '"':
-			if plain := raw[1 : len(raw)-1]; len(plain) > 0 && bytes.IndexByte(plain, '\\') < 0 {
-				return string(plain)
+			s := string(raw[1 : len(raw)-1])
+			if strings.IndexByte(s, '\\') >= 0 && json.Unmarshal(raw, &s) != nil {
+				continue
 			}
-			var s string
-			if json.Unmarshal(raw, &s) == nil && s != "" {
+			if s = strings.TrimSpace(s); s != "" {
 				return s
 			}
 		default:
@@ -151,6 +157,11 @@ func (o fields) capture(url string) Record {
 	r := Record{URL: url, MIME: given(o.text(vocabulary[aType]...)), Digest: bareDigest(o.text(vocabulary[aDigest]...)),
 		Length: number(o.text("length")), Redirect: given(o.text(vocabulary[aRedirect]...)), Via: o.text(vocabulary[aReferrer]...),
 		Canonical: o.text("canonical"), NoVarySearch: o.text("no_vary_search"), CleanParam: o.text("clean_param")}
+	for _, name := range vocabulary[aTime] {
+		if r.Time = ParseTime(o.text(name)); !r.Time.IsZero() {
+			break
+		}
+	}
 	r.Kind = kindOf(r.URL, Fetch)
 	o.status(&r)
 	if r.MIME == "warc/revisit" {
@@ -166,7 +177,7 @@ func (o fields) status(r *Record) {
 		if raw == nil {
 			continue
 		}
-		status := strings.Trim(string(bare(raw)), `"`)
+		status := strings.TrimSpace(strings.Trim(string(bare(raw)), `"`))
 		if status == "-" && o.text("digest", "filename", "urlkey") != "" {
 			continue // an index says so of what has no status
 		}

@@ -292,8 +292,8 @@ func (d *detector) objects() *reading {
 
 // json reports how many lines are a JSON value each that a log can have, how many URLs they have, and whether the file begins as
 // a document of several lines does.
-func (d *detector) json() (p *jsonParser, objects, read int, document bool) {
-	named, trial := 0, &jsonParser{opt: *d.opt}
+func (d *detector) json() (p *jsonParser, objects, read int, indented bool) {
+	named, trial := 0, &jsonParser{opt: *d.opt, cells: map[string][]string{}}
 	p = &jsonParser{opt: *d.opt}
 	for _, line := range d.lines {
 		line = strings.TrimSuffix(strings.TrimSpace(line), ",")
@@ -315,16 +315,28 @@ func (d *detector) json() (p *jsonParser, objects, read int, document bool) {
 	if read > 0 {
 		objects += named
 	}
-	in := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(d.head, []byte(byteOrderMark))))
+	text := bytes.TrimPrefix(d.head, []byte(byteOrderMark))
+	in := json.NewDecoder(bytes.NewReader(text))
 	for tokens := 0; ; tokens++ {
 		t, err := in.Token()
 		if delim, ok := t.(json.Delim); tokens == 0 && (!ok || delim != '{' && delim != '[') {
-			return p, objects, read, false
+			break
 		}
 		if err != nil {
-			return p, objects, read, tokens > 2 && (err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF))
+			indented = tokens > 2 && (err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF))
+			break
 		}
 	}
+	if indented && objects == 0 { // its entries are over several lines
+		s := &sink{format: JSON, yield: func(*Batch, error) bool { return true }}
+		s.begin()
+		entries := &document{s: s, in: &tokenReader{}, dec: json.NewDecoder(bytes.NewReader(text)), p: trial}
+		for entries.value(0) == nil {
+			s.number++
+		}
+	}
+	p.answer = trial.findAnswer()
+	return p, objects, read, indented
 }
 
 // markup returns the format of an XML file, or what else it is.

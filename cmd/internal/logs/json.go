@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,9 +24,12 @@ type jsonParser struct {
 
 	opt      Options
 	columns  []string // of an answer in arrays, whose first row names the columns
-	statuses bool     // other objects of the log have a status, so one without had no answer
+	statuses bool     // an object before, or of the first lines, has a status, so one without had no answer
 	status   int      // of rows without names, 1 for the first cell; 0 while none had one
 	depth    int      // of the containers around the object that is read
+	// answer is the field with the status where no name says so: found as in tables, by its cells in the first objects.
+	answer string
+	cells  map[string][]string // nil when they are not asked for
 }
 
 // decode reads the JSON of a line. json.Unmarshal would replace invalid UTF-8 by U+FFFD, and so
@@ -95,6 +99,9 @@ func (p *jsonParser) value(text string, emit func(Record)) error {
 			return other("a message without a URL")
 		}
 		return err
+	}
+	if !isURL(text) && !isHost(text) { // URLFrontier takes URLs between the objects
+		return bad("got no JSON")
 	}
 	emit(Record{URL: text, Kind: Link})
 	return nil
@@ -172,7 +179,6 @@ func (p *jsonParser) object(o fields, emit func(Record)) error {
 		r.Time, r.Digest = layoutTime(nutchTime, o.text("fetchTime")), given(o.text("signature"))
 	case url != "":
 		r = o.capture(url)
-		r.Time = anyTime(o.text("timestamp", "ts"))
 	case p.request(o, &r): // access logs and sensors
 	case strings.HasPrefix(string(o["url"]), `"`) && o.text("url") != "" && o.text("host") == "": // the canonicalizer decides
 		if url = o.text("url"); isHost(url) {
@@ -185,9 +191,12 @@ func (p *jsonParser) object(o fields, emit func(Record)) error {
 	default:
 		return p.without(o, emit)
 	}
+	if r.Kind == Fetch && r.Unsaid() {
+		p.unnamedStatus(o, &r)
+	}
 	if r.Status != 0 {
 		p.statuses = true
-	} else if (p.statuses || p.opt.URLField != "") && r.Kind == Fetch && r.Redirect == "" && o.text("digest", "filename", "urlkey") == "" {
+	} else if (p.statuses || p.opt.URLField != "") && r.Kind == Fetch && r.Unsaid() && o.text("filename", "urlkey") == "" {
 		r.Kind = Link
 	}
 	r.Fields = o.values(p.opt.Fields)
@@ -195,62 +204,76 @@ func (p *jsonParser) object(o fields, emit func(Record)) error {
 	return nil
 }
 
-// containers are the fields whose objects are the entries of a document, or the entry itself: of HAR, ffuf, Elasticsearch and others.
-var containers = []string{"log", "entries", "results", "result", "items", "urls", "data", "pages", "records", "hits", "_source", "properties", "urllist", "browserhistory"}
+// unnamedStatus gives a record the status that its object has in a field of any name, or keeps what is in the fields of the first ones.
+func (p *jsonParser) unnamedStatus(o fields, r *Record) {
+	if p.answer != "" {
+		switch v, code, _ := verdictOf(o.text(p.answer)); v {
+		case answered:
+			r.answered(code)
+		case silent, failed, aNumber:
+			r.Kind = Link
+		}
+	}
+	if p.cells == nil {
+		return
+	}
+	for name := range o {
+		if text := o.text(name); text != "" && plainName(name) == name {
+			p.cells[name] = append(p.cells[name], text)
+		}
+	}
+}
 
-// without reads an object that has no URL itself: its entries, or a host.
+// findAnswer looks for the field of the status in what the first objects have.
+func (p *jsonParser) findAnswer() string {
+	for _, name := range slices.Sorted(maps.Keys(p.cells)) {
+		if is, _ := judge(name, p.cells[name]); is == answered {
+			return name
+		}
+	}
+	return ""
+}
+
+// containers are the fields whose objects are the entries of a document, or the entry itself: of HAR, ffuf, Elasticsearch and others.
+var containers = []string{"log", "entries", "results", "result", "items", "urls", "data", "pages", "records", "hits", "_source", "properties", "urllist", "browserhistory", "successmap", "errormap", "failmap"}
+
+// without reads an object that has no URL itself: its entries, or a host. A document can have several lists of them, such as the good and the bad.
 func (p *jsonParser) without(o fields, emit func(Record)) error {
 	switch {
-	case o["pageTimings"] != nil:
-		return other("a page of HAR, beside its requests")
 	case strings.HasPrefix(o.text("format"), "json-pages"), len(o) == 1 && (o["index"] != nil || o["create"] != nil): // of Elasticsearch's bulk format
 		return isHeader
+	case o["openapi"] != nil, o["swagger"] != nil, o["asyncapi"] != nil, o["info"] != nil && o["item"] != nil, o.text("_type") == "export":
+		return bad("got a description of an API (OpenAPI, Postman or the like), which names no page that was fetched")
 	case p.depth == maxContainers:
 		return errNoURL
 	}
 	p.depth++
 	defer func() { p.depth-- }()
-	all := slices.Clone(containers)
-	for name := range o { // others, in which a document has its rows
-		if raw := bytes.TrimSpace(o[name]); !slices.Contains(all, name) && name != "links" && (bytes.HasPrefix(raw, []byte(`[{`))) {
-			all = append(all, name)
+	var others []string // in which a document has its rows
+	for name := range o {
+		if !slices.Contains(containers, name) && name != "links" && plainName(name) == name && objectsInside.Match(o[name]) {
+			others = append(others, name)
 		}
 	}
-	slices.Sort(all[len(containers):])
-	all = append(all, "response", "links")
-	var empty error // of the first object that gave nothing
-	for _, name := range all {
-		raw := strings.TrimSpace(string(o[name]))
-		switch {
-		case strings.HasPrefix(raw, "{"):
-			var inner fields
-			if decode(raw, &inner) == nil {
-				err := p.object(inner, emit)
-				if err == nil {
-					return nil
-				}
-				empty = cmp.Or(empty, err)
-			}
-		case strings.HasPrefix(raw, "["):
-			var entries []json.RawMessage
-			if err := decode(raw, &entries); err != nil {
-				return err
-			}
-			if len(entries) == 0 {
-				continue
-			}
+	slices.Sort(others)
+	var empty error // of the first list or object that gave nothing
+	for _, names := range [][]string{containers, others, {"response"}, {"links"}} {
+		read := false
+		for _, name := range names {
 			if name == "links" && o.match(vocabulary[aStatus], coded.MatchString) != "" {
 				emit = found(emit) // on the page that has the status
 			}
-			var failed error
-			for _, entry := range entries {
-				failed = cmp.Or(failed, p.value(string(entry), emit))
+			ok, err := p.contained(o[name], emit)
+			if name == "pages" && o["entries"] != nil && errors.Is(err, errNoURL) { // of HAR
+				ok, err = true, nil
 			}
-			if failed != nil && !slices.Contains(containers, name) {
-				empty = cmp.Or(empty, failed)
-				continue
+			if err != nil && ok && slices.Contains(containers, name) {
+				return err
 			}
-			return failed
+			empty, read = cmp.Or(empty, err), read || ok && err == nil
+		}
+		if read {
+			return nil
 		}
 	}
 	if host := o.text("host", "hostname", "domain"); isHost(host) && len(o) < 12 && o["request"] == nil {
@@ -267,6 +290,33 @@ func (p *jsonParser) without(o fields, emit func(Record)) error {
 		return bad("%w; name %s with --url-field", errNoURL, field)
 	}
 	return errNoURL
+}
+
+// objectsInside matches a list of objects.
+var objectsInside = regexp.MustCompile(`^\s*\[\s*\{`)
+
+// contained reads a list of entries, or the object around one. It reports whether there is something to read.
+func (p *jsonParser) contained(raw json.RawMessage, emit func(Record)) (bool, error) {
+	switch raw = bytes.TrimSpace(raw); {
+	case bytes.HasPrefix(raw, []byte("{")):
+		var inner fields
+		if decode(string(raw), &inner) != nil {
+			return false, nil
+		}
+		err := p.object(inner, emit)
+		return err == nil, err
+	case bytes.HasPrefix(raw, []byte("[")):
+		var entries []json.RawMessage
+		if err := decode(string(raw), &entries); err != nil {
+			return true, err
+		}
+		var failed error
+		for _, entry := range entries {
+			failed = cmp.Or(failed, p.value(string(entry), emit))
+		}
+		return len(entries) > 0, failed
+	}
+	return false, nil
 }
 
 var errNoURL = errors.New("got an object without a URL")
@@ -345,7 +395,7 @@ func (p *jsonParser) request(o fields, r *Record) bool {
 	if r.Kind = kind; r.Status == 0 && kind == Fetch {
 		r.Kind = Link // a sensor leaves out what did not happen
 	}
-	r.Time, r.Length = anyTime(get(aTime)), number(cmp.Or(o.text("size"), o.text("DownstreamContentSize", "length")))
+	r.Length = number(cmp.Or(o.text("size"), o.text("DownstreamContentSize", "length")))
 	return true
 }
 
@@ -432,7 +482,10 @@ func (p *jsonParser) row(text string, emit func(Record)) error {
 	}
 	o.plain()
 	r := o.capture(o.match(vocabulary[aURL], func(s string) bool { return s != "" }))
-	if r.Time = digitTime(o.text("timestamp")); r.URL == "" {
+	if r.Time.IsZero() {
+		r.Time = digitTime(o.text("timestamp")) // of four digits or more
+	}
+	if r.URL == "" {
 		return bad("got a row without a URL")
 	}
 	r.Fields = o.values(p.opt.Fields)
@@ -484,7 +537,10 @@ func (s *sink) document(f *File) error {
 			return nil
 		}
 		if err != nil && !s.stopped {
-			return fmt.Errorf("cannot read %s beyond entry %d: %w", f.Name, s.number, err)
+			err = fmt.Errorf("cannot read %s beyond entry %d: %w", f.Name, s.number, err)
+			s.number++
+			s.unit(bad("got an entry without its end, or no JSON"), "")
+			return err
 		}
 	}
 	return nil
@@ -503,15 +559,15 @@ func (d *document) value(depth int) error {
 	if err != nil {
 		return err
 	}
-	return d.begun(t, depth)
+	return d.begun(t, "", depth)
 }
 
-// begun reads a value whose first token was read.
-func (d *document) begun(t json.Token, depth int) error {
+// begun reads a value whose first token was read, of the field with a name.
+func (d *document) begun(t json.Token, name string, depth int) error {
 	switch t {
 	case json.Delim('['):
 		for d.dec.More() && !d.s.stopped {
-			if err := d.entry(); err != nil {
+			if err := d.entry(name); err != nil {
 				return err
 			}
 		}
@@ -530,7 +586,7 @@ func (d *document) begun(t json.Token, depth int) error {
 				t, err := d.dec.Token()
 				if _, nested := t.(json.Delim); err == nil && nested {
 					held = true
-					err = d.begun(t, depth+1)
+					err = d.begun(t, key, depth+1)
 				} else if err == nil {
 					o[key], err = json.Marshal(t)
 				}
@@ -567,8 +623,8 @@ func (d *document) begun(t json.Token, depth int) error {
 	return short(err)
 }
 
-// entry reads an element of an array.
-func (d *document) entry() error {
+// entry reads an element of the array with a name.
+func (d *document) entry(of string) error {
 	d.in.left = maxEntry
 	var raw json.RawMessage
 	if err := d.dec.Decode(&raw); err != nil {
@@ -576,7 +632,11 @@ func (d *document) entry() error {
 	}
 	d.s.number++
 	text := string(raw)
-	d.s.unit(d.p.value(text, d.s.emit), text)
+	err := d.p.value(text, d.s.emit)
+	if of == "pages" && strings.Contains(text, `"id"`) && strings.Contains(text, `"title"`) && errors.Is(err, errNoURL) {
+		err = other("a page of HAR, beside its requests")
+	}
+	d.s.unit(err, text)
 	return nil
 }
 

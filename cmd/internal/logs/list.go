@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -63,7 +64,7 @@ func (d *detector) list() (*reading, error) {
 		}
 		c, host := cutLine(text, d.opt.Scheme, place{}), strings.TrimPrefix(text, "//")
 		switch {
-		case (isURL(strings.ReplaceAll(text, " ", "+")) || strings.HasPrefix(text, "mailto:")) && !isTacked([]byte(text)):
+		case (isURL(strings.ReplaceAll(text, " ", "+")) || ofNoWeb.MatchString(text)) && !isTacked([]byte(text)):
 			plain++
 		case c.url != "" && !isHost(host):
 			if cut++; len(c.what) == 1 && c.what[0] == "quotes" {
@@ -114,6 +115,9 @@ func (d *detector) named() *reading {
 	}
 	return how
 }
+
+// ofNoWeb matches the links of pages that lead to no page. They cost their line, not the file.
+var ofNoWeb = regexp.MustCompile(`^(?i:mailto|javascript|data|tel|sms|callto|skype|whatsapp|blob|about|file|magnet|android-app|intent):\S`)
 
 // maxTitle is how many lines may stand before the header.
 const maxTitle = 30
@@ -258,6 +262,9 @@ func statusPlace(lines []string) (best place, err error) {
 					continue
 				}
 				v, code, _ := verdictOf(cell)
+				if _, text, words := strings.Cut(strings.Trim(cell, "[]()"), " "); v == answered && words && cell[0] == '[' && !strings.EqualFold(text, http.StatusText(int(number(code)))) {
+					v = aWord // a title
+				}
 				if v == aWord || v == aNumber || v == answered && !slices.Contains(codes, code) {
 					at = nil
 					break
@@ -312,7 +319,7 @@ var quotedCell = regexp.MustCompile(`[,;|]"`)
 // cell matches what tables have beside a URL: nothing, statuses, dates, shares, types, words, a second URL. digits matches numbers,
 // which also end URLs.
 var (
-	cell   = regexp.MustCompile(`^(?: *|[1-5]\d\d|\d{4}-\d\d-\d\d.*|\d\d?[./]\d\d?[./]\d{4}.*|[\d.]+%|(?:text|image|application|audio|video|font)/[\w.+-]+|https?://.*|.*[\w.)] +\S.*)$`)
+	cell   = regexp.MustCompile(`^(?: *|[1-5]\d\d|\d{4}-\d\d-\d\d.*|\d\d?[./]\d\d?[./]\d{4}.*|[\d.,]+%|\d+[.,]\d+|(?:text|image|application|audio|video|font)/[\w.+-]+|https?://.*|.*[\w.)] +\S.*)$`)
 	digits = regexp.MustCompile(`^\d[\d.]*$`)
 )
 

@@ -48,11 +48,11 @@ var vocabulary = [meanings][]string{
 	aPort: {"sport", "serverport", "csuriport", "port"},
 	aStatus: {"statuscode", "httpstatuscode", "httpstatus", "httpcode", "responsecode", "scstatus", "fetchstatus", "edgeresponsestatus", "status", "response.statuscode", "response.status", "http.response.statuscode", "http.status",
 		"httprequest.status", "fetch.status", "crawl.httpstatuscode", "metadata.statuscode", "#debug.statuscode", "responsestatus", "downstreamstatus", anyStatus, "code"},
-	aTime:     {"startutc", "timestamp", "fetchtime", "time", "ts", "date", "@timestamp"},
+	aTime:     {"startutc", "timestamp", "fetchtime", "time", "ts", "date", "@timestamp", anyTime, "datum", "zeitstempel", "fecha", "дата", "日時", "createdat", "created", "datecreated"},
 	aDigest:   {"digest", "payloaddigest", "sha1", "contentdigest", "signature"},
-	aType:     {"mime", "mimetype", "contenttype"},
-	aLength:   {"length", "scbytes", "size", "bytes", "contentlength"},
-	aRedirect: {"redirect", "redirecturl", "redirecttarget", "redirectlocation"},
+	aType:     {"contentmimedetected", "contentmimetype", "mime", "mimetype", "contenttype"},
+	aLength:   {"warcrecordlength", "length", "scbytes", "size", "bytes", "contentlength"},
+	aRedirect: {"fetchredirect", "redirect", "redirecturl", "redirecttarget", "redirectlocation"},
 	aReferrer: {"referer", "referrer", "cs(referer)", "httpreferer", "requestreferer", "request.headers.referer", "via", "parent"},
 	anError:   {"error", "err", "exception", "#error", "failed", "isfailed", "errors", "errormessage", "errormessages", "failuredetails"},
 	aSuccess:  {"success", "succeeded", "successful", "valid", "isvalid", "reachable", "issuccess", "issuccessful", "ok", "fetched"},
@@ -60,25 +60,40 @@ var vocabulary = [meanings][]string{
 
 // plainName writes a name as the vocabulary does: programs write status_code, Status Code, statusCode and status-code.
 func plainName(s string) string {
-	s = strings.Map(func(r rune) rune {
+	s = squeezed(s)
+	switch {
+	case strings.Contains(s, "status") || strings.Contains(s, "code") || s == "response":
+		if !slices.Contains(vocabulary[aStatus], s) && someStatus.MatchString(s) && !ofOthers.MatchString(s) {
+			return anyStatus
+		}
+	case len(s) > 4 && !slices.Contains(vocabulary[aTime], s) && !slices.Contains(vocabulary[aSuccess], s) && someTime.MatchString(s):
+		return anyTime
+	}
+	return s
+}
+
+// squeezed writes a name without what parts its words, in small letters.
+func squeezed(s string) string {
+	return strings.Map(func(r rune) rune {
 		if r == ' ' || r == '_' || r == '-' {
 			return -1
 		}
 		return unicode.ToLower(r)
 	}, strings.Trim(strings.TrimSpace(s), "\"'"))
-	if strings.Contains(s, "status") || strings.Contains(s, "code") || s == "response" {
-		if !slices.Contains(vocabulary[aStatus], s) && someStatus.MatchString(s) && !ofOthers.MatchString(s) {
-			return anyStatus
-		}
-	}
-	return s
 }
 
-// anyStatus stands for the names of statuses that nobody foresaw.
-const anyStatus = "any status"
+// anyStatus and anyTime stand for the names of statuses, and of times of fetches, that nobody foresaw.
+const (
+	anyStatus = "any status"
+	anyTime   = "any time"
+)
 
 var someStatus = regexp.MustCompile(`^(?:http|web|last|final|crawl|fetch|response|resp|page|server|client)+(?:status|statuscode|responsecode|responsestatus)$|` +
 	`^(?:page|server|client)?(?:http|web|last|final|crawl|fetch|response|resp)+code$|^response$|^[a-z]*[./:]?(?:http)?statuscode|httpstatus|^[a-z]*[./:](?:status|httpcode)$`) // a page code is an id
+
+// someTime matches neither durations, such as a response time, nor when a page was published or changed.
+var someTime = regexp.MustCompile(`^(?:date|datetime|timestamp|time|was|last|http|edge|log|event)*(?:(?:start|request|crawl|fetch|visit|retriev|scrap|download|captur|check|access)(?:ed|e|d)?)?` +
+	`(?:at|on|date|datetime|timestamp|timestamputc|ts|(?:crawl|fetch|visit|retriev|scrap|captur|access|check)ed|(?:crawl|visit|start|event|log|access)time)$`)
 
 // someError matches the names of columns with failures that nobody foresaw.
 var someError = regexp.MustCompile(`^(?:http|web|dns|net|network|connection|connect|curl|tls|ssl|last|final|crawl|crawler|fetch|request|response|page|load|download|server|client|js)*error(?:s|messages?|msg|text|code|no|class|type|kind|name|reason|string|description|details?)?$`)

@@ -146,6 +146,53 @@ func New(ctx context.Context, name string, stored io.ReadCloser) (*File, error) 
 	return f, nil
 }
 
+// ahead returns the file from its beginning for a look at more than its head, and what brings f back there: a regular file is opened once more, and
+// of anything else the text goes to a temporary file. Only a file that was not read from can be looked at.
+func (f *File) ahead() (ahead *File, back func() error, err error) {
+	if stored, _ := f.Stored(); stored != nil {
+		ahead, err = Open(f.ctx, f.Name, nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		return ahead, ahead.Close, nil
+	}
+	kept, err := os.CreateTemp("", "firstseen-import-")
+	if err == nil {
+		f.close = append(f.close, kept.Close, func() error { return os.Remove(kept.Name()) })
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot keep %s in TMPDIR: %w", f.Name, err)
+	}
+	k := &keeper{r: f.r, kept: kept}
+	ahead = &File{Name: f.Name, Compression: f.Compression, ctx: f.ctx, stored: &counter{ctx: f.ctx, r: k}}
+	ahead.r = bufio.NewReaderSize(ahead.stored, 256<<10)
+	return ahead, func() error {
+		if _, err := kept.Seek(0, io.SeekStart); k.err == nil {
+			k.err = err
+		}
+		f.r = bufio.NewReaderSize(io.MultiReader(kept, k.r), 256<<10)
+		if k.err != nil {
+			return fmt.Errorf("cannot keep %s in TMPDIR, to look for statuses: %w", f.Name, k.err)
+		}
+		return nil
+	}, nil
+}
+
+// A keeper keeps what is read.
+type keeper struct {
+	r    io.Reader
+	kept *os.File
+	err  error // of keeping it
+}
+
+func (k *keeper) Read(p []byte) (int, error) {
+	n, err := k.r.Read(p)
+	if _, k.err = k.kept.Write(p[:n]); k.err != nil {
+		return 0, k.err
+	}
+	return n, err
+}
+
 // Stored returns the stored bytes of a regular file, for formats that are read from
 // their end; nil for anything else.
 func (f *File) Stored() (io.ReaderAt, int64) {

@@ -22,7 +22,7 @@ func (s *sink) parquet(f *File) error {
 		return slices.ContainsFunc(recorded, func(m meaning) bool { return slices.Contains(vocabulary[m], plainName(name)) })
 	})
 	bare := s.opt.OnlyURLs && len(s.opt.Fields) == 0 && (s.opt.Events == Auto || s.opt.Events == All)
-	opt := parquetfile.Options{URLColumn: s.opt.URLField, Fields: s.opt.Fields, Must: must, OnlyURLs: bare}
+	opt := parquetfile.Options{Names: parquetNames, URLColumn: s.opt.URLField, Fields: s.opt.Fields, Must: must, OnlyURLs: bare}
 	err := parquetfile.Read(&endableAt{f.ctx, stored}, size, opt, func(number int64, row *parquetfile.Row, err error) bool {
 		if err == nil && s.opt.Scheme != "" && isHost(string(row.URL)) {
 			row.URL = append([]byte(s.opt.Scheme+"://"), row.URL...)
@@ -43,11 +43,29 @@ func (s *sink) parquet(f *File) error {
 	return nil
 }
 
+// parquetNames finds columns by the names that tables have, too. Where two can be the URL, none is.
+func parquetNames(columns []string) (named [parquetfile.Columns][]string) {
+	for m, i := range map[meaning]int{aURL: parquetfile.URL, aTime: parquetfile.Time, aStatus: parquetfile.Status, aDigest: parquetfile.Digest,
+		aType: parquetfile.MIME, aRedirect: parquetfile.Redirect, aLength: parquetfile.Length} {
+		for _, name := range vocabulary[m] {
+			for _, column := range columns {
+				if plainName(column) == name {
+					named[i] = append(named[i], column)
+				}
+			}
+		}
+	}
+	if urls := named[parquetfile.URL]; len(urls) > 1 {
+		named[parquetfile.URL] = slices.DeleteFunc(urls, func(s string) bool { return !slices.Contains(own, plainName(s)) })
+	}
+	return named
+}
+
 func parquetRecord(row *parquetfile.Row) Record {
 	r := Record{URL: string(row.URL), Kind: Link, Time: row.Time, MIME: row.MIME,
 		Digest: bareDigest(row.Digest), Redirect: row.Redirect, Length: row.Length, Fields: row.Fields}
 	if r.Time.IsZero() {
-		r.Time = anyTime(row.TimeText)
+		r.Time = ParseTime(row.TimeText)
 	}
 	if row.Fetched {
 		r.Kind = Fetch

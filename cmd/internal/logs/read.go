@@ -228,7 +228,8 @@ type Batch struct {
 	block   *block
 	left    string // why no record of the unit was taken
 	bytes   int
-	emitted int // records of the unit
+	emitted int  // records of the unit
+	answers bool // a unit that was refused says what a server answered
 	// hostless means that a record of the unit was not taken, since it has no host.
 	hostless bool
 }
@@ -321,6 +322,7 @@ func (b *Batch) Check(line []byte) error {
 func (b *Batch) refuse(r Refusal) {
 	b.Counts.refuse(r.Err)
 	b.Counts.example(r)
+	b.answers = b.answers || (b.Format == List || b.Format == Table) && saysAnswer(r.Text)
 	if len(b.Refusals) < mostRefusals {
 		b.Refusals = append(b.Refusals, r)
 	}

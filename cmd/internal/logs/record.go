@@ -100,12 +100,11 @@ func (r *Record) answered(status string) {
 
 // kindOf returns the kind of a record with this URL in a log of fetches.
 func kindOf(url string, fetched Kind) Kind {
-	for _, web := range []string{"http:", "https:", "ftp:"} {
-		if len(url) >= len(web) && strings.EqualFold(url[:len(web)], web) {
-			return fetched
-		}
-	}
-	if i := strings.IndexByte(url, ':'); i < 0 || strings.ContainsAny(url[:i], "/?#.") {
+	scheme, _, ok := strings.Cut(url, ":")
+	switch scheme = strings.ToLower(scheme); {
+	case scheme == "http", scheme == "https", scheme == "ftp":
+		return fetched
+	case !ok, scheme == "", strings.Trim(scheme, "abcdefghijklmnopqrstuvwxyz0123456789+-") != "":
 		return fetched // there is no scheme; the canonicalizer decides
 	}
 	return Other
@@ -179,49 +178,63 @@ func number(s string) int64 {
 	return n
 }
 
-// ParseTime reads a time as logs, tables and databases write it, or a date; zero if it isn't one. Without a zone it is UTC.
-func ParseTime(s string) time.Time {
-	t := anyTime(s)
-	if !t.IsZero() || len(s) < len(time.DateOnly) {
-		return t
-	}
-	if rest, ok := strings.CutSuffix(s, " UTC"); ok {
-		s = rest
-	}
-	if len(s) > 10 && s[10] == ' ' {
-		s = s[:10] + "T" + strings.Replace(s[11:], " ", "", 1) // before the zone
-	}
-	for _, layout := range []string{time.DateOnly, "2006-01-02T15:04", "2006-01-02T15:04:05", time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05Z07", time.RFC1123Z} {
-		if t = layoutTime(layout, s); !t.IsZero() {
-			break
-		}
-	}
-	return t
+// timeLayouts are those of times that don't begin with the year: of access logs, of HTTP and mail, of C and of people.
+var timeLayouts = []string{
+	accessTime, "02/Jan/2006:15:04:05", "02/Jan/2006 15:04:05", time.RFC1123, time.RFC1123Z, time.RFC850, time.UnixDate, time.ANSIC, time.RubyDate,
+	"2 Jan 2006 15:04:05", "2 Jan 2006 15:04:05 -0700", "02-Jan-2006 15:04:05", "Jan 2, 2006 15:04:05", "Jan 2, 2006, 3:04:05 PM", "Jan 2, 2006",
 }
 
-// anyTime reads a time of an index server, a feed or a table; zero if it isn't one.
-func anyTime(s string) time.Time {
-	if s == "" {
+// clockLayouts are those of what stands behind the day, without blanks. Seconds may have fractions.
+var clockLayouts = []string{"15:04:05", "15:04:05Z07:00", "15:04:05Z0700", "15:04:05Z07", "15:04", "15:04Z07:00", "03:04:05PM"}
+
+// ParseTime reads a time or a date as logs, tables and databases write it: zero if it isn't one, or if day and month could be
+// either. Without a zone it is UTC. All formats whose own grammar doesn't say what a time looks like read theirs with it.
+func ParseTime(s string) time.Time {
+	s = strings.Trim(s, " \t[]")
+	switch {
+	case len(s) < 8:
 		return time.Time{}
-	}
-	if n, err := strconv.ParseInt(s, 10, 64); err == nil && s[0] == '1' { // since 1970; as a date it would be before 2000
-		switch len(s) {
-		case 10:
+	case strings.Trim(s, "0123456789") == "":
+		n, _ := strconv.ParseInt(s, 10, 64)
+		switch {
+		case s[0] != '1': // since 1970, until 2033; as a date it would be before 2000
+		case len(s) == 10:
 			return time.Unix(n, 0).UTC()
-		case 13:
+		case len(s) == 13:
 			return time.UnixMilli(n).UTC()
+		case len(s) == 16:
+			return time.UnixMicro(n).UTC()
+		case len(s) == 19:
+			return time.Unix(0, n).UTC()
 		}
-	}
-	if t := digitTime(s); !t.IsZero() {
-		return t
-	}
-	for _, layout := range []string{time.RFC3339, time.RFC1123, time.DateTime, "2006-01-02T15:04:05.999999999Z0700"} {
-		if t := layoutTime(layout, s); !t.IsZero() {
+		return digitTime(s)
+	case len(s) >= 10 && strings.Trim(s[:4], "0123456789") == "" && (s[4] == '-' || s[4] == '/') && s[7] == s[4]:
+		if t := layoutTime(time.RFC3339, s); !t.IsZero() {
 			return t
 		}
+		day, clock := strings.ReplaceAll(s[:10], "/", "-"), strings.TrimPrefix(strings.ReplaceAll(s[10:], " ", ""), "T")
+		clock = strings.TrimSuffix(strings.TrimSuffix(clock, "UTC"), "GMT")
+		if clock == "" {
+			return layoutTime(time.DateOnly, day)
+		}
+		for _, layout := range clockLayouts {
+			if t := layoutTime("2006-01-02T"+layout, day+"T"+clock); !t.IsZero() {
+				return t
+			}
+		}
+		return time.Time{}
 	}
-	if seconds, err := strconv.ParseFloat(s, 64); err == nil && seconds > 1e8 && seconds < 1<<40 {
-		return time.UnixMilli(int64(seconds * 1000)).UTC()
+	if seconds, err := strconv.ParseFloat(s, 64); err == nil {
+		if seconds > 1e8 && seconds < 1<<40 {
+			return time.UnixMilli(int64(seconds * 1000)).UTC()
+		}
+		return time.Time{}
+	}
+	for _, layout := range timeLayouts {
+		t, err := time.Parse(layout, s)
+		if zone, offset := t.Zone(); err == nil && (offset != 0 || slices.Contains([]string{"", "UTC", "GMT"}, zone)) { // what other zones are, depends on who asks
+			return t.UTC()
+		}
 	}
 	return time.Time{}
 }

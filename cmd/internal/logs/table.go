@@ -41,7 +41,7 @@ func learnTable(lines []string, opt *Options) (*tableParser, error) {
 	var best *tableParser
 	var doubt error
 	var doubted *tableParser
-	trials := []*tableParser{{sep: "\t"}, {sep: "\t", literal: true}, {sep: ";"}, {sep: ","}, {sep: "|"}}
+	trials := []*tableParser{{sep: "\t"}, {sep: "\t", literal: true}, {sep: ";"}, {sep: ","}, {sep: "|"}, {sep: "│"}}
 	if slices.ContainsFunc(lines, func(s string) bool { return strings.Contains(s, `\"`) }) {
 		trials = append(trials, &tableParser{sep: ";", backslash: true}, &tableParser{sep: ",", backslash: true}, &tableParser{sep: "\t", backslash: true})
 	}
@@ -138,7 +138,7 @@ func (t *tableParser) learn(lines []string) (bool, error) {
 		}
 	}
 	if ok && err == nil && t.names == nil {
-		if t.column[aURL] >= 0 && t.sep != "\t" {
+		if t.column[aURL] >= 0 && t.sep != "\t" && t.opt.Format != Table {
 			err = doubtful(t, body)
 		}
 		if err == errList {
@@ -308,6 +308,8 @@ func (t *tableParser) findAnswers(body [][]string) {
 			t.answers = append(t.answers, answerColumn{column, false, successOf})
 		case is == worked:
 			t.answers = append(t.answers, answerColumn{column, false, verdictOf})
+		case is == silent && !counted.MatchString(name):
+			t.answers = append(t.answers, answerColumn{column, false, lateOf})
 		case is == answered:
 			r := slices.Index(vocabulary[aStatus], name)
 			if r < 0 {
@@ -329,6 +331,9 @@ func (t *tableParser) holds(body [][]string, column int) bool {
 	n, asked := 0, 0
 	for _, cells := range body {
 		if column < len(cells) && strings.TrimSpace(cells[column]) != "" {
+			if ofNoWeb.MatchString(cells[column]) {
+				continue
+			}
 			asked++
 			if cell := strings.TrimSpace(cells[column]); strings.HasPrefix(cell, "/") || isHost(cell) || isURLCell(cell) {
 				n++
@@ -352,7 +357,7 @@ func (t *tableParser) name(body [][]string) {
 				if i < len(cells) {
 					cell = strings.TrimSpace(cells[i])
 				}
-				if m != aScheme || isScheme(cell) {
+				if (m != aScheme || isScheme(cell)) && (m != aTime || cell == "" || !ParseTime(cell).IsZero()) {
 					fits++
 				}
 			}
@@ -420,39 +425,31 @@ func (t *tableParser) redirects(body [][]string) error {
 // request matches what a client asks a server for.
 var request = regexp.MustCompile(`^(?:[A-Z]+ )?/`)
 
-// doubtful returns an error if the rows can as well be whole URLs. That is so if what stands behind the URL has only characters of
-// URLs, and looks like the end of one: like an id, a file name or a parameter.
+// doubtful returns an error if the rows can as well be whole URLs. That is so unless what stands behind the URL in most rows has something that
+// cells have and URLs don't, such as nothing, a status, a date or a quote: an id, a number and a word are of URLs as well.
 func doubtful(t *tableParser, body [][]string) error {
-	column, inQuery, tails, ids, parameters := t.column[aURL], 0, 0, map[string]bool{}, 0
+	column, certain, parameters := t.column[aURL], 0, 0
 	for _, cells := range body {
 		if column >= len(cells) {
 			continue
 		}
 		rest := cells[column+1:]
-		if t.width == len(rest)+1 && column == 0 {
-			if strings.ContainsAny(cells[0], "?#") {
-				inQuery++
-			}
-			if t.sep == ";" && !slices.ContainsFunc(rest, func(s string) bool { return !parameter.MatchString(s) }) {
-				parameters++ // of the path, as in ";id=1"
-			}
-			for i, cell := range rest {
-				switch {
-				case strings.ContainsAny(cell, " \"%<>") || cell == "" || strings.Contains(cell, "://"):
-					return nil // no URL goes on like this
-				case i == len(rest)-1 && (strings.ContainsAny(cell, "=&?") || isFileName(cell)):
-					tails++
-				case len(rest) == 1 && len(cell) > 3 && strings.Trim(cell, "0123456789") == "":
-					ids[cell] = true
-				}
-			}
+		if t.sep == ";" && !slices.ContainsFunc(rest, func(s string) bool { return !parameter.MatchString(s) }) {
+			parameters++ // of the path, as in ";id=1"
+		}
+		tail := len(rest) > 0 && (strings.ContainsAny(rest[len(rest)-1], "=&?") || isFileName(rest[len(rest)-1]))
+		if slices.ContainsFunc(rest, func(s string) bool {
+			return strings.ContainsAny(s, " \"%<>") || (cell.MatchString(s) || successes.MatchString(s) || failures.MatchString(s)) && !tail
+		}) {
+			certain++
 		}
 	}
-	n := len(body)
-	if parameters == n && n > 0 {
+	switch n := len(body); {
+	case column > 0:
+		return nil
+	case parameters == n && n > 0:
 		return errList
-	}
-	if column == 0 && (2*inQuery > n || 2*tails > n || n > 2 && len(ids) == n || n < 2) {
+	case 2*certain < n:
 		return bad("its lines are URLs with %q in them, or a table: choose with %s list or %[2]s table", t.sep, t.opt.Flag)
 	}
 	return nil
@@ -685,7 +682,8 @@ func (t *tableParser) rename(names []string) {
 
 // isRule reports whether a line is drawn between the rows of a table that is printed.
 func isRule(text string) bool {
-	return len(text) > 4 && strings.IndexByte("-+=|: ", text[0]) >= 0 && strings.Trim(text, "-+=|: ") == "" && strings.Contains(text, "--")
+	const drawn = "-+=|: ─│┌┬┐├┼┤└┴┘═║"
+	return len(text) > 4 && strings.Trim(text, drawn) == "" && (strings.Contains(text, "--") || strings.Contains(text, "──"))
 }
 
 func (t *tableParser) end(emit func(Record)) error {
@@ -727,13 +725,16 @@ func (t *tableParser) record(cells []string) (Record, error) {
 	if len(cells) > t.width && !t.isPadded(cells) { // of a separator that nobody quoted
 		return Record{}, bad("got %d columns; want %d", len(cells), t.width)
 	}
-	r := Record{URL: get(aURL), Kind: Listed, Time: anyTime(get(aTime)), Via: get(aReferrer), Redirect: get(aRedirect), Digest: bareDigest(get(aDigest))}
+	if len(cells) == 1 && t.width > 1 && strings.ContainsAny(cells[0], "\t,;|") { // of another table, or of one that nobody quoted
+		return Record{}, bad("got %q where %d cells are parted by %q", cells[0], t.width, t.sep)
+	}
+	r := Record{URL: get(aURL), Kind: Listed, Time: ParseTime(get(aTime)), Via: get(aReferrer), Redirect: get(aRedirect), Digest: bareDigest(get(aDigest))}
 	target := get(aPath)
 	if strings.HasPrefix(r.URL, "/") {
 		target = r.URL
 	}
 	switch {
-	case strings.IndexByte(r.URL, ' ') > 0 && isTacked([]byte(r.URL)):
+	case strings.IndexByte(r.URL, ' ') > 0 && isTacked([]byte(r.URL)), strings.IndexByte(r.URL, '"') > 0 && quotedCell.MatchString(r.URL):
 		return r, errTacked
 	case isURL(strings.ReplaceAll(r.URL, " ", "+")):
 	case strings.HasPrefix(target, "/"):
@@ -830,6 +831,9 @@ func (t *tableParser) columnOf(name string) int {
 	}
 	if i := slices.IndexFunc(t.header, func(s string) bool { return strings.TrimSpace(s) == name }); i >= 0 {
 		return i // others can have the same plain name
+	}
+	if i := slices.IndexFunc(t.header, func(s string) bool { return squeezed(s) == squeezed(name) }); i >= 0 {
+		return i
 	}
 	return slices.Index(t.names, plainName(name))
 }

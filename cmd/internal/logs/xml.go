@@ -57,6 +57,7 @@ func (s *sink) entry(text map[string]string) {
 	if s.format == Burp {
 		r.Kind = Fetch
 		r.answered(strings.TrimSpace(text["status"]))
+		r.Time = ParseTime(strings.TrimSpace(text["time"]))
 	}
 	for _, name := range s.opt.Fields {
 		r.Fields = append(r.Fields, strings.TrimSpace(text[name]))
@@ -86,7 +87,7 @@ type xmlEntries struct {
 var xmlElements = map[string][]string{
 	"url":     {"loc", "lastmod", "changefreq", "priority"},
 	"sitemap": {"loc", "lastmod", "changefreq", "priority"},
-	"item":    {"loc", "link", "url", "status"},
+	"item":    {"loc", "link", "url", "status", "time"},
 	"entry":   {"link"},
 	"image":   {}, // of a feed: its URL is of no page
 }

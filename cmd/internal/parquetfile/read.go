@@ -18,7 +18,9 @@ import (
 
 // Options choose what is read. The zero value is fine.
 type Options struct {
-	// URLColumn names the column of the URL. The default is "url".
+	// Names returns which columns of a file can be each of those that are read, the likelier first. The default is those of Common Crawl's index.
+	Names func(columns []string) [Columns][]string
+	// URLColumn names the column of the URL. The default is what Names says.
 	URLColumn string
 	// Fields are further columns, whose values are in [Row.Fields]: texts, numbers, and times as RFC 3339 has them. The default is none.
 	Fields []string
@@ -44,30 +46,20 @@ type Row struct {
 // after it can be read.
 var ErrNoURL = errors.New("got no URL of at most 1 MiB")
 
-// The columns that are read: those of Common Crawl's columnar index ("Index to WARC files
-// and URLs in columnar format"), and what tables and JSON call them. Only the first must be there.
+// The columns that are read. Only the first must be there.
 const (
-	columnURL = iota
-	columnTime
-	columnStatus
-	columnDigest
-	columnMIME
-	columnRedirect
-	columnLength
-	columns
+	URL = iota
+	Time
+	Status
+	Digest
+	MIME
+	Redirect
+	Length
+	Columns
 )
 
-// columnNames are the names of each column as [plain] writes them, the more telling first.
-var columnNames = [columns][]string{
-	{"url", "pageurl"}, {"fetchtime", "timestamp", "time", "ts", "date"}, {"fetchstatus", "statuscode", "httpstatus", "httpcode", "status"},
-	{"contentdigest", "digest", "payloaddigest", "sha1"}, {"contentmimedetected", "contentmimetype", "mime", "mimetype", "contenttype"},
-	{"fetchredirect", "redirect", "redirecturl"}, {"warcrecordlength", "length", "contentlength"},
-}
-
-// plain writes page_url, pageUrl and Page URL as one.
-func plain(name string) string {
-	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(name))
-}
+// commonCrawl are their names in Common Crawl's columnar index ("Index to WARC files and URLs in columnar format").
+var commonCrawl = [Columns]string{"url", "fetch_time", "fetch_status", "content_digest", "content_mime_detected", "fetch_redirect", "warc_record_length"}
 
 // Read reads the rows of a file of size bytes and calls yield for each, with its number from 1,
 // until yield returns false. The error says why no more rows can be read.
@@ -118,21 +110,23 @@ func (r *reader) read(size int64) error {
 // findColumns finds the columns by name.
 func (r *reader) findColumns(file *parquet.File) error {
 	var names []string
-	called := map[string][]string{} // by what plain makes of them
 	for _, field := range file.Schema().Fields() {
-		name := field.Name()
-		names, called[plain(name)] = append(names, name), append(called[plain(name)], name)
+		names = append(names, field.Name())
 	}
-	wanted := make([][]string, columns) // the names of each in the file
-	for i, of := range columnNames {
-		for _, name := range of {
-			if i == columnURL || !r.opt.OnlyURLs {
-				wanted[i] = append(wanted[i], called[name]...)
-			}
+	var named [Columns][]string
+	if r.opt.Names != nil {
+		named = r.opt.Names(names)
+	} else {
+		for i, name := range commonCrawl {
+			named[i] = []string{name}
 		}
 	}
+	wanted := slices.Clone(named[:]) // the names of each in the file
+	if r.opt.OnlyURLs {
+		clear(wanted[URL+1:])
+	}
 	if r.opt.URLColumn != "" {
-		wanted[columnURL] = []string{r.opt.URLColumn}
+		wanted[URL] = []string{r.opt.URLColumn}
 	}
 	for _, name := range r.opt.Fields {
 		wanted = append(wanted, []string{name})
@@ -148,25 +142,25 @@ func (r *reader) findColumns(file *parquet.File) error {
 				continue
 			}
 			if leaf.MaxRepetitionLevel > 0 || leaf.MaxDefinitionLevel > math.MaxUint8 {
-				if i != columnURL && i < columns {
+				if i != URL && i < Columns {
 					continue // which nobody named
 				}
 				return fmt.Errorf("got a column %q of lists, or deeper than %d groups; want one value a row", name, math.MaxUint8)
 			}
 			r.column[i] = &column{index: leaf.ColumnIndex, max: byte(leaf.MaxDefinitionLevel), kind: leaf.Node.Type(), unit: timeUnit(leaf.Node.Type())}
-			r.more = r.more || i != columnURL
+			r.more = r.more || i != URL
 		}
 	}
 	names = names[:min(len(names), 50)]
-	if r.column[columnURL] == nil {
+	if r.column[URL] == nil {
 		return fmt.Errorf("got columns %q; want one that is named url, or --url-field", names)
 	}
 	for i, name := range r.opt.Fields {
-		if r.column[columns+i] == nil && slices.Contains(r.opt.Must, name) {
+		if r.column[Columns+i] == nil && slices.Contains(r.opt.Must, name) {
 			return fmt.Errorf("got no column %q; its columns are %q", name, names)
 		}
 	}
-	r.row.Fetched = r.column[columnStatus] != nil
+	r.row.Fetched = r.column[Status] != nil
 	return nil
 }
 
@@ -229,22 +223,22 @@ func (r *reader) group(rows int64, meta *format.RowGroup) (err error) {
 const maxText = 1 << 20
 
 func (r *reader) emit(row []parquet.Value) bool {
-	url := bytesOf(row[columnURL])
+	url := bytesOf(row[URL])
 	if len(url) == 0 {
 		return r.yield(r.number, nil, ErrNoURL)
 	}
 	if r.row.URL = url; !r.more {
 		return r.yield(r.number, &r.row, nil)
 	}
-	r.row = Row{URL: url, Status: int(integer(row[columnStatus])), Length: integer(row[columnLength]), Digest: r.column[columnDigest].text(row[columnDigest]),
-		MIME: text(row[columnMIME]), Redirect: text(row[columnRedirect]), Fetched: r.row.Fetched}
-	if c := r.column[columnTime]; c != nil {
-		if r.row.Time = c.time(row[columnTime]); r.row.Time.IsZero() {
-			r.row.TimeText = c.text(row[columnTime])
+	r.row = Row{URL: url, Status: int(integer(row[Status])), Length: integer(row[Length]), Digest: r.column[Digest].text(row[Digest]),
+		MIME: text(row[MIME]), Redirect: text(row[Redirect]), Fetched: r.row.Fetched}
+	if c := r.column[Time]; c != nil {
+		if r.row.Time = c.time(row[Time]); r.row.Time.IsZero() {
+			r.row.TimeText = c.text(row[Time])
 		}
 	}
 	for i := range r.opt.Fields {
-		r.row.Fields = append(r.row.Fields, r.column[columns+i].text(row[columns+i]))
+		r.row.Fields = append(r.row.Fields, r.column[Columns+i].text(row[Columns+i]))
 	}
 	return r.yield(r.number, &r.row, nil)
 }

@@ -329,6 +329,10 @@ func (s *httpAPI) withQuery(r route) http.HandlerFunc {
 		}
 	}
 	return func(w http.ResponseWriter, req *http.Request) {
+		if in := req.Header.Get("Content-Encoding"); in != "" && in != "identity" {
+			writeError(w, http.StatusBadRequest, "invalid", fmt.Sprintf("cannot read a body with Content-Encoding %.40q; send it as it is", in))
+			return
+		}
 		q, err := url.ParseQuery(req.URL.RawQuery)
 		if err != nil && !takesAny {
 			writeError(w, http.StatusBadRequest, "invalid", fmt.Sprintf("cannot call %s; cannot read the query: %v", r.pattern, err))

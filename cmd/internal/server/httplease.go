@@ -75,6 +75,7 @@ func (s *httpAPI) lease(ctx context.Context, b *wire.LeaseRequest, req frontier.
 	if len(leases) == 0 {
 		answer.State, answer.Finished = idle.State.String(), idle.State == store.Finished
 		answer.HoldingQueues, answer.PausedQueues, answer.LimitedQueues, answer.BlockedQueues = idle.Queues, idle.Paused, idle.Limited, idle.Blocked
+		answer.FailingQueue = idle.FailingQueue
 	}
 	answer.Leases = make([]wire.Lease, len(leases))
 	for i, l := range leases {

@@ -412,11 +412,15 @@ func (s *httpAPI) importLines(ctx context.Context, lines []bodyLine, out *bytes.
 	items := make([]*putItem, len(lines))
 	reader := &messageReader{s: s.service}
 	answers := make([]wire.ImportLine, len(lines))
+	have, err := s.f.grant(ctx)
 	for i := range lines {
 		items[i] = &putItem{}
 		reader.raw, answers[i].Error = s.parseItem(&lines[i])
 		if err := reader.openItem(items[i]); err != nil { // not of what parseItem returns
 			items[i] = &putItem{}
+		}
+		if answers[i].Error == nil && err == nil && !have.touches(items[i].url.Crawl) {
+			items[i], answers[i].Error = &putItem{}, &wire.Fault{Code: string(reasonForbidden), Message: errOtherCrawl.Error()}
 		}
 		items[i].imported = true
 	}

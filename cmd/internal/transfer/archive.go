@@ -38,7 +38,7 @@ type Options struct {
 	Fill func(u *frontier.Link, r *logs.Record, format logs.Format) (refusal string)
 	// Leave says by which filter a URL is left out, or "". The default is to leave none out.
 	Leave func(url string) (filter string)
-	// Since leaves out earlier fetches. The default is nothing.
+	// Since leaves out earlier fetches, and those whose time is not known. The default is nothing.
 	Since time.Time
 	// From is how many records to skip because an earlier import recorded them. The
 	// default is none.
@@ -64,7 +64,9 @@ type Counts struct {
 	Before     int64            `json:"left_out_before"`
 	Other      int64            `json:"left_out_other"` // no request to a web server
 	Filtered   map[string]int64 `json:"left_out_by,omitempty"`
-	// NoStatus counts the records among New, Known and Refused whose format or line has no status.
+	Unsaid     int64            `json:"left_out_without_status,omitempty"` // others of the file have one
+	Undated    int64            `json:"left_out_without_time,omitempty"`   // nothing to compare with Options.Since
+	// NoStatus counts the records among New, Known and Refused whose format or file has no status.
 	NoStatus int64       `json:"without_status"`
 	Units    logs.Counts `json:"units"`
 	Examples []string    `json:"-"` // refused or unreadable
@@ -162,7 +164,7 @@ func (c *Counts) Add(p *Counts) {
 	for to, n := range map[*int64]int64{
 		&c.Records: p.Records, &c.Passed: p.Passed, &c.New: p.New, &c.Known: p.Known, &c.Requeued: p.Requeued, &c.Refused: p.Refused,
 		&c.Unreadable: p.Unreadable, &c.NotFetched: p.NotFetched, &c.ByStatus: p.ByStatus, &c.Before: p.Before, &c.Other: p.Other,
-		&c.NoStatus: p.NoStatus,
+		&c.NoStatus: p.NoStatus, &c.Unsaid: p.Unsaid, &c.Undated: p.Undated,
 	} {
 		*to += n
 	}
@@ -189,11 +191,19 @@ type reader struct {
 	seen   int64
 	b      *batch
 	text   int // bytes of the batch's URLs
+	// answers means that some record of the file has a status, so one without had no answer.
+	answers bool
 }
 
 func (r *reader) run(f *logs.File) {
 	defer close(r.out)
 	r.begin()
+	if !r.opt.Links {
+		if r.answers, r.b.ended = logs.Answers(f, r.opt.Log); r.b.ended != nil {
+			r.flush()
+			return
+		}
+	}
 	for read, err := range logs.Read(f, r.opt.Log) {
 		if err != nil {
 			r.b.ended = err
@@ -244,9 +254,9 @@ func (r *reader) passes() bool {
 	return false
 }
 
-// record decides about a record. A Fetch without a status is of a format that has none: the archive or feed has the page, so
-// it was fetched, and it is counted apart; a Listed URL is what the caller says was fetched. What a server did not
-// answer is a Link, whatever Statuses take.
+// record decides about a record. A Fetch without a status is of a format or file that has none: the archive or feed has the page, so
+// it was fetched, and it is counted apart; a Listed URL of such a file is what the caller says was fetched. What a server did not
+// answer is a Link, whatever Statuses take. A fetch without a time may be one before Since: fetching its page once more does less harm than never.
 func (r *reader) record(rec *logs.Record) {
 	if r.passes() {
 		return
@@ -259,7 +269,11 @@ func (r *reader) record(rec *logs.Record) {
 		left.NotFetched++
 	case rec.Kind == logs.Fetch && rec.Status != 0 && !r.opt.Statuses.Take(rec.Status):
 		left.ByStatus++
-	case !rec.Time.IsZero() && rec.Time.Before(r.opt.Since):
+	case r.answers && rec.Unsaid():
+		left.Unsaid++
+	case rec.Time.IsZero() && !r.opt.Since.IsZero():
+		left.Undated++
+	case rec.Time.Before(r.opt.Since):
 		left.Before++
 	default:
 		if r.opt.Leave != nil {

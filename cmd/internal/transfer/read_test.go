@@ -269,3 +269,65 @@ func TestNoAnswerIsNoAnswer(t *testing.T) {
 		})
 	}
 }
+
+// TestLateStatuses puts the first status of a file behind so many records without one: then those had no answer. In a file without any they
+// are what the caller says was fetched, and a pipe is read like a file.
+func TestLateStatuses(t *testing.T) {
+	forms := map[string][2]string{ // a record without a status and one with
+		"CSV":              {"U,\n", "U,S\n"},
+		"CSV with a title": {"A b,U,\n", "A b,U,S\n"},
+		"semicolons":       {"U;;\n", "U;;S\n"},
+		"tabs":             {"U\t\n", "U\tS\n"},
+		"JSON":             {`{"url":"U"}` + "\n", `{"url":"U","status":S}` + "\n"},
+		"JSON, nested":     {`{"url":"U"}` + "\n", `{"url":"U","response":{"status_code":S}}` + "\n"},
+		"JSON, strings":    {`{"url":"U","status":""}` + "\n", `{"url":"U","status":"S"}` + "\n"},
+		"list":             {"U\n", "U S\n"},
+		"list with tags":   {"[href] - U\n", "[code-S] - U\n"},
+		"YAML":             {"- url: U\n", "- url: U\n  status: S\n"},
+	}
+	for name, form := range forms {
+		for _, before := range []int{1, 20, 39, 50, 300, 5000} {
+			for _, header := range []string{"", "url,status\n"} {
+				if header != "" && name != "CSV" {
+					continue
+				}
+				var b strings.Builder
+				b.WriteString(header)
+				for i := range before {
+					b.WriteString(strings.Replace(form[0], "U", fmt.Sprintf("http://a.example/%d", i), 1))
+				}
+				without := b.String()
+				for i, status := range []string{"404", "200"} {
+					b.WriteString(strings.NewReplacer("U", fmt.Sprintf("http://b.example/%d", i), "S", status).Replace(form[1]))
+				}
+				for _, text := range []string{without, b.String()} {
+					all, recorded := text == without && header == "" && !strings.Contains(form[0], `""`), []string(nil)
+					_, err := Read(t.Context(), file(t, text), func(_ context.Context, urls []frontier.Link) ([]frontier.Result, error) {
+						for _, u := range urls {
+							recorded = append(recorded, u.URL)
+						}
+						return make([]frontier.Result, len(urls)), nil
+					}, Options{Statuses: statuses(t, "2xx,3xx")})
+					switch {
+					case errors.Is(err, logs.ErrFormat): // refused
+					case err != nil:
+						t.Errorf("%s: got %v", name, err)
+					case all && len(recorded) != before:
+						t.Errorf("%s: got %d URLs of a file without statuses; want %d", name, len(recorded), before)
+					case !all && len(recorded) > 0 && (len(recorded) > 1 || recorded[0] != "http://b.example/1"):
+						t.Errorf("%s, header %q, %d before: got %d URLs, such as %q; want the one with status 200 at most", name, header, before, len(recorded), recorded[0])
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestSinceNeedsATime leaves out what has no time that can be read, counted.
+func TestSinceNeedsATime(t *testing.T) {
+	got, seen := seenOf(t, "url,status,crawled\nhttp://a.example/,200,2026-03-01 10:00\nhttp://a.example/gone,200,03/04/2026\nhttp://a.example/old,200,\nhttp://a.example/b,200,1 Jan 2026 10:00:00\n",
+		Options{Since: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)})
+	if got.New != 1 || got.Before != 1 || got.Undated != 2 || len(seen) != 1 {
+		t.Errorf("got %+v, %q; want one new, one before, and two without a time", got, seen)
+	}
+}

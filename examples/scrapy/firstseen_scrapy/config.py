@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import NotConfigured
 
@@ -37,33 +38,41 @@ class Config:
         s = crawler.settings
         serializer = s.get("FIRSTSEEN_SERIALIZER", "json")
         if serializer not in ("json", "pickle"):
-            raise NotConfigured(f"cannot read settings; got FIRSTSEEN_SERIALIZER {serializer!r}; want json or pickle")
+            raise NotConfigured(f"FIRSTSEEN_SERIALIZER: got {serializer!r}; want json or pickle")
         concurrent = s.getint("CONCURRENT_REQUESTS") or 16
         config = cls(
             url=s.get("FIRSTSEEN_URL", ""),
             token=s.get("FIRSTSEEN_TOKEN", ""),
             ca_file=s.get("FIRSTSEEN_CA_FILE", ""),
-            crawl=s.get("FIRSTSEEN_CRAWL", "%(spider)s") % {"spider": _spider_name(crawler)},
+            crawl=_read("FIRSTSEEN_CRAWL", lambda name: s.get(name, "%(spider)s") % {"spider": _spider_name(crawler)}),
             client=s.get("FIRSTSEEN_CLIENT", ""),
-            delay=s.getfloat("FIRSTSEEN_DELAY", s.getfloat("DOWNLOAD_DELAY")),
+            delay=_read("FIRSTSEEN_DELAY", lambda name: s.getfloat(name, s.getfloat("DOWNLOAD_DELAY"))),
             # Nobody else asks a private daemon, so leases of a killed process may end soon.
-            lease=s.getint("FIRSTSEEN_LEASE", 60 if s.get("FIRSTSEEN_URL") else 10),
-            prefetch=s.getint("FIRSTSEEN_PREFETCH", 2 * concurrent),
-            at_risk=s.getint("FIRSTSEEN_AT_RISK", 2 * concurrent),
+            lease=_read("FIRSTSEEN_LEASE", lambda name: s.getint(name, 60 if s.get("FIRSTSEEN_URL") else 10)),
+            prefetch=_read("FIRSTSEEN_PREFETCH", lambda name: s.getint(name, 2 * concurrent)),
+            at_risk=_read("FIRSTSEEN_AT_RISK", lambda name: s.getint(name, 2 * concurrent)),
             per_domain=s.getint("CONCURRENT_REQUESTS_PER_DOMAIN") or 8,
-            give_up=s.getfloat("FIRSTSEEN_GIVE_UP", 300),
-            filter_start=s.getbool("FIRSTSEEN_FILTER_START", True),
-            keep_open=s.getbool("FIRSTSEEN_KEEP_OPEN", False),
+            give_up=_read("FIRSTSEEN_GIVE_UP", lambda name: s.getfloat(name, 300)),
+            filter_start=_read("FIRSTSEEN_FILTER_START", lambda name: s.getbool(name, True)),
+            keep_open=_read("FIRSTSEEN_KEEP_OPEN", lambda name: s.getbool(name, False)),
             pickles=serializer == "pickle",
-            cache=s.getint("FIRSTSEEN_CACHE", 100_000),
+            cache=_read("FIRSTSEEN_CACHE", lambda name: s.getint(name, 100_000)),
             debug=s.getbool("DUPEFILTER_DEBUG"),
         )
         if min(config.lease, config.prefetch, config.at_risk) < 1:
             raise NotConfigured(
-                f"cannot read settings; got FIRSTSEEN_LEASE {config.lease}, FIRSTSEEN_PREFETCH {config.prefetch},"
-                f" FIRSTSEEN_AT_RISK {config.at_risk}; want 1 or more"
+                f"FIRSTSEEN_LEASE, FIRSTSEEN_PREFETCH, FIRSTSEEN_AT_RISK: got {config.lease}, {config.prefetch},"
+                f" {config.at_risk}; want 1 or more"
             )
         return config
+
+
+def _read(name: str, read: Callable[[str], Any]) -> Any:
+    """Reads a setting; an error names it."""
+    try:
+        return read(name)
+    except (KeyError, TypeError, ValueError) as e:
+        raise NotConfigured(f"{name}: {e}") from None
 
 
 def _spider_name(crawler: Crawler) -> str:

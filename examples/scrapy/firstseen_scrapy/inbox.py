@@ -157,7 +157,7 @@ class Inbox:
     def _explain(self, answer: dict[str, Any]) -> None:
         """Logs why this process, which has nothing to fetch, has waited for some seconds: once for
         each reason. A delay is often the host's own, and comes between all pages, so once in all."""
-        if self.state in ("", "finished", "limited") or len(self._held) > self._kept:
+        if answer.get("state", "finished") in ("finished", "limited") or len(self._held) > self._kept:
             self._waits_since = None
             if not self._told.startswith("delayed"):
                 self._told = ""
@@ -171,7 +171,7 @@ class Inbox:
             queue = self._call(lambda: self._client.fullest_queue(self._config.crawl))
         except Refused:
             queue = {}
-        reason = f"{self.state} {queue.get('queue')} {queue.get('reason')}"
+        reason = f"{answer['state']} {queue.get('queue')} {queue.get('reason')}"
         if reason != self._told:
             self._told = reason
             logger.info(waits(self._config.crawl, self._config.client, answer, queue))

@@ -108,6 +108,9 @@ class Crawl:
             raise AssertionError(f"the crawl does not end:\n{self.log()[-4000:]}") from None
         return self
 
+    def status(self) -> int:
+        return self._process.returncode
+
     def log(self) -> str:
         return Path(self._log).read_text(errors="replace")
 

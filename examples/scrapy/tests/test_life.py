@@ -71,7 +71,7 @@ class LifeTest(CrawlCase):
                          {"/busy": "done", "/target": "done", "/gone": "dropped", "/broken": "dropped"})  # fmt: skip
         stats = self.daemon.stats("tree")
         self.assertEqual((stats["held"], stats["dropped"]), (0, 2))
-        self.assertIn(f"Crawl 'tree' is finished: {stats['completed']} requests done, 2 failed", crawl.log())
+        self.assertIn(f"Crawl 'tree' is finished: {stats['completed']} requests done, 2 dropped as failed", crawl.log())
         # Requeued by an operator, a page that failed has all attempts again.
         self.post(f'{{"url":"{self.site.url}/broken","crawl":"tree","force":true}}')
         self.crawl("tree", self.site.url, RETRY_TIMES=2).wait()

@@ -53,7 +53,7 @@ class SettingsTest(CrawlCase):
     def test_nobody_there(self) -> None:
         crawl = Crawl(self, "tree", self.site.url, FIRSTSEEN_URL=f"http://127.0.0.1:{free_port(self)}").wait()
         self.assertIn("is `firstseen serve` running there", crawl.log())
-        self.assertEqual(self.site.log, [])
+        self.assertEqual((self.site.log, crawl.status(), crawl.log().count(" ERROR: "), crawl.log().count("Traceback")), ([], 1, 1, 0))
 
     def test_daemon_gone_for_good(self) -> None:
         """The crawl ends by itself, and the next run continues."""
@@ -64,6 +64,7 @@ class SettingsTest(CrawlCase):
         self.site.release()
         crawl.wait()
         self.assertIn("'finish_reason': 'firstseen_unavailable'", crawl.log())
+        self.assertEqual(crawl.status(), 1)
         self.daemon.start()
         self.crawl("tree", self.site.url).wait()
         self.assertEqual(set(self.site.fetched()), {f"/p/{n}" for n in range(PAGES)})

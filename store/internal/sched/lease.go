@@ -233,6 +233,16 @@ func (c *Crawl) OvertakenToken(key *store.Key, now int64) uint64 {
 	return 0
 }
 
+// Due returns when a URL is due that a settlement queues: not before the end of a lease of it that was overtaken, whose fetcher is still at
+// the page.
+func (c *Crawl) Due(s *store.Settlement, now int64) int64 {
+	due := Due(s, now)
+	if l := c.Overtaken[s.Key]; l != nil && l.Until > now {
+		return max(due, l.Until)
+	}
+	return due
+}
+
 // Overtake ends the lease as [Lease.End] does, and returns what is left of it. One of the same key that was overtaken before must be closed.
 func (l *Lease) Overtake() *Lease {
 	l.End()

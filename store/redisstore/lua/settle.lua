@@ -103,6 +103,8 @@ local function apply(e, r, l)
   if e.counts then result(c, q, e.outcome == DROP and 0 or 1, e.outcome == DROP and 1 or 0) end
   if e.outcome == REQUEUE then
     r.due, r.done, r.arrival = e.due == 0 and now or e.due, 0, call('HINCRBY', base .. 'S', 'arrivals', 1)
+    local o = c.overs[e.key] -- whose fetcher is still at the page
+    if o and o['until'] > now and alive(c, o) then r.due = max(r.due, o['until']) end
     call('ZADD', level_key(c, q, r.priority), r.due, member(r.arrival, e.key))
     if not has_level(q.levels, r.priority) then q.levels = q.levels + 2 ^ r.priority end
     q.first = min(q.first, r.due)

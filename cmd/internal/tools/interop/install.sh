@@ -47,9 +47,13 @@ python() {
 	try Python python3 -c 'import sys; assert sys.version_info >= (3, 9), "needs Python 3.9 or later"' || return 0
 	FIRSTSEEN_PYTHON=$(command -v python3)
 	export FIRSTSEEN_PYTHON
-	if { [ -x "$dir/venv/bin/pip" ] || try 'Python with packages' python3 -m venv "$dir/venv"; } &&
-		try 'Python with packages' "$dir/venv/bin/pip" install -q --retries 2 --timeout 30 --disable-pip-version-check \
-			grpcio==1.85.1 grpcio-tools==1.85.1 schemathesis==4.32.5; then
+	packages='grpcio==1.85.1 grpcio-tools==1.85.1 schemathesis==4.32.5'
+	# shellcheck disable=SC2086 # a list of names
+	if [ "$(cat "$dir/venv/installed" 2>/dev/null)" = "$packages" ] || {
+		{ [ -x "$dir/venv/bin/pip" ] || try 'Python with packages' python3 -m venv "$dir/venv"; } &&
+			try 'Python with packages' "$dir/venv/bin/pip" install -q --retries 2 --timeout 30 --disable-pip-version-check $packages
+	}; then
+		echo "$packages" >"$dir/venv/installed"
 		export FIRSTSEEN_PYTHON_PACKAGES="$dir/venv/bin/python"
 	fi
 	if try Scrapy sh "$examples/scrapy/install.sh" "$dir/../scrapy-venv"; then

@@ -30,8 +30,8 @@ var scripts = map[string]struct {
 	lines    int
 	again    int // pages that may be fetched again after a kill, beside the one in flight
 }{
-	"python":  {"FIRSTSEEN_PYTHON", func(python string) []string { return []string{python, "../../../../examples/python/crawl.py"} }, 90, 0},
-	"node":    {"FIRSTSEEN_NODE", func(node string) []string { return []string{node, "../../../../examples/node/crawl.mjs"} }, 90, 0},
+	"python":  {"FIRSTSEEN_PYTHON", func(python string) []string { return []string{python, "../../../../examples/python/crawl.py"} }, 125, 0},
+	"node":    {"FIRSTSEEN_NODE", func(node string) []string { return []string{node, "../../../../examples/node/crawl.mjs"} }, 125, 0},
 	"crawlee": {"FIRSTSEEN_CRAWLEE", func(script string) []string { return []string{os.Getenv("FIRSTSEEN_NODE"), script} }, 100, 20},
 }
 
@@ -172,7 +172,7 @@ func serveFast(t *testing.T) (s *server.Server, f *frontier.Frontier, leasesRunO
 }
 
 // site is 40 pages that link to each other in several spellings, with redirects
-// to other pages and to the page itself, a page that is not there, and links and
+// to other pages and to the page itself, which wants the cookie of the redirect, a page that is not there, and links and
 // redirects to another site.
 type site struct {
 	*httptest.Server
@@ -209,7 +209,12 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, s.elsewhere, http.StatusFound)
 		return
 	case path == "//twice":
+		w.Header().Set("Set-Cookie", "seen=1; Path=/")
 		w.Header().Set("Location", "/twice")
+		w.WriteHeader(http.StatusFound)
+		return
+	case path == "/twice" && r.Header.Get("Cookie") != "seen=1":
+		w.Header().Set("Location", "//twice")
 		w.WriteHeader(http.StatusFound)
 		return
 	default:
