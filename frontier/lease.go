@@ -228,9 +228,6 @@ func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpi
 		}
 	}
 	f.failing.leased(leases)
-	if taken.State == store.Paused { // a lease that ends meanwhile changes nothing
-		taken.Next = time.Time{}
-	}
 	return leases, unwanted, Idle{State: taken.State, Next: taken.Next, Holding: taken.Holding}, nil
 }
 

@@ -96,7 +96,7 @@ func TestPlacesOfShortLives(t *testing.T) {
 	if n := rowsOf(t, s, tablePlaces); n > 4*(100/placesOfRow+1) {
 		t.Errorf("got %d rows in the journal; want those of 300 places", n)
 	}
-	if n := len(s.sched.places.at); n > 0 {
+	if n := s.sched.places.at.used; n > 0 {
 		t.Errorf("got %d places of URLs that have ended in memory", n)
 	}
 	wantPlaces(t, s, 0, 2000, 0)
@@ -112,7 +112,7 @@ func TestPlacesGetRows(t *testing.T) {
 	if n := rowsOf(t, s, tablePlace); n != 700 {
 		t.Errorf("got %d rows of places; want 700, without the 300 in the journal", n)
 	}
-	if n := len(s.sched.places.at); n != 300 {
+	if n := s.sched.places.at.used; n != 300 {
 		t.Errorf("got %d places in memory; want the 300 in the journal", n)
 	}
 	wantPlaces(t, s, 0, 1000, 1000)
@@ -202,6 +202,30 @@ func TestPlaceOfRequeued(t *testing.T) {
 	addItems(t, s, placedItems(200, 300))
 	if n := rowsOf(t, s, tablePlace); n < 100 || n > 220 {
 		t.Errorf("got %d rows of places; want at least those of the 100 URLs that were queued before the last", n)
+	}
+}
+
+// TestPlaceTable compares the table with a map, with hashes of which many begin at the same slots.
+func TestPlaceTable(t *testing.T) {
+	rng := newRand(7)
+	var table placeTable
+	want := map[uint64]uint64{}
+	for step := range uint64(100_000) {
+		hash := uint64(rng.IntN(10))<<40 | uint64(rng.IntN(50))<<1 | 1<<63
+		switch rng.IntN(5) {
+		case 0, 1:
+			table.put(hash, step+1)
+			want[hash] = step + 1
+		case 2:
+			table.remove(hash)
+			delete(want, hash)
+		}
+		if row := table.get(hash); row != want[hash] {
+			t.Fatalf("step %d: got row %d; want %d", step, row, want[hash])
+		}
+	}
+	if table.used != len(want) || len(table.slots) > 1024 {
+		t.Errorf("got %d places in %d slots; want %d", table.used, len(table.slots), len(want))
 	}
 }
 

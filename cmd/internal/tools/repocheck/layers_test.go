@@ -25,7 +25,7 @@ var heavy = map[string][]string{
 	"github.com/redis/":       {"store/redisstore", "cmd/firstseen"},
 	"github.com/prometheus/":  {"cmd/internal/server"},
 	"github.com/spf13/":       {"cmd/firstseen"},
-	"google.golang.org/":      {"frontier/frontierpb", "cmd/internal/server", tools + "/loadgen", tools + "/hostile"},
+	"google.golang.org/":      {"frontier/frontierpb", "cmd/internal/server", tools + "/loadgen", tools + "/hostile", tools + "/soak"},
 	"github.com/PuerkitoBio/": {"canon"},
 	"github.com/nlnwa/":       {}, // tests only
 	"github.com/klauspost/":   {"cmd/internal/logs", "cmd/internal/parquetfile", tools + "/lab"},
