@@ -46,6 +46,9 @@ func (id *identifier) identify(u *Link, r *Result) bool {
 			form = u.URL // the forms hide the host
 		}
 		r.Queue = id.f.opt.QueueBy(form)
+		if !isExact(id.profile) { // there the queue is a part of the key
+			r.Queue = strings.TrimSuffix(r.Queue, ".") // example.com. is the same server
+		}
 	}
 	if r.Queue == "" || len(r.Queue) > store.MaxQueueKey {
 		r.refuse(ReasonQueue)

@@ -1,6 +1,10 @@
 package frontier
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/firstseen/firstseen/canon"
+)
 
 func TestQueueKeys(t *testing.T) {
 	tests := []struct{ url, host, domain string }{
@@ -23,5 +27,21 @@ func TestQueueKeys(t *testing.T) {
 		if got := ByDomain(tt.url); got != tt.domain {
 			t.Errorf("ByDomain(%q): got %q; want %q", tt.url, got, tt.domain)
 		}
+	}
+}
+
+// TestOneQueueOfAHost: spellings of a host with and without a final dot are other URLs of one queue, but in an exact crawl.
+func TestOneQueueOfAHost(t *testing.T) {
+	f := open(t, Options{Delay: -1})
+	for url, want := range map[string]string{
+		"http://a.example/1": "a.example", "http://A.example./1": "a.example", "http://a.example.:8080/": "a.example", "http://localhost.": "localhost",
+	} {
+		if r := addOne(t, f, Link{URL: url}); r.Status != StatusNew || r.Queue != want {
+			t.Errorf("%s: got %v in queue %q; want it new in %q", url, r.Status, r.Queue, want)
+		}
+	}
+	exact := open(t, Options{Delay: -1, Profile: canon.None()})
+	if r := addOne(t, exact, Link{URL: "http://a.example./1"}); r.Queue != "a.example." {
+		t.Errorf("got queue %q of an exact crawl; want the one that its keys were made with", r.Queue)
 	}
 }

@@ -22,7 +22,7 @@ type Redirection struct {
 	Target Result
 }
 
-// Redirect reports that the fetch of a lease was redirected to target, an absolute URL. A lease that
+// Redirect reports that the fetch of a lease was redirected to target, absolute or relative to the URL of the lease. A lease that
 // its holder made again from the wire is looked up.
 //
 // If the target has the key of its source (http and https under a rule that folds them, a slash
@@ -52,6 +52,9 @@ func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redir
 	}
 	if l, err = f.whole(ctx, c, l); err != nil {
 		return Redirection{}, err
+	}
+	if target != "" {
+		target = Links(l, target)[0].URL
 	}
 	w, r := f.targetOf(c, l, target, l.Discriminator)
 	if r.Key != l.Key && strings.HasPrefix(l.Discriminator, probePrefix) {

@@ -44,6 +44,29 @@ func TestRedirectToTheSameKeyIsFollowed(t *testing.T) {
 	})
 }
 
+// TestRedirectToARelativeURL takes a Location as it is sent, so that no page is lost to it.
+func TestRedirectToARelativeURL(t *testing.T) {
+	for target, want := range map[string]string{
+		"/moved": "http://a.example/moved", "moved": "http://a.example/b/moved", "../moved?x": "http://a.example/moved?x", "?y": "http://a.example/b/c?y",
+		"//b.example/": "http://b.example/", "HTTP://B.example/": "HTTP://B.example/", "a:b": "", "": "",
+	} {
+		f := open(t, Options{Delay: -1})
+		addOne(t, f, Link{URL: "http://a.example/b/c?x"})
+		r, err := f.Redirect(bg, leaseOne(t, f), target)
+		if want == "" {
+			if err != nil || r.Target.Status != StatusRefused {
+				t.Errorf("%q: got %+v, %v; want it refused", target, r, err)
+			}
+			continue
+		}
+		if err != nil || r.Target.Status != StatusNew {
+			t.Errorf("%q: got %+v, %v; want a new URL", target, r, err)
+		} else if l := leaseOne(t, f); l.URL != want {
+			t.Errorf("%q: got %s; want %s", target, l.URL, want)
+		}
+	}
+}
+
 func TestRedirectToAnotherKeyIsALink(t *testing.T) {
 	f := open(t, Options{Delay: -1})
 	addOne(t, f, Link{URL: "http://a.example/", Depth: 2, Priority: 3})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/base64"
 	"fmt"
 	"os"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/firstseen/firstseen/cmd/internal/evidence"
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/internal/whatwg"
+	"github.com/firstseen/firstseen/internal/wire"
 )
 
 func newCanonCmd(a *app) *cobra.Command {
@@ -86,7 +88,7 @@ func resolver(base string) (func(raw string) string, error) {
 func (f *canonFlags) answer(p *canon.Profile, raw, absolute string, fields []string) (answer, error) {
 	if fields == nil && f.urls.json {
 		e, err := explain(p, absolute)
-		e.Input = raw
+		e.Input, e.InputBytes = raw, wire.BytesOf(raw)
 		return e, err
 	}
 	form, err := p.Canonicalize(absolute)
@@ -98,7 +100,7 @@ func (f *canonFlags) answer(p *canon.Profile, raw, absolute string, fields []str
 
 type plain string
 
-func (p plain) text() string { return string(p) }
+func (p plain) text() string { return whatwg.Line(string(p)) }
 
 // explained is the answer of canon --json and of explain.
 type explained struct {
@@ -107,6 +109,9 @@ type explained struct {
 	Key       string   `json:"key"`
 	Changes   []change `json:"changes"`
 	Sites     []string `json:"sites,omitempty"` // entries of a rule file that hold here
+	// As it is, where it is not UTF-8.
+	InputBytes     []byte `json:"input_bytes,omitempty"`
+	CanonicalBytes []byte `json:"canonical_bytes,omitempty"`
 }
 
 type change struct {
@@ -132,7 +137,8 @@ func explain(p *canon.Profile, raw string) (explained, error) {
 	for _, s := range e.Steps {
 		changes = append(changes, change{string(s.Rule), s.Before, s.After, s.Scope, risks[s.Rule]})
 	}
-	return explained{Input: raw, Canonical: e.Canonical, Key: key(e.Canonical), Changes: changes, Sites: e.Sites}, nil
+	return explained{Input: raw, Canonical: e.Canonical, Key: key(e.Canonical), Changes: changes, Sites: e.Sites, InputBytes: wire.BytesOf(raw),
+		CanonicalBytes: wire.BytesOf(e.Canonical)}, nil
 }
 
 func newExplainCmd(a *app) *cobra.Command {
@@ -299,6 +305,9 @@ func (f fieldAnswer) MarshalJSON() ([]byte, error) {
 			out = append(out, ',')
 		}
 		out = appendJSON(append(appendJSON(out, name), ':'), f.values[name])
+		if raw := wire.BytesOf(f.values[name]); raw != nil {
+			out = fmt.Appendf(out, `,"%s_bytes":"%s"`, name, base64.StdEncoding.EncodeToString(raw))
+		}
 	}
 	return append(out, '}'), nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/firstseen/firstseen/cmd/internal/durable"
 	"github.com/firstseen/firstseen/hashkey/hasheduri"
 	"github.com/firstseen/firstseen/hashkey/sxurl"
+	"github.com/firstseen/firstseen/internal/whatwg"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -153,7 +154,7 @@ func (f *exportFlags) writeURLs(ctx context.Context, w io.Writer, src *crawlSour
 			}
 			line = fmt.Appendf(line, "%s\t", key)
 		}
-		line = append(append(line, e.URL...), '\n')
+		line = append(append(line, whatwg.Line(e.URL)...), '\n')
 		if _, err := w.Write(line); err != nil {
 			return n, err
 		}

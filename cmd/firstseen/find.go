@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firstseen/firstseen/internal/whatwg"
 	"github.com/firstseen/firstseen/internal/wire"
 )
 
@@ -171,7 +172,7 @@ func (s *selection) list(ctx context.Context, c *client, crawl string, out *outp
 		if err := json.Unmarshal(line, &u); err != nil {
 			return n, fmt.Errorf("cannot read the answer of the daemon: %w", err)
 		}
-		out.line(wire.TextOr(u.URL, u.URLBytes))
+		out.line(whatwg.Line(wire.TextOr(u.URL, u.URLBytes)))
 	}
 }
 

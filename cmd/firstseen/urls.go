@@ -149,6 +149,7 @@ type answer interface{ text() string }
 
 type refusedJSON struct {
 	Input string      `json:"input"`
+	Bytes []byte      `json:"input_bytes,omitempty"`
 	Error *wire.Fault `json:"error"`
 }
 
@@ -192,7 +193,7 @@ func (u *urlFlags) each(cmd *cobra.Command, a *app, args []string, f func(raw st
 
 func (u *urlFlags) refuse(a *app, out *output, raw string, err error) {
 	if u.json {
-		out.json(refusedJSON{raw, describe(err)})
+		out.json(refusedJSON{raw, wire.BytesOf(raw), describe(err)})
 		return
 	}
 	out.line("")

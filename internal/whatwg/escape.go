@@ -1,6 +1,9 @@
 package whatwg
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // A Set is a set of bytes.
 type Set [256]bool
@@ -94,6 +97,24 @@ func Escape(s string, raw *Set) string {
 		}
 	}
 	return s
+}
+
+// UTF8 returns a URL as JSON and the strings of Parquet can hold it: bytes that are not UTF-8 are escaped.
+func UTF8(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	var b []byte
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		if r == utf8.RuneError && n == 1 {
+			b = AppendEscape(b, s[0])
+		} else {
+			b = append(b, s[:n]...)
+		}
+		s = s[n:]
+	}
+	return string(b)
 }
 
 // MapEscapes goes through s from left to right once. It calls f for each escape, and writes what f returns; a

@@ -40,6 +40,15 @@ func DropNewlines(s string) string {
 	return strings.NewReplacer("\t", "", "\n", "", "\r", "").Replace(s)
 }
 
+// Line returns a URL as a line of text can hold it, and any parser reads the same from it: without the tabs and line ends that
+// parsers drop, and with NUL escaped, as they do.
+func Line(s string) string {
+	if !strings.ContainsAny(s, "\t\n\r\x00") {
+		return s
+	}
+	return strings.ReplaceAll(DropNewlines(TrimSpace(s)), "\x00", "%00")
+}
+
 // CutSpecial cuts a cleaned URL of a special scheme of n bytes as the URL Standard does:
 // any number of slashes and backslashes after the colon, the last "@" ends the userinfo.
 func CutSpecial(s string, n int) (p Parts) {

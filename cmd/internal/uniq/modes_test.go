@@ -3,6 +3,7 @@ package uniq
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -181,6 +182,41 @@ func TestDuplicatesBeyondTheMemoryHaveTheirGroup(t *testing.T) {
 }
 
 // TestLinesEndWithNUL: a list with NULs may have line feeds in its URLs.
+// TestPrintedURLsAreTheSame prints URLs of any bytes in each form for lines: what is read there has the same canonical form, and in
+// JSON the bytes that were found.
+func TestPrintedURLsAreTheSame(t *testing.T) {
+	random, p := rand.New(rand.NewPCG(3, 4)), canon.Qiita()
+	parts := []string{"a", "\n", "\r", "\t", "\x00", "\xe9", "\xff\xfe", "ü", "%", "/", "?", "&x=", " ", "\"", "\xc3"}
+	for range 2000 {
+		url := "http://a.example/"
+		for range random.IntN(8) {
+			url += parts[random.IntN(len(parts))]
+		}
+		want, err := p.Canonicalize(url)
+		if err != nil {
+			t.Fatalf("%q: %v", url, err)
+		}
+		for _, form := range []Form{Text, JSON} {
+			opt := options(1).Output
+			opt.Form, opt.Canonical = form, p.AppendCanonical
+			out := newPrinter(&opt, io.Discard)
+			out.url(&item{text: []byte(url)})
+			line, rest, _ := strings.Cut(out.buf.String(), "\n")
+			got := line
+			if form == JSON {
+				var o outLine
+				if err := json.Unmarshal([]byte(line), &o); err != nil || o.Canonical != want || len(o.Bytes) > 0 && string(o.Bytes) != url {
+					t.Errorf("%q: got %s, %v; want the same URL", url, line, err)
+				}
+				got = o.URL
+			}
+			if form, err := p.Canonicalize(got); err != nil || form != want || rest != "" {
+				t.Errorf("%q: got %q, %q, %v; want a line of the form %q", url, got, rest, err, want)
+			}
+		}
+	}
+}
+
 func TestLinesEndWithNUL(t *testing.T) {
 	opt := options(2)
 	opt.End = 0

@@ -12,6 +12,8 @@ import (
 
 	"github.com/firstseen/firstseen/cmd/internal/parquetfile"
 	"github.com/firstseen/firstseen/hashkey"
+	"github.com/firstseen/firstseen/internal/whatwg"
+	"github.com/firstseen/firstseen/internal/wire"
 )
 
 // Output chooses the form of the printed lines.
@@ -74,19 +76,25 @@ func (p *printer) full() bool { return p.buf.Len() >= outBytes }
 // row makes the row of a URL.
 func (p *printer) row(it *item) parquetfile.Place {
 	r := parquetfile.Place{File: it.file, Row: it.row, Offset: it.offset, URL: string(it.text)}
+	if p.opt.Form != CSV {
+		r.File, r.URL = whatwg.UTF8(r.File), whatwg.UTF8(r.URL)
+	}
 	var err error
 	if p.form, err = p.opt.Canonical(p.form[:0], it.text); err == nil {
 		key := hashkey.SumShort(p.form)
-		r.Canonical, r.Key = string(p.form), hex.EncodeToString(key[:])
+		r.Canonical, r.Key = whatwg.UTF8(string(p.form)), hex.EncodeToString(key[:])
 	}
 	return r
 }
 
-// outLine is a line of JSON output.
+// outLine is a line of JSON output. Bytes that are not UTF-8 have escapes in its texts; url_bytes and first_bytes, in base64, are
+// URLs as they were found.
 type outLine struct {
 	URL     string   `json:"url"`
+	Bytes   []byte   `json:"url_bytes,omitempty"`
 	Count   int64    `json:"count,omitempty"`
 	First   string   `json:"first,omitempty"`
+	Other   []byte   `json:"first_bytes,omitempty"`
 	Rules   []string `json:"rules,omitempty"`
 	Group   string   `json:"group,omitempty"`
 	Invalid bool     `json:"invalid,omitempty"`
@@ -103,6 +111,7 @@ func (p *printer) object(o outLine) {
 		p.json = json.NewEncoder(&p.buf)
 		p.json.SetEscapeHTML(false)
 	}
+	o.Group = whatwg.UTF8(o.Group)
 	_ = p.json.Encode(o) // texts alone
 	p.buf.Truncate(p.buf.Len() - 1)
 	p.buf.WriteByte(p.opt.End)
@@ -113,7 +122,7 @@ func (p *printer) url(it *item) {
 	switch p.opt.Form {
 	case JSON:
 		r := p.row(it)
-		p.object(outLine{URL: r.URL, Group: it.shown, File: r.File, Row: r.Row, Offset: r.Offset, Canonical: r.Canonical, Key: r.Key})
+		p.object(outLine{URL: r.URL, Bytes: wire.BytesOf(string(it.text)), Group: it.shown, File: r.File, Row: r.Row, Offset: r.Offset, Canonical: r.Canonical, Key: r.Key})
 		return
 	case CSV:
 		if p.csv == nil {
@@ -141,20 +150,33 @@ func (p *printer) url(it *item) {
 // invalid prints a line that is no URL.
 func (p *printer) invalid(it *item) {
 	if p.opt.Form == JSON {
-		p.object(outLine{URL: string(it.text), Invalid: true, File: it.file, Row: it.row, Offset: it.offset})
+		p.object(outLine{URL: whatwg.UTF8(string(it.text)), Bytes: wire.BytesOf(string(it.text)), Invalid: true, File: whatwg.UTF8(it.file), Row: it.row, Offset: it.offset})
 		return
 	}
 	p.text(it.text)
 }
 
+// text prints the last text of a line.
 func (p *printer) text(text []byte) {
-	p.buf.Write(text)
+	p.part(text)
 	p.buf.WriteByte(p.opt.End)
+}
+
+// part prints a URL so that it stays one line, and the same URL.
+func (p *printer) part(text []byte) {
+	breaks := "\t\n\r\x00"
+	if p.opt.End == 0 {
+		breaks = "\x00"
+	}
+	if bytes.ContainsAny(text, breaks) {
+		text = []byte(whatwg.Line(string(text)))
+	}
+	p.buf.Write(text)
 }
 
 func (p *printer) count(text []byte, n int64) {
 	if p.opt.Form == JSON {
-		p.object(outLine{URL: string(text), Count: n})
+		p.object(outLine{URL: whatwg.UTF8(string(text)), Bytes: wire.BytesOf(string(text)), Count: n})
 		return
 	}
 	fmt.Fprintf(&p.buf, "%7d ", n)
@@ -168,12 +190,13 @@ func (p *printer) duplicate(text, first []byte, group string) {
 		rules = p.opt.Why(first, text)
 	}
 	if p.opt.Form == JSON {
-		p.object(outLine{URL: string(text), First: string(first), Rules: rules, Group: group})
+		p.object(outLine{URL: whatwg.UTF8(string(text)), Bytes: wire.BytesOf(string(text)), First: whatwg.UTF8(string(first)), Other: wire.BytesOf(string(first)),
+			Rules: rules, Group: group})
 		return
 	}
-	p.buf.Write(text)
+	p.part(text)
 	p.buf.WriteByte('\t')
-	p.buf.Write(first)
+	p.part(first)
 	p.buf.WriteByte('\t')
 	if p.opt.ShowGroup {
 		p.buf.WriteString(group)
