@@ -482,9 +482,6 @@ func (p *jsonParser) row(text string, emit func(Record)) error {
 	}
 	o.plain()
 	r := o.capture(o.match(vocabulary[aURL], func(s string) bool { return s != "" }))
-	if r.Time.IsZero() {
-		r.Time = digitTime(o.text("timestamp")) // of four digits or more
-	}
 	if r.URL == "" {
 		return bad("got a row without a URL")
 	}

@@ -192,7 +192,7 @@ var clockLayouts = []string{"15:04:05", "15:04:05Z07:00", "15:04:05Z0700", "15:0
 func ParseTime(s string) time.Time {
 	s = strings.Trim(s, " \t[]")
 	switch {
-	case len(s) < 8:
+	case len(s) < 4:
 		return time.Time{}
 	case strings.Trim(s, "0123456789") == "":
 		n, _ := strconv.ParseInt(s, 10, 64)
@@ -206,6 +206,9 @@ func ParseTime(s string) time.Time {
 			return time.UnixMicro(n).UTC()
 		case len(s) == 19:
 			return time.Unix(0, n).UTC()
+		}
+		if s[:2] != "19" && s[:2] != "20" { // a number
+			return time.Time{}
 		}
 		return digitTime(s)
 	case len(s) >= 10 && strings.Trim(s[:4], "0123456789") == "" && (s[4] == '-' || s[4] == '/') && s[7] == s[4]:
