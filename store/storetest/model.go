@@ -189,7 +189,7 @@ func (m *model) enqueue(c *modelCrawl, u *modelURL, queue string, due time.Time)
 	c.queue(queue)
 }
 
-// free queues the URLs of all leases again, in new rounds of as many attempts.
+// free queues the URLs of all leases again, in new rounds of one attempt less.
 func (m *model) free() {
 	var list []*modelURL
 	for _, c := range m.crawls {
@@ -202,7 +202,7 @@ func (m *model) free() {
 	}
 	slices.SortFunc(list, func(a, b *modelURL) int { return cmp.Compare(a.Token, b.Token) })
 	for _, u := range list {
-		u.earlier = nil
+		u.earlier, u.Attempts = nil, max(u.Attempts, 1)-1
 		u.unlease()
 		m.enqueue(m.crawls[u.Crawl], u, u.Queue, time.Time{})
 	}
