@@ -193,7 +193,11 @@ func (u *urlFlags) each(cmd *cobra.Command, a *app, args []string, f func(raw st
 
 func (u *urlFlags) refuse(a *app, out *output, raw string, err error) {
 	if u.json {
-		out.json(refusedJSON{raw, wire.BytesOf(raw), describe(err)})
+		r := refusedJSON{Input: raw, Error: describe(err)}
+		if !errors.Is(err, errJSON) { // then raw is no URL, but the line that should have had one
+			r.Bytes = wire.BytesOf(raw)
+		}
+		out.json(r)
 		return
 	}
 	out.line("")
