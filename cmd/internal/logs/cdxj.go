@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 )
 
 // parseCDXJ reads a line "key time {json}": CDXJ of pywb, cdxj-indexer and ipwb, and
@@ -152,16 +153,21 @@ func (o fields) values(names []string) []string {
 	return all
 }
 
+// time returns the time of the fetch.
+func (o fields) time() (t time.Time) {
+	for _, name := range vocabulary[aTime] {
+		if o[name] != nil && t.IsZero() {
+			t = ParseTime(o.text(name))
+		}
+	}
+	return t
+}
+
 // capture makes the record of an object as index servers, feeds and tools write it.
 func (o fields) capture(url string) Record {
 	r := Record{URL: url, MIME: given(o.text(vocabulary[aType]...)), Digest: bareDigest(o.text(vocabulary[aDigest]...)),
 		Length: number(o.text("length")), Redirect: given(o.text(vocabulary[aRedirect]...)), Via: o.text(vocabulary[aReferrer]...),
 		Canonical: o.text("canonical"), NoVarySearch: o.text("no_vary_search"), CleanParam: o.text("clean_param")}
-	for _, name := range vocabulary[aTime] {
-		if r.Time = ParseTime(o.text(name)); !r.Time.IsZero() {
-			break
-		}
-	}
 	r.Kind = kindOf(r.URL, Fetch)
 	o.status(&r)
 	if r.MIME == "warc/revisit" {

@@ -191,6 +191,9 @@ func (p *jsonParser) object(o fields, emit func(Record)) error {
 	default:
 		return p.without(o, emit)
 	}
+	if r.Time.IsZero() {
+		r.Time = o.time()
+	}
 	if r.Kind == Fetch && r.Unsaid() {
 		p.unnamedStatus(o, &r)
 	}
@@ -482,7 +485,7 @@ func (p *jsonParser) row(text string, emit func(Record)) error {
 	}
 	o.plain()
 	r := o.capture(o.match(vocabulary[aURL], func(s string) bool { return s != "" }))
-	if r.URL == "" {
+	if r.Time = o.time(); r.URL == "" {
 		return bad("got a row without a URL")
 	}
 	r.Fields = o.values(p.opt.Fields)

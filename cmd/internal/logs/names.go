@@ -66,10 +66,16 @@ func plainName(s string) string {
 		if !slices.Contains(vocabulary[aStatus], s) && someStatus.MatchString(s) && !ofOthers.MatchString(s) {
 			return anyStatus
 		}
-	case len(s) > 4 && !slices.Contains(vocabulary[aTime], s) && !slices.Contains(vocabulary[aSuccess], s) && someTime.MatchString(s):
+	case timely(s) && !slices.Contains(vocabulary[aTime], s) && !slices.Contains(vocabulary[aSuccess], s) && someTime.MatchString(s):
 		return anyTime
 	}
 	return s
+}
+
+// timely reports whether a name ends as one of someTime can: a regular expression for each field of each line would take longer than the rest.
+func timely(s string) bool {
+	return strings.HasSuffix(s, "time") || strings.HasSuffix(s, "date") || strings.HasSuffix(s, "stamp") || strings.HasSuffix(s, "edat") || strings.HasSuffix(s, "edon") ||
+		strings.HasSuffix(s, "ed") || strings.HasSuffix(s, "utc") || len(s) > 4 && strings.HasSuffix(s, "ts")
 }
 
 // squeezed writes a name without what parts its words, in small letters.
