@@ -304,6 +304,16 @@ func TestCDXWithoutTime(t *testing.T) {
 	}
 }
 
+// TestWARCWithTwoURIs: a field that is there twice is no longer URL.
+func TestWARCWithTwoURIs(t *testing.T) {
+	record := "WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://a.example/\r\nWARC-Target-URI: %s\r\nContent-Length: 0\r\n\r\n\r\n\r\n"
+	got := transcript(t, open(t, "", fmt.Sprintf(record, "<http://a.example/>")+fmt.Sprintf(record, "http://b.example/")), Options{})
+	want := "warc\n1 fetch \"http://a.example/\"\n! record 2, at byte 130: got a resource record with two URIs\n"
+	if !strings.HasPrefix(got, want) {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
 // TestWARCTraps has folded headers, a record without URI, one cut short.
 func TestWARCTraps(t *testing.T) {
 	warc := strings.Join([]string{

@@ -121,6 +121,7 @@ func (w *warcReader) headerLine() (string, error) {
 type warcHeader struct {
 	kind, date, digest, contentType string
 	uri                             []byte
+	others                          bool // there are more fields with a URI, and of another
 	length                          int64
 }
 
@@ -141,7 +142,12 @@ func (w *warcReader) warcRecord() error {
 		}
 		name, value, _ := strings.Cut(line, ":")
 		last = name
-		h.set(name, strings.TrimSpace(value))
+		if value = strings.TrimSpace(value); h.uri != nil && strings.EqualFold(name, "WARC-Target-URI") { // not a folded one
+			h.others = h.others || bareURI(value) != string(h.uri)
+			last = ""
+			continue
+		}
+		h.set(name, value)
 	}
 	if h.length < 0 {
 		return fatal(errors.New("got a record without a Content-Length"))
@@ -172,7 +178,7 @@ func (h *warcHeader) set(name, value string) {
 	case strings.EqualFold(name, "WARC-Type"):
 		h.kind = value
 	case strings.EqualFold(name, "WARC-Target-URI"):
-		h.uri = append(h.uri, strings.TrimSuffix(strings.TrimPrefix(value, "<"), ">")...) // wget writes <uri>
+		h.uri = append(h.uri, bareURI(value)...)
 	case strings.EqualFold(name, "WARC-Date"):
 		h.date = value
 	case strings.EqualFold(name, "WARC-Payload-Digest"):
@@ -183,6 +189,9 @@ func (h *warcHeader) set(name, value string) {
 		h.length = number(value)
 	}
 }
+
+// bareURI cuts the brackets that wget writes.
+func bareURI(value string) string { return strings.TrimSuffix(strings.TrimPrefix(value, "<"), ">") }
 
 // capture makes a record of captures. Requests repeat the URL of their response; warcinfo is of no URL; the
 // conversions of WET files are the text of a page that was fetched. The digest is the payload's, never the block's: wget
@@ -210,6 +219,8 @@ func (w *warcReader) capture(h warcHeader, block io.Reader) error {
 		return other("a capture, not its links")
 	case r.URL == "":
 		return bad("got a %s record without a URI", h.kind)
+	case h.others:
+		return bad("got a %s record with two URIs", h.kind)
 	case strings.HasPrefix(h.contentType, "application/http"):
 		readHTTP(&r, block, w.opt.Declared)
 	default:
