@@ -3,6 +3,7 @@ package logs
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -55,6 +56,31 @@ func TestTwoDialects(t *testing.T) {
 				if got, failed := seenBy(t, b.String(), Options{Events: Auto}); !failed && !slices.Equal(got, want) {
 					t.Errorf("%q, then %q, header %t: got %q; want %q", first, second, header, got, want)
 				}
+			}
+		}
+	}
+}
+
+// TestOneColumn: a table of a single column, as DuckDB writes it, has URLs with commas and quotes in quotes.
+func TestOneColumn(t *testing.T) {
+	for text, want := range map[string]string{
+		"url\nhttp://a.example/1\n\"http://a.example/b,c\"\n":                             "http://a.example/1 http://a.example/b,c",
+		"\"url\"\n\"http://a.example/1\"\n\"http://a.example/?q=\"\"x\"\"\"\n":            "http://a.example/1 http://a.example/?q=\"x\"",
+		"Page URL\r\n\"http://a.example/1;2\"\r\n\"http://a.example/?a=\"\"1,2\"\"\"\r\n": "http://a.example/1;2 http://a.example/?a=\"1,2\"",
+	} {
+		for _, format := range []Format{"", Table} {
+			var got []string
+			for line := range strings.Lines(transcript(t, open(t, "", text), Options{Format: format})) {
+				if _, url, ok := strings.Cut(line, "listed "); ok {
+					url, err := strconv.Unquote(strings.TrimSpace(url))
+					if err != nil {
+						t.Fatal(err)
+					}
+					got = append(got, url)
+				}
+			}
+			if s := strings.Join(got, " "); s != want {
+				t.Errorf("%q as %q: got %q; want %q", text, format, s, want)
 			}
 		}
 	}

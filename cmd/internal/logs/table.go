@@ -58,12 +58,37 @@ func learnTable(lines []string, opt *Options) (*tableParser, error) {
 			best = t
 		}
 	}
+	if best == nil && doubt == nil {
+		return oneColumn(lines, opt), nil
+	}
 	if best == nil || doubted != nil && !best.better(doubted) {
 		return nil, doubt
 	}
 	best.held = nil
 	best.titled = best.names != nil && !best.zeek
 	return best, nil
+}
+
+// oneColumn returns the parser of a table with a single column, or nil. Its rows are those of a list with a title, unless some are quoted.
+func oneColumn(lines []string, opt *Options) *tableParser {
+	quoted := slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, `"`) })
+	if len(lines) == 0 || !quoted && opt.Format != Table {
+		return nil
+	}
+	t := &tableParser{opt: opt, sep: ",", width: 1, fit: len(lines), titled: true}
+	for i := range t.column {
+		t.column[i] = -1
+	}
+	names, _, err := t.cells(lines[0])
+	if err != nil || len(names) != 1 || !isURLName(plainName(names[0])) {
+		return nil
+	}
+	t.header, t.names = slices.Clone(names), []string{plainName(names[0])}
+	ok, err := t.choose(nil, nil, 0)
+	if !ok || err != nil {
+		return nil
+	}
+	return t
 }
 
 // better prefers the table whose column a header names, and then the one that more rows fit, and with more cells.
