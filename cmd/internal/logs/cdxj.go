@@ -71,16 +71,17 @@ func (o fields) raw(name string) json.RawMessage {
 
 // plain gives the fields the names of the vocabulary, beside their own.
 func (o fields) plain() {
-	var renamed []string
+	type renamed struct{ from, to string }
+	var all []renamed
 	for name := range o {
-		if plainName(name) != name {
-			renamed = append(renamed, name)
+		if plain := plainName(name); plain != name {
+			all = append(all, renamed{name, plain})
 		}
 	}
-	slices.Sort(renamed) // two can be one
-	for _, name := range renamed {
-		if plain := plainName(name); o[plain] == nil {
-			o[plain] = o[name]
+	slices.SortFunc(all, func(a, b renamed) int { return strings.Compare(a.from, b.from) }) // two can be one
+	for _, r := range all {
+		if o[r.to] == nil {
+			o[r.to] = o[r.from]
 		}
 	}
 }

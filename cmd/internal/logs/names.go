@@ -80,6 +80,9 @@ func timely(s string) bool {
 
 // squeezed writes a name without what parts its words, in small letters.
 func squeezed(s string) string {
+	if strings.IndexFunc(s, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '.' }) < 0 {
+		return s // as most are
+	}
 	return strings.Map(func(r rune) rune {
 		if r == ' ' || r == '_' || r == '-' {
 			return -1
