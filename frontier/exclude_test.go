@@ -336,6 +336,31 @@ func TestForgettingGoesOn(t *testing.T) {
 	}
 }
 
+// TestFailureOfOneCrawlIsKept: that all of one crawl was forgotten says nothing of another, whose entries could not be listed.
+func TestFailureOfOneCrawlIsKept(t *testing.T) {
+	for _, crawl := range []string{"one", "*"} {
+		s := &unlisted{Store: memstore.New(memstore.Options{}), err: errors.New("broken")}
+		opt := Options{Crawl: "one", Delay: -1, Logger: onDrop(func(dropped) {})}
+		f := openOn(t, s, opt)
+		addAll(t, f, Link{URL: "http://a.example/x/1"}, Link{URL: "http://a.example/1", Crawl: "two"})
+		_, err := f.Exclude(bg, crawl, "a.example/x/")
+		must(t, err)
+		if f.WaitExcluded(bg) == nil {
+			t.Error("got no error; want that the entries could not be listed")
+		}
+		s.err = nil
+		_, err = f.Exclude(bg, "two", "a.example/y/")
+		must(t, err)
+		must(t, f.WaitExcluded(bg))
+		must(t, f.Close())
+		f = openOn(t, s, opt)
+		must(t, f.WaitExcluded(bg))
+		if st, err := f.Stats(bg, ""); err != nil || st.Held != 0 {
+			t.Errorf("rule of %s: got %+v, %v; want it forgotten by the next start", crawl, st, err)
+		}
+	}
+}
+
 // TestPutBackExcludedIsForgotten: a URL that became excluded while it was leased is forgotten when it goes back into its queue, however it
 // does, and not weeks later.
 func TestPutBackExcludedIsForgotten(t *testing.T) {
