@@ -158,6 +158,8 @@ func (f *Frontier) setForgetting(ctx context.Context, crawl string, limit int64)
 
 // goOnForgetting forgets what an earlier process had to leave.
 func (f *Frontier) goOnForgetting(ctx context.Context) error {
+	f.exclusions.changing.Lock() // see purges.end
+	defer f.exclusions.changing.Unlock()
 	for q, err := range f.store.Queues(ctx, OwnCrawl, "") {
 		if err != nil {
 			return fmt.Errorf("cannot read which URLs are to be forgotten: %w", err)
@@ -412,7 +414,10 @@ func (f *Frontier) forgetExcluded(crawl string) {
 		return
 	}
 	names, err := f.Crawls(context.Background())
-	f.purges.failed(err)
+	if err != nil {
+		f.purges.failed(err)
+		f.purges.leave("*")
+	}
 	for _, name := range names {
 		f.purges.add(f, name, "")
 	}

@@ -336,6 +336,31 @@ func TestForgettingGoesOn(t *testing.T) {
 	}
 }
 
+// TestFailureOfOneCrawlIsKept: that all of one crawl was forgotten says nothing of another, whose entries could not be listed.
+func TestFailureOfOneCrawlIsKept(t *testing.T) {
+	for _, crawl := range []string{"one", "*"} {
+		s := &unlisted{Store: memstore.New(memstore.Options{}), err: errors.New("broken")}
+		opt := Options{Crawl: "one", Delay: -1, Logger: onDrop(func(dropped) {})}
+		f := openOn(t, s, opt)
+		addAll(t, f, Link{URL: "http://a.example/x/1"}, Link{URL: "http://a.example/1", Crawl: "two"})
+		_, err := f.Exclude(bg, crawl, "a.example/x/")
+		must(t, err)
+		if f.WaitExcluded(bg) == nil {
+			t.Error("got no error; want that the entries could not be listed")
+		}
+		s.err = nil
+		_, err = f.Exclude(bg, "two", "a.example/y/")
+		must(t, err)
+		must(t, f.WaitExcluded(bg))
+		must(t, f.Close())
+		f = openOn(t, s, opt)
+		must(t, f.WaitExcluded(bg))
+		if st, err := f.Stats(bg, ""); err != nil || st.Held != 0 {
+			t.Errorf("rule of %s: got %+v, %v; want it forgotten by the next start", crawl, st, err)
+		}
+	}
+}
+
 // TestPutBackExcludedIsForgotten: a URL that became excluded while it was leased is forgotten when it goes back into its queue, however it
 // does, and not weeks later.
 func TestPutBackExcludedIsForgotten(t *testing.T) {
@@ -359,4 +384,42 @@ func TestPutBackExcludedIsForgotten(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestWhatIsOverForgetsNothing: a late report that changes nothing leaves an excluded URL to its next holder, or done.
+func TestWhatIsOverForgetsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for i := range 24 {
+			o, wire, done := []Outcome{Retry, Defer, Release, Drop, Extend, Redirected}[i%6], i/6%2 == 0, i/12 == 0
+			f := openKeep(t, true, Options{Delay: -1, Logger: onDrop(func(d dropped) { t.Errorf("case %d: got %+v; want nothing forgotten", i, d) })})
+			addOne(t, f, Link{URL: "http://A.example:80/x?b=1&a=2"})
+			late := leaseOne(t, f)
+			time.Sleep(time.Until(late.Expires))
+			l := leaseOne(t, f)
+			if done {
+				must(t, f.Done(bg, l))
+			}
+			_, err := f.Exclude(bg, "", "a.example/x")
+			must(t, err)
+			must(t, f.WaitExcluded(bg))
+			before, err := f.Stats(bg, "")
+			must(t, err)
+			if wire {
+				late = &Lease{Crawl: late.Crawl, Key: late.Key, Token: late.Token, URL: late.URL}
+			}
+			if o == Redirected {
+				_, err = f.Redirect(bg, late, "http://a.example/x/next")
+			} else {
+				_, err = f.settleOne(bg, Settlement{Lease: late, Outcome: o, Fetched: &Fetched{Status: 404}})
+			}
+			if !errors.Is(err, ErrStale) && !errors.Is(err, ErrAlreadyDone) && o != Redirected {
+				t.Errorf("case %d: got %v; want a lease that is over", i, err)
+			}
+			if after, err := f.Stats(bg, ""); err != nil || after != before && o != Redirected {
+				t.Errorf("case %d: got %+v, %v; want %+v", i, after, err, before)
+			} else if o == Redirected && after.Seen != before.Seen {
+				t.Errorf("case %d: redirected: got %+v; want %+v", i, after, before)
+			}
+		}
+	})
 }

@@ -408,12 +408,12 @@ func (p *purges) add(f *Frontier, crawl, queue string) {
 	if p.ended == nil {
 		p.ended = make(chan struct{})
 		f.working.Go(func() {
-			all := true
-			for done := false; !done; done = p.end(f, all) {
+			for done := false; !done; done = p.end(f) {
 				for q, ok := p.next(f); ok; q, ok = p.next(f) {
-					err := f.purge(q)
-					p.failed(err)
-					all = all && err == nil
+					if err := f.purge(q); err != nil {
+						p.failed(err)
+						p.leave(q.crawl)
+					}
 				}
 			}
 		})
@@ -430,14 +430,23 @@ func (p *purges) begin(crawl string) {
 	p.crawls[crawl] = true
 }
 
-// end records that nothing is to be forgotten any more, if all was and the frontier stays open. It reports whether the goroutine may end: no
-// more came meanwhile.
-func (p *purges) end(f *Frontier, all bool) bool {
+// leave lets what setForgetting has recorded of a crawl stand, with that of all: some of its URLs could not be forgotten, and the next
+// frontier of the store has to.
+func (p *purges) leave(crawl string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.crawls, crawl)
+	delete(p.crawls, "*")
+}
+
+// end records that nothing is to be forgotten any more of the crawls of which all was, if the frontier stays open. It reports whether the
+// goroutine may end: no more came meanwhile.
+func (p *purges) end(f *Frontier) bool {
 	f.exclusions.changing.Lock() // who adds a rule has recorded it, and not yet added to pending
 	defer f.exclusions.changing.Unlock()
 	p.mu.Lock()
 	var crawls map[string]bool
-	if all && len(p.pending) == 0 && !f.isClosing() {
+	if len(p.pending) == 0 && !f.isClosing() {
 		crawls, p.crawls = p.crawls, nil
 	}
 	p.mu.Unlock()

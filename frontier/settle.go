@@ -181,7 +181,7 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 	now := time.Now()
 	out := make([]store.Settlement, p.n)
 	gaveUp := make(map[int]Reason)
-	queued := make(map[store.Key]string) // what goes back into its queue, by key
+	urls := make(map[int]string) // of those that are to go back into their queue: a lease may lack its URL
 	for k := range out {
 		s := all[p.place(k)]
 		if s.isPutBack() || s.Outcome == Recrawl || s.Outcome == Drop || s.Outcome == Redirected || s.Meta != nil {
@@ -198,7 +198,7 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 			delete(gaveUp, k)
 		}
 		if out[k].Outcome == store.Requeue {
-			queued[out[k].Key] = cmp.Or(out[k].URL, s.Lease.URL)
+			urls[k] = cmp.Or(out[k].URL, s.Lease.URL)
 		}
 	}
 	statuses, err := f.store.Settle(ctx, p.crawl.stored, out)
@@ -206,8 +206,14 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 		return fmt.Errorf("cannot settle %d leases of crawl %q: %w", len(out), p.crawl.name, err)
 	}
 	f.rooms.wake(p.crawl.name)
+	queued := make(map[store.Key]string)
 	for k, status := range statuses {
 		s := &all[p.place(k)]
+		if status == store.Settled { // others changed nothing: the URL may be done, or somebody else's
+			if delete(queued, out[k].Key); out[k].Outcome == store.Requeue {
+				queued[out[k].Key] = urls[k]
+			}
+		}
 		if status == store.AlreadyDone {
 			answers[p.place(k)] = AlreadyDone
 		} else if status != store.Settled {
