@@ -109,6 +109,22 @@ func TestFailedFetchesAreNotSeen(t *testing.T) {
 			check(fmt.Sprintf("rows without names, %q, lines %t", none, lines), text, false)
 		}
 	}
+	for _, good := range []string{"checked", "crawled", "Visited", "captured_at", "scraped", "accessed", "retrieved", "fetched", "response", "success_map", "ok", "pages"} {
+		for _, bad := range []string{"failed", "Errors", "broken_links", "error_map", "errormap", "errors", "dead", "notFound", "bad", "queue", "exception"} {
+			lists := map[bool][]string{}
+			for i, a := range answers {
+				lists[a < "400"] = append(lists[a < "400"], fmt.Sprintf("{\"url\": %q}", url(i)))
+			}
+			for _, form := range []string{"{%q:[%s],%q:[%s]}\n", "{\n%q: [\n%s\n],\n%q: [\n%s\n]\n}\n", "{%q:{\"a.md\":[%s]},%q:{\"a.md\":[%s]}}\n", "{\n%q: {\"a.md\": [\n%s\n]},\n%q: {\"a.md\": [\n%s\n]}\n}\n"} {
+				if strings.Contains(form, "a.md") != (good == "success_map") || strings.Contains(form, "a.md") && !strings.HasPrefix(bad, "error") {
+					continue
+				}
+				check("lists by name", fmt.Sprintf(form, good, strings.Join(lists[true], ","), bad, strings.Join(lists[false], ",")), false)
+				check("lists by name", fmt.Sprintf(form, bad, strings.Join(lists[false], ","), good, strings.Join(lists[true], ",")), false)
+			}
+		}
+	}
+	check("a bad entry", `{"results":[{"id":1}],"urls":[{"url":"`+strings.Join([]string{url(0), url(1), url(2), url(4), url(6)}, `"},{"url":"`)+"\"}]}\n", false)
 	check("rows with names", `[["url","status"],`+strings.Join(rows, ",")+"]\n", false)
 	for _, title := range []string{"Broken links\n", "COPY public.pages (id, url, status) FROM stdin;\n", "https://www.example.com/\n"} {
 		var b strings.Builder

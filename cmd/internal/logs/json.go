@@ -254,30 +254,39 @@ func (p *jsonParser) without(o fields, emit func(Record)) error {
 	defer func() { p.depth-- }()
 	var others []string // in which a document has its rows
 	for name := range o {
-		if !slices.Contains(containers, name) && name != "links" && plainName(name) == name && objectsInside.Match(o[name]) {
+		plain := plainName(name)
+		isOwn := plain == name || plain == anyTime || plain == anyStatus // a list named crawled is no time
+		if isOwn && !slices.Contains(containers, name) && name != "links" && objectsInside.Match(o[name]) {
 			others = append(others, name)
 		}
 	}
 	slices.Sort(others)
-	var empty error // of the first list or object that gave nothing
+	gave := false
+	var empty, refused error // of the first list or object that gave nothing, and of the first bad entry of a container
 	for _, names := range [][]string{containers, others, {"response"}, {"links"}} {
 		read := false
 		for _, name := range names {
-			if name == "links" && o.match(vocabulary[aStatus], coded.MatchString) != "" {
-				emit = found(emit) // on the page that has the status
+			to, unread := emit, isOfUnread(name)
+			if unread || name == "links" && o.match(vocabulary[aStatus], coded.MatchString) != "" { // on the page that has the status
+				to = found(emit)
 			}
-			ok, err := p.contained(o[name], emit)
+			ok, err := p.contained(o[name], to)
 			if name == "pages" && o["entries"] != nil && errors.Is(err, errNoURL) { // of HAR
 				ok, err = true, nil
 			}
-			if err != nil && ok && slices.Contains(containers, name) {
-				return err
+			isContainer := slices.Contains(containers, name)
+			if err != nil && ok && isContainer {
+				refused = cmp.Or(refused, err)
 			}
-			empty, read = cmp.Or(empty, err), read || ok && err == nil
+			gave, empty = gave || ok && err == nil, cmp.Or(empty, err)
+			read = read || ok && err == nil && !(unread && isContainer) // what was fetched can be in a list of another name
 		}
-		if read {
-			return nil
+		if read || refused != nil {
+			return refused
 		}
+	}
+	if gave {
+		return nil
 	}
 	if host := o.text("host", "hostname", "domain"); isHost(host) && len(o) < 12 && o["request"] == nil {
 		if p.opt.Scheme == "" {
@@ -294,6 +303,15 @@ func (p *jsonParser) without(o fields, emit func(Record)) error {
 	}
 	return errNoURL
 }
+
+// isOfUnread reports whether a list of a document has, by its name, what failed or was not fetched yet.
+func isOfUnread(name string) bool {
+	name = squeezed(name)
+	return failures.MatchString(name) || slices.Contains(vocabulary[anError], name) || unread.MatchString(name)
+}
+
+// unread matches the names of such lists that are no word for a failure.
+var unread = regexp.MustCompile(`^(?:bad|missing|todo|queue|frontier|remaining|discovered|excluded|ignored|rejected|in(?:valid|accessible)|un(?:checked|crawled|processed|visited))(?:urls|links|pages|requests)?$`)
 
 // objectsInside matches a list of objects.
 var objectsInside = regexp.MustCompile(`^\s*\[\s*\{`)
@@ -582,6 +600,7 @@ func (d *document) begun(t json.Token, name string, depth int) error {
 			isPage = isPage || plainName(key) == "url"
 			// Capitals are read with the object: its URL may come behind its links. A browser's history is too long for that.
 			streamed := slices.Contains(containers, key) || plainName(key) == "browserhistory"
+			streamed = streamed && !isOfUnread(key)
 			if d.in.left = maxEntry; streamed && !isPage && depth < 4 {
 				t, err := d.dec.Token()
 				if _, nested := t.(json.Delim); err == nil && nested {

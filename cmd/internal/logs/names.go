@@ -48,7 +48,7 @@ var vocabulary = [meanings][]string{
 	aPort: {"sport", "serverport", "csuriport", "port"},
 	aStatus: {"statuscode", "httpstatuscode", "httpstatus", "httpcode", "responsecode", "scstatus", "fetchstatus", "edgeresponsestatus", "status", "response.statuscode", "response.status", "http.response.statuscode", "http.status",
 		"httprequest.status", "fetch.status", "crawl.httpstatuscode", "metadata.statuscode", "#debug.statuscode", "responsestatus", "downstreamstatus", anyStatus, "code"},
-	aTime:     {"startutc", "timestamp", "fetchtime", "time", "ts", "date", "@timestamp", anyTime, "datum", "zeitstempel", "fecha", "дата", "日時", "createdat", "created", "datecreated"},
+	aTime:     {"startutc", "timestamp", "fetchtime", "time", "ts", anyTime, "date", "@timestamp", "datum", "zeitstempel", "fecha", "дата", "日時", "createdat", "created", "datecreated"},
 	aDigest:   {"digest", "payloaddigest", "sha1", "contentdigest", "signature"},
 	aType:     {"contentmimedetected", "contentmimetype", "mime", "mimetype", "contenttype"},
 	aLength:   {"warcrecordlength", "length", "scbytes", "size", "bytes", "contentlength"},

@@ -234,9 +234,8 @@ func ParseTime(s string) time.Time {
 		return time.Time{}
 	}
 	for _, layout := range timeLayouts {
-		t, err := time.Parse(layout, s)
-		if zone, offset := t.Zone(); err == nil && (offset != 0 || slices.Contains([]string{"", "UTC", "GMT"}, zone)) { // what other zones are, depends on who asks
-			return t.UTC()
+		if t := layoutTime(layout, s); !t.IsZero() {
+			return t
 		}
 	}
 	return time.Time{}
@@ -260,10 +259,11 @@ func digitTime(s string) time.Time {
 	return time.Date(n(0, 4), time.Month(month), day, n(8, 10), n(10, 12), n(12, 14), 0, time.UTC)
 }
 
-// layoutTime reads a time in a layout of package time; zero if it isn't one.
+// layoutTime reads a time in a layout of package time; zero if it isn't one, or if the name of its zone means another one elsewhere. time.Parse
+// would look names and offsets up in the zone of the machine.
 func layoutTime(layout, s string) time.Time {
-	t, err := time.Parse(layout, s)
-	if err != nil {
+	t, err := time.ParseInLocation(layout, s, time.UTC)
+	if zone, offset := t.Zone(); err != nil || offset == 0 && !slices.Contains([]string{"", "UTC", "GMT"}, zone) {
 		return time.Time{}
 	}
 	return t.UTC()

@@ -3,6 +3,7 @@ package logs
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -43,6 +44,23 @@ func TestTimes(t *testing.T) {
 					t.Errorf("%s, %q, %q: got %d records", format, name, form, n)
 				}
 			}
+		}
+	}
+	for r, err := range records(open(t, "", `{"url":"http://a.example/","date":"2020-02-02","crawled":"2025-06-01T12:00:00Z","created":"2020-02-02"}`+"\n"), Options{}, nil) {
+		if err != nil || !r.Time.Equal(moment) {
+			t.Errorf("beside a date of publication: got %v, %v", r.Time, err)
+		}
+	}
+	defer func(zone *time.Location) { time.Local = zone }(time.Local)
+	for _, zone := range []string{"UTC", "WET", "CEST"} { // of machines: without an offset here, with the name of a form there
+		time.Local = time.FixedZone(zone, 7200*strings.Count(zone, "CEST"))
+		for _, form := range forms {
+			if got := ParseTime(form); !got.Equal(moment) {
+				t.Errorf("%q, in %s: got %v", form, zone, got)
+			}
+		}
+		if got := ParseTime("Sun Jun 01 12:00:00 CEST 2025"); !got.IsZero() || !layoutTime(nutchTime, "Sun Jun 01 12:00:00 CEST 2025").IsZero() {
+			t.Errorf("in %s: got %v; want no time", zone, got)
 		}
 	}
 	for _, none := range []string{"", "-", "1250", "120ms", "0.003", "01/06/2025", "06/01/2025 12:00:00 PM", "2025-13-01", "2025-06-01 25:00", "Sun Jun 01 12:00:00 CEST 2025", "yesterday", "1748779200 seconds"} {
