@@ -489,8 +489,9 @@ func (f *Frontier) excludedOf(c *crawl, urls map[store.Key]string) (excluded []e
 
 // dropExcluded forgets URLs that are excluded, queued or taken by this call, in one step, and counts them.
 func (f *Frontier) dropExcluded(ctx context.Context, c *crawl, urls []excludedURL) error {
-	if len(urls) == 0 {
-		return nil
+	urls, err := f.stillExcluded(ctx, c, urls)
+	if err != nil || len(urls) == 0 {
+		return err
 	}
 	keys := make([]store.Key, len(urls))
 	gone := make(map[refusalKey][]string)
@@ -507,6 +508,27 @@ func (f *Frontier) dropExcluded(ctx context.Context, c *crawl, urls []excludedUR
 		f.noteGone(k, urls)
 	}
 	return nil
+}
+
+// stillExcluded returns which of some URLs are excluded by the rules that the store has now: of a shared one another frontier may have taken
+// a rule back, and what is forgotten is lost.
+func (f *Frontier) stillExcluded(ctx context.Context, c *crawl, urls []excludedURL) (still []excludedURL, err error) {
+	if len(urls) == 0 || f.poll == 0 {
+		return urls, nil
+	}
+	if err := f.loadExclusions(ctx); err != nil {
+		return nil, err
+	}
+	id := f.identifier(c)
+	for _, u := range urls {
+		if id.canonicalize(u.url) != nil {
+			continue
+		}
+		if rule, ok := f.excludedBy(c.name, string(id.scratch)); ok {
+			still = append(still, excludedURL{u.key, u.url, rule})
+		}
+	}
+	return still, nil
 }
 
 // excludedURL is one that is to be forgotten.

@@ -206,6 +206,7 @@ func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpi
 	}
 	leases = make([]*Lease, 0, len(taken.Leases))
 	now := time.Now()
+	fresh := f.poll == 0 // the rules are those of the store
 	var id identifier
 	for i := range taken.Leases {
 		l, err := leaseOf(&taken.Leases[i], now)
@@ -222,7 +223,15 @@ func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpi
 				id = f.identifier(c)
 			}
 		}
-		if s := f.unwanted(&id, l, maxExpired); s != nil {
+		s := f.unwanted(&id, l, maxExpired)
+		if s != nil && s.reason == ReasonExcluded && !fresh {
+			if err := f.loadExclusions(ctx); err != nil {
+				return nil, nil, idle, err
+			}
+			fresh = true
+			s = f.unwanted(&id, l, maxExpired)
+		}
+		if s != nil {
 			unwanted = append(unwanted, *s)
 		} else {
 			leases = append(leases, l)
