@@ -110,6 +110,36 @@ func TestOperatorEndsTheWait(t *testing.T) {
 	})
 }
 
+// TestFailingQueueIsOneOfTheRequest: of several queues that wait it is always the same that is named, and none that was not asked for or
+// waits no more.
+func TestFailingQueueIsOneOfTheRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, Options{Delay: -1, Attempts: -1, FailingAfter: 1, RetryAfter: 3 * time.Hour})
+		addAll(t, f, Link{URL: "http://c.example/"}, Link{URL: "http://a.example/"}, Link{URL: "http://b.example/"})
+		for _, l := range leaseUpTo(t, f, 3) {
+			_, err := f.Retry(bg, l, time.Time{})
+			must(t, err)
+		}
+		addAll(t, f, Link{URL: "http://slow.example/", Due: time.Now().Add(time.Hour)})
+		named := func(req LeaseRequest, want string) {
+			t.Helper()
+			for range 20 {
+				if _, idle, err := f.Lease(bg, req); err != nil || idle.FailingQueue != want {
+					t.Fatalf("%+v: got %+v, %v; want %q named", req, idle, err, want)
+				}
+			}
+		}
+		named(LeaseRequest{}, "a.example")
+		named(LeaseRequest{Queue: "c.example"}, "c.example")
+		named(LeaseRequest{Queue: "slow.example"}, "")
+		time.Sleep(2 * time.Minute)
+		named(LeaseRequest{}, "")
+		if n := len(f.failing.waits); n != 0 {
+			t.Errorf("got %d waits kept that are over; want none", n)
+		}
+	})
+}
+
 // TestNetworkFailureBlamesNobody: when all hosts fail at once, none of them waits beyond its delay.
 func TestNetworkFailureBlamesNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

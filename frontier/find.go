@@ -224,7 +224,10 @@ func (f *Frontier) Change(ctx context.Context, q Query, do Action) (n int64, err
 	now := time.Now()
 	for e, err := range f.Find(ctx, q) {
 		if err != nil {
-			return batch.n, errors.Join(err, batch.apply(ctx))
+			if err = errors.Join(err, batch.apply(ctx)); batch.n > 0 {
+				err = fmt.Errorf("%w; URLs that were changed before: %d", err, batch.n)
+			}
+			return batch.n, err
 		}
 		if !touches(do, e.StateAt(now)) || do == ActionRequeue && f.excludes(&e) {
 			continue // what is excluded is counted, as an offer of it is

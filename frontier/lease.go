@@ -96,7 +96,8 @@ type Idle struct {
 	Next time.Time
 	// Holding counts the queues that hold something, in an answer without leases.
 	store.Holding
-	// FailingQueue is one of them that waits as a whole, since its fetches failed ([Options.FailingAfter]), "" if none does.
+	// FailingQueue is the first by name of the queues asked for that wait as a whole, since their fetches failed
+	// ([Options.FailingAfter]), "" if none does. Next may be the time of another.
 	FailingQueue string
 }
 
@@ -162,7 +163,7 @@ func (f *Frontier) take(ctx context.Context, req LeaseRequest) ([]*Lease, Idle, 
 		var failed error
 		idle.Next, failed = f.returnTaken(ctx, unwanted, idle.Next)
 		if len(leases) == 0 && idle.State == store.Delayed {
-			idle.FailingQueue = f.failing.waiting(cmp.Or(req.Crawl, f.opt.Crawl), f.clock())
+			idle.FailingQueue = f.failing.waiting(cmp.Or(req.Crawl, f.opt.Crawl), req.Queue, f.clock())
 		}
 		if len(leases) > 0 || len(unwanted) == 0 {
 			return leases, idle, nil
@@ -227,7 +228,9 @@ func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpi
 			leases = append(leases, l)
 		}
 	}
-	f.failing.leased(leases)
+	if f.opt.FailingAfter >= 0 {
+		f.failing.leased(leases)
+	}
 	return leases, unwanted, Idle{State: taken.State, Next: taken.Next, Holding: taken.Holding}, nil
 }
 
