@@ -31,10 +31,10 @@ func TestAddToDaemon(t *testing.T) {
 	}
 	sitemap := write("sitemap.xml", `<urlset><url><loc>http://a.example/low</loc><priority>0.2</priority></url>
 <url><loc>http://a.example/top</loc><lastmod>2026-11-01</lastmod><priority>1</priority></url></urlset>`)
-	objects := write("pages.jsonl", `{"url":"http://a.example/json","rank":0.5,"level":3,"tags":["x","y"],"info":{"title":"T"}}`+"\n")
+	objects := write("pages.jsonl", `{"url":"http://a.example/json","rank":0.5,"level":3,"tags":["x","y"],"none":"null","info":{"title":"T"}}`+"\n")
 	d := startDaemon(t, filepath.Join(dir, "db"))
 	status, out, errOut := runWhole(t, "add", "--daemon", d.http, "--crawl", "shop", "--queue", "one",
-		"--priority-field", "rank", "--depth-field", "level", "--meta-field", "tags,title=info.title", sitemap, objects)
+		"--priority-field", "rank", "--depth-field", "level", "--meta-field", "tags,title=info.title,none", sitemap, objects)
 	if status != statusOK || !strings.HasSuffix(out, "2 files, 3 records: 3 new, 0 duplicates\n") || errOut != "" {
 		t.Fatalf("got status %d, %s%s; want 3 new", status, out, errOut)
 	}
@@ -66,7 +66,7 @@ func TestAddToDaemon(t *testing.T) {
 	}
 	want := []string{
 		`"http://a.example/top" 6 0 map[lastmod:[2026-11-01]]`,
-		`"http://a.example/json" 3 3 map[tags:[x y] title:[T]]`,
+		`"http://a.example/json" 3 3 map[none:[null] tags:[x y] title:[T]]`,
 		`"http://a.example/plain" 2 4 map[]`, `"http://a.example/\xff" 2 4 map[]`, `"http://b.example/" 2 4 map[]`,
 		`"http://a.example/low" 1 0 map[]`,
 	}
