@@ -150,7 +150,18 @@ func (f *Frontier) mayExclude() bool {
 // ruleKey is the name of the queue that keeps a rule, and ruleOf its inverse.
 func ruleKey(crawl, rule string) string { return crawl + "\x00" + rule }
 
-func ruleOf(queue string) (crawl, rule string, ok bool) { return strings.Cut(queue, "\x00") }
+func ruleOf(queue string) (crawl, rule string, ok bool) {
+	for _, own := range []string{forgetting, depthFirst} { // names that begin with a zero byte
+		if crawl, ok := strings.CutSuffix(queue, ruleKey("", own)); ok {
+			return crawl, own, true
+		}
+	}
+	at := strings.LastIndexByte(queue, 0) // the name of a crawl may contain some
+	if at < 0 {
+		return "", "", false
+	}
+	return queue[:at], queue[at+1:], true
+}
 
 // forgetting names a queue of OwnCrawl that has a limit while queued URLs of a crawl are to be forgotten: a process that ends before
 // leaves that to the next frontier of the store.

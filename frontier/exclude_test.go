@@ -465,3 +465,43 @@ func TestWhatIsOverForgetsNothing(t *testing.T) {
 		}
 	})
 }
+
+// TestPutBackByOthersIsForgotten: so is one that an operator frees, and one that was dropped when its result came late.
+func TestPutBackByOthersIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, late := range []bool{false, true} {
+			f := openKeep(t, true, Options{Delay: -1, Logger: onDrop(func(dropped) {})})
+			addOne(t, f, Link{URL: "http://a.example/x"})
+			l := leaseOne(t, f)
+			if late {
+				time.Sleep(time.Until(l.Expires))
+				must(t, f.Drop(bg, leaseOne(t, f)))
+			}
+			_, err := f.Exclude(bg, "", "a.example/x")
+			must(t, err)
+			must(t, f.WaitExcluded(bg))
+			if late {
+				must(t, f.Recrawl(bg, &Lease{Crawl: l.Crawl, Key: l.Key, Token: l.Token}, time.Now().Add(time.Hour)))
+			} else if n, err := f.Change(bg, Query{}, ActionFree); n != 1 || err != nil {
+				t.Errorf("got %d freed, %v; want 1", n, err)
+			}
+			if st, err := f.Stats(bg, ""); err != nil || st.Held+st.Seen != 0 {
+				t.Errorf("late %v: got %+v, %v; want it forgotten", late, st, err)
+			}
+		}
+	})
+}
+
+// TestRulesOfAnyCrawlAreKept: the name of a crawl may contain what separates it from its rules.
+func TestRulesOfAnyCrawlAreKept(t *testing.T) {
+	s := memstore.New(memstore.Options{})
+	f := openOn(t, s, Options{})
+	_, err := f.Exclude(bg, "a\x00b", "x.example")
+	must(t, err)
+	must(t, f.WaitExcluded(bg))
+	must(t, f.Close())
+	f = openOn(t, s, Options{})
+	if got := f.Exclusions("*"); len(got) != 1 || got[0].Crawl != "a\x00b" || got[0].Rule != "x.example" {
+		t.Errorf("got %+v; want the rule of the crawl", got)
+	}
+}

@@ -279,12 +279,13 @@ type changes struct {
 	do    Action
 	crawl string
 	keys  []store.Key
+	urls  []string           // of the keys
 	steps []store.Settlement // for all actions but ActionForget
 	n     int64
 }
 
 func (c *changes) add(e *Entry) {
-	c.keys = append(c.keys, e.Key)
+	c.keys, c.urls = append(c.keys, e.Key), append(c.urls, e.URL)
 	s, r := store.Settlement{Key: e.Key, Outcome: store.Requeue}, e.kept
 	switch c.do {
 	case ActionDrop:
@@ -307,7 +308,7 @@ func (c *changes) apply(ctx context.Context) error {
 	if len(c.keys) == 0 {
 		return nil
 	}
-	defer func() { c.keys, c.steps = c.keys[:0], c.steps[:0] }()
+	defer func() { c.keys, c.urls, c.steps = c.keys[:0], c.urls[:0], c.steps[:0] }()
 	if c.do == ActionForget {
 		n, err := c.f.Forget(ctx, Selection{Crawl: c.crawl, Keys: c.keys})
 		c.n += n
@@ -322,10 +323,14 @@ func (c *changes) apply(ctx context.Context) error {
 		return fmt.Errorf("cannot %s URLs: %w", c.do, err)
 	}
 	c.f.rooms.wake(of.name)
-	for _, s := range statuses {
+	queued := make(map[store.Key]string)
+	for i, s := range statuses {
 		if s == store.Settled {
 			c.n++
+			if c.do == ActionFree {
+				queued[c.keys[i]] = c.urls[i]
+			}
 		}
 	}
-	return nil
+	return c.f.dropExcluded(ctx, of, c.f.excludedOf(of, queued))
 }

@@ -238,13 +238,13 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 }
 
 // whole returns a lease with everything that the store keeps of it, since its holder may have rebuilt it
-// from key and token. A lease that is over is returned unchanged: the store will refuse its settlement.
+// from key and token. A lease of a URL that is done, or unknown, is returned unchanged: the store will refuse its settlement.
 func (f *Frontier) whole(ctx context.Context, c *crawl, l *Lease) (*Lease, error) {
 	if l.whole {
 		return l, nil
 	}
 	e, err := f.store.Lookup(ctx, c.stored, l.Key)
-	if errors.Is(err, store.ErrNotFound) || err == nil && e.State != store.Leased && e.State != store.Queued {
+	if errors.Is(err, store.ErrNotFound) || err == nil && e.State != store.Leased && e.State != store.Queued && e.State != store.Dropped {
 		return l, nil
 	}
 	if err != nil {
