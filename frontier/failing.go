@@ -84,12 +84,12 @@ func (f *failing) leased(leases []*Lease) {
 // placeOf is the place of a key in the table of leases.
 func placeOf(k *store.Key) int { return int(binary.LittleEndian.Uint16(k[:]) % leasesKnown) }
 
-// note takes the result of a fetch. If it makes the queue of the lease wait, until is when; if it ends such a wait, ended is
-// true.
-func (f *failing) note(opt *Options, crawl string, s *Settlement, now time.Time) (until time.Time, ended bool) {
+// note takes the result of a fetch, and returns the queue of its lease. If it makes the queue wait, until is when; if it ends such a wait,
+// ended is true.
+func (f *failing) note(opt *Options, crawl string, s *Settlement, now time.Time) (queue string, until time.Time, ended bool) {
 	failed, known := s.failed()
 	if !known || opt.FailingAfter < 0 {
-		return time.Time{}, false
+		return "", time.Time{}, false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -109,26 +109,26 @@ func (f *failing) note(opt *Options, crawl string, s *Settlement, now time.Time)
 	q := f.queues[name]
 	switch {
 	case !failed && q == nil, failed && (name.queue == "" || f.network(now)):
-		return time.Time{}, false
+		return name.queue, time.Time{}, false
 	case !failed:
 		f.forget(name)
-		return time.Time{}, q.row >= opt.FailingAfter
+		return name.queue, time.Time{}, q.row >= opt.FailingAfter
 	case q == nil:
 		q = f.add(name)
 	}
 	if q.row > 0 && q.last == s.Lease.Key { // a page that fails alone; it has a back-off of its own
-		return time.Time{}, false
+		return name.queue, time.Time{}, false
 	}
 	q.last = s.Lease.Key
 	if q.row++; q.row < opt.FailingAfter {
-		return time.Time{}, false
+		return name.queue, time.Time{}, false
 	}
 	wait := failingWait
 	for n := q.row - opt.FailingAfter; n > 0 && wait < opt.MaxFailingWait; n-- {
 		wait *= 2
 	}
 	f.waits[name] = now.Add(min(wait, opt.MaxFailingWait))
-	return f.waits[name], false
+	return name.queue, f.waits[name], false
 }
 
 // failed reports whether a settlement is of a fetch that the host failed to answer; known is false where it says nothing
