@@ -384,8 +384,8 @@ func scopeHost(s string) (string, error) {
 	return host, nil
 }
 
-// hostOfRule returns the canonical form of the host of a rule, or what to write instead of a host that no URL can have. Hosts
-// that the URL Standard takes and no name server can know are mistakes: a list in one rule, or a variable that was empty.
+// hostOfRule returns the canonical form of the host of a rule, or what to write instead of a host that no URL can have. Of hosts
+// that the URL Standard takes, those with an empty label or a "*" are mistakes: a variable that was empty, or another pattern.
 func hostOfRule(s string) (host, want string) {
 	domain, below := strings.CutPrefix(s, "*.")
 	switch {
@@ -411,19 +411,14 @@ func hostOfRule(s string) (host, want string) {
 	case below && (literal || whatwg.EndsInNumber(w.Host)):
 		return "", "a domain behind *., an address alone, or a range of addresses, such as 192.0.2.0/24"
 	}
-	labels := strings.Split(strings.TrimSuffix(w.Host, "."), ".")
-	for _, label := range labels {
-		if label == "" || len(label) > 63 || strings.Trim(label, hostLetters) != "" {
-			return "", `a name of letters, digits, "-" and "_" between dots, each part 1 to 63 long`
-		}
+	if name := strings.TrimSuffix(w.Host, "."); name == "" || name[0] == '.' || strings.HasSuffix(name, ".") || strings.Contains(name, "..") || strings.Contains(name, "*") {
+		return "", `a name with something between its dots, and "*" only in "*.domain"`
 	}
 	if below {
 		return "*." + w.Host, ""
 	}
 	return w.Host, ""
 }
-
-const hostLetters = "abcdefghijklmnopqrstuvwxyz0123456789-_"
 
 // scopePath checks a path and returns its canonical form.
 func scopePath(s string) (string, error) {

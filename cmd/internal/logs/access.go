@@ -40,6 +40,9 @@ var ownFormats = []*regexp.Regexp{
 	regexp.MustCompile(`^\[pid: \d+\|.*?\} \[[^\]]+\] (?P<m>[A-Z]+) (?P<t>.+) => generated \d+ bytes in .* \(HTTP/[\d.]+ (?P<s>\d+)\)`),
 }
 
+// protocol matches the end of a request. It is behind what looks like a request if the target has a quote that was not escaped.
+var protocol = regexp.MustCompile(` HTTP/[\d.]+"`)
+
 // accessTime is the layout of %t.
 const accessTime = "02/Jan/2006:15:04:05 -0700"
 
@@ -76,8 +79,8 @@ func (l *accessLine) cut(text string) error {
 		return bad("got no request behind the time")
 	}
 	l.request, rest, ok = cutQuoted(quoted)
-	if !ok || l.request == "" && rest != "" && rest[0] != ' ' { // quotes that a table doubled
-		return bad("got a request without its end")
+	if !ok || rest != "" && rest[0] != ' ' || !strings.Contains(l.request, " HTTP/") && protocol.MatchString(rest) {
+		return bad("got a request without its end, or a quote in it")
 	}
 	l.leading = columns(l.leading[:0], head)
 	for i := 0; i+1 < len(l.leading); { // a list with commas, as of X-Forwarded-For, is one cell
