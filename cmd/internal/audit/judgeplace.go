@@ -155,7 +155,7 @@ func (l *learner) decide(found *Learned, w *weighed, doubt func(Source) string) 
 	return true
 }
 
-// mayName reports whether a rule file may name a host. URLs may have others, such as a,b.example, which no name server knows.
+// mayName reports whether a rule file may name a host. URLs may have others, such as a..b.example, which no name server knows.
 func mayName(host string) bool {
 	_, err := canon.ParseURLSet([]byte(host))
 	return err == nil

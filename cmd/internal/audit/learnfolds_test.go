@@ -156,7 +156,7 @@ func TestFoldOfADirectory(t *testing.T) {
 	}
 	for i := range 100 { // as the first of them, at a host that no rule may name
 		for j, slash := range []string{"", "", "/"} {
-			add(fmt.Sprintf("http://a,b.com/docs/a/p%d%s", i, slash), fmt.Sprint(i), 3*i+j)
+			add(fmt.Sprintf("http://a..b.com/docs/a/p%d%s", i, slash), fmt.Sprint(i), 3*i+j)
 		}
 	}
 	places := func() (list []string) {
