@@ -282,6 +282,7 @@ func TestLateStatuses(t *testing.T) {
 		"JSON, nested":     {`{"url":"U"}` + "\n", `{"url":"U","response":{"status_code":S}}` + "\n"},
 		"JSON, strings":    {`{"url":"U","status":""}` + "\n", `{"url":"U","status":"S"}` + "\n"},
 		"list":             {"U\n", "U S\n"},
+		"list, code first": {"U\n", "S U\n"},
 		"list with tags":   {"[href] - U\n", "[code-S] - U\n"},
 		"YAML":             {"- url: U\n", "- url: U\n  status: S\n"},
 	}
@@ -314,6 +315,8 @@ func TestLateStatuses(t *testing.T) {
 						t.Errorf("%s: got %v", name, err)
 					case all && len(recorded) != before:
 						t.Errorf("%s: got %d URLs of a file without statuses; want %d", name, len(recorded), before)
+					case text != without && strings.HasPrefix(name, "list") && name != "list with tags" && len(recorded) == 0:
+						t.Errorf("%s, %d before: got no URL; want the one with status 200", name, before)
 					case !all && len(recorded) > 0 && (len(recorded) > 1 || recorded[0] != "http://b.example/1"):
 						t.Errorf("%s, header %q, %d before: got %d URLs, such as %q; want the one with status 200 at most", name, header, before, len(recorded), recorded[0])
 					}
