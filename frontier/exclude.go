@@ -87,6 +87,14 @@ func newRuleSet(rules []string) (*ruleSet, error) {
 	return s, err
 }
 
+// check refuses rules that exclude every URL.
+func (s *ruleSet) check() error {
+	if s.urls == nil {
+		return nil
+	}
+	return s.urls.Check()
+}
+
 func (s *ruleSet) match(canonical string) (rule string, ok bool) {
 	if s == nil {
 		return "", false
@@ -142,7 +150,18 @@ func (f *Frontier) mayExclude() bool {
 // ruleKey is the name of the queue that keeps a rule, and ruleOf its inverse.
 func ruleKey(crawl, rule string) string { return crawl + "\x00" + rule }
 
-func ruleOf(queue string) (crawl, rule string, ok bool) { return strings.Cut(queue, "\x00") }
+func ruleOf(queue string) (crawl, rule string, ok bool) {
+	for _, own := range []string{forgetting, depthFirst} { // names that begin with a zero byte
+		if crawl, ok := strings.CutSuffix(queue, ruleKey("", own)); ok {
+			return crawl, own, true
+		}
+	}
+	at := strings.LastIndexByte(queue, 0) // the name of a crawl may contain some
+	if at < 0 {
+		return "", "", false
+	}
+	return queue[:at], queue[at+1:], true
+}
 
 // forgetting names a queue of OwnCrawl that has a limit while queued URLs of a crawl are to be forgotten: a process that ends before
 // leaves that to the next frontier of the store.
@@ -192,10 +211,7 @@ func (f *Frontier) setExclusions(rules map[string][]string) error {
 	sets := make(map[string]*ruleSet, len(rules))
 	var errs []error
 	for crawl, list := range rules {
-		s, err := newRuleSet(list)
-		if err != nil {
-			s, err = f.readable(crawl, list)
-		}
+		s, err := f.ruleSetOf(crawl, list)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -206,22 +222,45 @@ func (f *Frontier) setExclusions(rules map[string][]string) error {
 	return errors.Join(errs...)
 }
 
-// readable are the rules of a crawl without those that an earlier release took, and that can never hold. They stay listed, so
-// that they can be taken back.
-func (f *Frontier) readable(crawl string, rules []string) (*ruleSet, error) {
+// ruleSetOf reads the rules of a crawl without those that an earlier release took, and that can never hold. They stay listed, so
+// that they can be taken back. An exception for every URL, which it took too, keeps what it did: it switches the others off.
+func (f *Frontier) ruleSetOf(crawl string, rules []string) (*ruleSet, error) {
+	s, err := newRuleSet(rules)
+	if err == nil {
+		return s, nil
+	}
 	var good []string
+	old := f.exclusions.sets.Load()
+	off, known := false, old != nil && (*old)[crawl] != nil
 	for _, rule := range rules {
-		if _, err := newRuleSet([]string{rule}); err == nil {
+		_, err := newRuleSet([]string{rule})
+		switch all := exceptsAll(rule); {
+		case err == nil:
 			good = append(good, rule)
-		} else if old := f.exclusions.sets.Load(); old == nil || (*old)[crawl] == nil {
+		case known:
+			off = off || all
+		case all:
+			off = true
+			f.opt.Logger.Warn("an exception for every URL switches the exclusions of its crawl off, but for hashed URIs; take it back", "crawl", crawl, "rule", rule)
+		default:
 			f.opt.Logger.Warn("an exclusion excludes nothing; take it back", "crawl", crawl, "error", err)
 		}
 	}
-	s, err := newRuleSet(good)
-	if err == nil {
-		s.rules = rules
+	if s, err = newRuleSet(good); err != nil {
+		return nil, err
 	}
-	return s, err
+	s.rules = rules
+	if off {
+		s.urls = nil
+	}
+	return s, nil
+}
+
+// exceptsAll reports whether a rule is an exception for every URL.
+func exceptsAll(rule string) bool {
+	place, except := strings.CutPrefix(rule, "!")
+	s, err := canon.ParseURLSet([]byte(place))
+	return except && err == nil && s.Check() != nil
 }
 
 // followExclusions reads the rules again and again until Close, where other frontiers may change them.
@@ -297,6 +336,9 @@ func (f *Frontier) changeExclusions(ctx context.Context, crawl string, rules []s
 		if rules, err = checkRules(c.name, rules, have, add); err != nil {
 			return 0, err
 		}
+		if err := f.checkLeft(c.name, rules, have[c.name], add); err != nil {
+			return 0, err
+		}
 	}
 	rules = slices.DeleteFunc(slices.Clone(rules), func(r string) bool { return slices.Contains(have[c.name], r) == add })
 	forgets := add && !orders && len(rules) > 0
@@ -356,17 +398,33 @@ func checkRules(crawl string, rules []string, have map[string][]string, add bool
 	if !add {
 		return out, nil
 	}
-	s, err := newRuleSet(slices.Clone(out))
-	if err == nil && s.urls != nil {
-		err = s.urls.Check()
-	}
-	if err != nil {
+	if _, err := newRuleSet(slices.Clone(out)); err != nil {
 		return nil, fault.As(store.ErrInvalid, "cannot exclude: %w", err)
 	}
 	if n+len(out) > maxExclusions {
 		return nil, fault.As(store.ErrInvalid, "cannot exclude by %d more rules: there are %d of %d; put long lists into a file of hashed URIs", len(out), n, maxExclusions)
 	}
 	return out, nil
+}
+
+// checkLeft returns store.ErrInvalid for a change by which the rules of a crawl come to exclude every URL.
+func (f *Frontier) checkLeft(crawl string, rules, have []string, add bool) error {
+	left := slices.Concat(have, rules)
+	if !add {
+		left = slices.DeleteFunc(slices.Clone(have), func(r string) bool { return slices.Contains(rules, r) })
+	}
+	was, err := f.ruleSetOf(crawl, slices.Clone(have))
+	if err != nil || was.check() != nil {
+		return err
+	}
+	is, err := f.ruleSetOf(crawl, left)
+	if err == nil {
+		err = is.check()
+	}
+	if err != nil {
+		return fault.As(store.ErrInvalid, "cannot change what is excluded: %w", err)
+	}
+	return nil
 }
 
 // Exclusions lists the rules in force in a crawl ("" is that of [Options.Crawl]), with those of all crawls, or with "*" all
@@ -442,8 +500,9 @@ func (f *Frontier) excludedOf(c *crawl, urls map[store.Key]string) (excluded []e
 
 // dropExcluded forgets URLs that are excluded, queued or taken by this call, in one step, and counts them.
 func (f *Frontier) dropExcluded(ctx context.Context, c *crawl, urls []excludedURL) error {
-	if len(urls) == 0 {
-		return nil
+	urls, err := f.stillExcluded(ctx, c, urls)
+	if err != nil || len(urls) == 0 {
+		return err
 	}
 	keys := make([]store.Key, len(urls))
 	gone := make(map[refusalKey][]string)
@@ -460,6 +519,27 @@ func (f *Frontier) dropExcluded(ctx context.Context, c *crawl, urls []excludedUR
 		f.noteGone(k, urls)
 	}
 	return nil
+}
+
+// stillExcluded returns which of some URLs are excluded by the rules that the store has now: of a shared one another frontier may have taken
+// a rule back, and what is forgotten is lost.
+func (f *Frontier) stillExcluded(ctx context.Context, c *crawl, urls []excludedURL) (still []excludedURL, err error) {
+	if len(urls) == 0 || f.poll == 0 {
+		return urls, nil
+	}
+	if err := f.loadExclusions(ctx); err != nil {
+		return nil, err
+	}
+	id := f.identifier(c)
+	for _, u := range urls {
+		if id.canonicalize(u.url) != nil {
+			continue
+		}
+		if rule, ok := f.excludedBy(c.name, string(id.scratch)); ok {
+			still = append(still, excludedURL{u.key, u.url, rule})
+		}
+	}
+	return still, nil
 }
 
 // excludedURL is one that is to be forgotten.

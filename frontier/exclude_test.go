@@ -277,6 +277,48 @@ func TestRulesExclude(t *testing.T) {
 	})
 }
 
+// TestRulesThatLeaveNoURL: what the rules of a crawl hold for is judged by all of them together, whenever they came and go. An exception for every
+// URL, which an earlier release took, goes on switching them off.
+func TestRulesThatLeaveNoURL(t *testing.T) {
+	s := memstore.New(memstore.Options{})
+	f := openOn(t, s, Options{Delay: -1, Logger: onDrop(func(dropped) {})})
+	for i, step := range []struct {
+		change func(context.Context, string, ...string) (int, error)
+		rules  []string
+		ok     bool
+	}{
+		{f.Exclude, []string{"*"}, false},
+		{f.Exclude, []string{"!example.com"}, true},
+		{f.Exclude, []string{"*"}, true},
+		{f.Exclude, []string{"a.example"}, true},
+		{f.Include, []string{"!example.com"}, false},
+		{f.Include, []string{"!example.com", "*"}, true},
+		{f.Exclude, []string{"/"}, false},
+		{f.Include, []string{"a.example"}, true},
+	} {
+		if n, err := step.change(bg, "", step.rules...); (err == nil) != step.ok || !step.ok && (n != 0 || !errors.Is(err, store.ErrInvalid)) {
+			t.Errorf("step %d, %q: got %d, %v; want it taken: %v", i, step.rules, n, err, step.ok)
+		}
+	}
+	must(t, f.Close())
+
+	kept := true
+	for _, rule := range []string{"!*", "a.example", ".b.example"} {
+		must(t, s.Configure(bg, OwnCrawl, ruleKey(store.DefaultCrawl, rule), store.QueueChange{Paused: &kept}))
+	}
+	f = openOn(t, s, Options{Delay: -1, Logger: onDrop(func(dropped) {})})
+	_, err := f.Exclude(bg, "", "c.example")
+	must(t, err)
+	if rule, ok := f.ExcludedBy("", "http://a.example/"); ok {
+		t.Errorf("got %q; want all rules switched off", rule)
+	}
+	_, err = f.Include(bg, "", "!*")
+	must(t, err)
+	if _, ok := f.ExcludedBy("", "http://a.example/"); !ok {
+		t.Error("a.example is not excluded; want it to be when the exception is gone")
+	}
+}
+
 // unlisted is a store whose entries cannot be listed while it fails.
 type unlisted struct {
 	store.Store
@@ -422,4 +464,44 @@ func TestWhatIsOverForgetsNothing(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestPutBackByOthersIsForgotten: so is one that an operator frees, and one that was dropped when its result came late.
+func TestPutBackByOthersIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, late := range []bool{false, true} {
+			f := openKeep(t, true, Options{Delay: -1, Logger: onDrop(func(dropped) {})})
+			addOne(t, f, Link{URL: "http://a.example/x"})
+			l := leaseOne(t, f)
+			if late {
+				time.Sleep(time.Until(l.Expires))
+				must(t, f.Drop(bg, leaseOne(t, f)))
+			}
+			_, err := f.Exclude(bg, "", "a.example/x")
+			must(t, err)
+			must(t, f.WaitExcluded(bg))
+			if late {
+				must(t, f.Recrawl(bg, &Lease{Crawl: l.Crawl, Key: l.Key, Token: l.Token}, time.Now().Add(time.Hour)))
+			} else if n, err := f.Change(bg, Query{}, ActionFree); n != 1 || err != nil {
+				t.Errorf("got %d freed, %v; want 1", n, err)
+			}
+			if st, err := f.Stats(bg, ""); err != nil || st.Held+st.Seen != 0 {
+				t.Errorf("late %v: got %+v, %v; want it forgotten", late, st, err)
+			}
+		}
+	})
+}
+
+// TestRulesOfAnyCrawlAreKept: the name of a crawl may contain what separates it from its rules.
+func TestRulesOfAnyCrawlAreKept(t *testing.T) {
+	s := memstore.New(memstore.Options{})
+	f := openOn(t, s, Options{})
+	_, err := f.Exclude(bg, "a\x00b", "x.example")
+	must(t, err)
+	must(t, f.WaitExcluded(bg))
+	must(t, f.Close())
+	f = openOn(t, s, Options{})
+	if got := f.Exclusions("*"); len(got) != 1 || got[0].Crawl != "a\x00b" || got[0].Rule != "x.example" {
+		t.Errorf("got %+v; want the rule of the crawl", got)
+	}
 }

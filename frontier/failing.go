@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"encoding/binary"
+	"strings"
 	"sync"
 	"time"
 
@@ -47,7 +48,8 @@ type result struct {
 }
 
 const (
-	// maxFailing bounds the queues that are counted, and leasesKnown the leases that are remembered: 400 KB.
+	// maxFailing bounds the queues that are counted, and leasesKnown the leases that are remembered: 400 KB, and the names, which may
+	// be long: 5 MB at most.
 	maxFailing  = 50_000
 	leasesKnown = 1 << 13
 	// recentResults are those by which a failure of the network is recognized, if they are of the last networkWindow.
@@ -59,27 +61,35 @@ const (
 	failingWait = time.Minute
 )
 
-// leased remembers of which queues URLs are leased. That begins before a queue fails: a URL leased before may bring the success.
+// leased remembers of which queues URLs are leased. That begins before a queue fails: a URL leased before may bring the success. Here
+// and in note names are copied: they may be parts of an answer of a store, which they would keep in memory.
 func (f *failing) leased(leases []*Lease) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.leases == nil && len(leases) > 0 {
 		f.leases = make([]leasedKey, leasesKnown)
 	}
+	var name queueName
 	for _, l := range leases {
-		f.leases[placeOf(&l.Key)] = leasedKey{l.Key, queueName{l.Crawl, l.Queue}}
+		if name.crawl != l.Crawl {
+			name.crawl = strings.Clone(l.Crawl)
+		}
+		if name.queue != l.Queue {
+			name.queue = strings.Clone(l.Queue)
+		}
+		f.leases[placeOf(&l.Key)] = leasedKey{l.Key, name}
 	}
 }
 
 // placeOf is the place of a key in the table of leases.
 func placeOf(k *store.Key) int { return int(binary.LittleEndian.Uint16(k[:]) % leasesKnown) }
 
-// note takes the result of a fetch. If it makes the queue of the lease wait, until is when; if it ends such a wait, ended is
-// true.
-func (f *failing) note(opt *Options, crawl string, s *Settlement, now time.Time) (until time.Time, ended bool) {
+// note takes the result of a fetch, and returns the queue of its lease. If it makes the queue wait, until is when; if it ends such a wait,
+// ended is true.
+func (f *failing) note(opt *Options, crawl string, s *Settlement, now time.Time) (queue string, until time.Time, ended bool) {
 	failed, known := s.failed()
 	if !known || opt.FailingAfter < 0 {
-		return time.Time{}, false
+		return "", time.Time{}, false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -89,31 +99,36 @@ func (f *failing) note(opt *Options, crawl string, s *Settlement, now time.Time)
 			name = l.queue
 		}
 	}
-	f.recent[f.next] = result{now, name, failed}
+	if failed {
+		name = queueName{strings.Clone(name.crawl), strings.Clone(name.queue)}
+		f.recent[f.next] = result{now, name, true}
+	} else {
+		f.recent[f.next] = result{at: now}
+	}
 	f.next = (f.next + 1) % recentResults
 	q := f.queues[name]
 	switch {
 	case !failed && q == nil, failed && (name.queue == "" || f.network(now)):
-		return time.Time{}, false
+		return name.queue, time.Time{}, false
 	case !failed:
 		f.forget(name)
-		return time.Time{}, q.row >= opt.FailingAfter
+		return name.queue, time.Time{}, q.row >= opt.FailingAfter
 	case q == nil:
 		q = f.add(name)
 	}
 	if q.row > 0 && q.last == s.Lease.Key { // a page that fails alone; it has a back-off of its own
-		return time.Time{}, false
+		return name.queue, time.Time{}, false
 	}
 	q.last = s.Lease.Key
 	if q.row++; q.row < opt.FailingAfter {
-		return time.Time{}, false
+		return name.queue, time.Time{}, false
 	}
 	wait := failingWait
 	for n := q.row - opt.FailingAfter; n > 0 && wait < opt.MaxFailingWait; n-- {
 		wait *= 2
 	}
 	f.waits[name] = now.Add(min(wait, opt.MaxFailingWait))
-	return f.waits[name], false
+	return name.queue, f.waits[name], false
 }
 
 // failed reports whether a settlement is of a fetch that the host failed to answer; known is false where it says nothing
@@ -180,16 +195,21 @@ func (f *failing) forget(name queueName) {
 	delete(f.waits, name)
 }
 
-// waiting returns a queue of a crawl, or with "*" of any, that waits as a whole, "" if none does.
-func (f *failing) waiting(crawl string, now time.Time) string {
+// waiting returns the queue of a request that waits as a whole, the first by name if there are several, "" if none does.
+func (f *failing) waiting(crawl, queue string, now time.Time) (first string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for name, until := range f.waits {
-		if (crawl == "*" || name.crawl == crawl) && until.After(now) {
-			return name.queue
+		if !until.After(now) {
+			delete(f.waits, name)
+			continue
+		}
+		asked := (crawl == "*" || name.crawl == crawl) && (queue == "" || name.queue == queue)
+		if asked && (first == "" || name.queue < first) {
+			first = name.queue
 		}
 	}
-	return ""
+	return first
 }
 
 // Failing returns how many fetches of a queue failed in a row, as far as this frontier saw them, and whether they are so many

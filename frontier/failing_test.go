@@ -85,6 +85,38 @@ func TestSuccessOfAnEarlierLeaseCounts(t *testing.T) {
 	}
 }
 
+// TestOnlySettledResultsCount: reports of leases that are over, or of none, neither end the wait of a queue nor begin one.
+func TestOnlySettledResultsCount(t *testing.T) {
+	f := open(t, Options{Delay: -1, MaxInFlight: -1, Attempts: -1})
+	for i := range 20 {
+		addAll(t, f, Link{URL: fmt.Sprintf("http://a.example/%d", i)})
+	}
+	leases := leaseUpTo(t, f, 20)
+	settle := func(token uint64, l *Lease, o Outcome, want Settled) {
+		t.Helper()
+		got, err := f.Settle(bg, []Settlement{{Lease: &Lease{Crawl: l.Crawl, Key: l.Key, Token: token}, Outcome: o}})
+		must(t, err)
+		if got[0] != want {
+			t.Fatalf("got %v; want %v", got[0], want)
+		}
+	}
+	counted, open := leases[0], leases[1]
+	settle(counted.Token, counted, Done, OK)
+	for i, l := range leases[2:10] {
+		settle(77, l, Retry, Stale)
+		settle(l.Token, l, Retry, OK)
+		settle(77, open, Done, Stale)
+		settle(counted.Token, counted, Done, Stale)
+		if row, waits := f.Failing("", "a.example"); row != i+1 || waits != (row >= 5) {
+			t.Fatalf("got %d failures, waits %v; want %d", row, waits, i+1)
+		}
+	}
+	settle(open.Token, open, Done, OK)
+	if row, waits := f.Failing("", "a.example"); row != 0 || waits {
+		t.Errorf("got %d failures, waits %v, after a success; want none", row, waits)
+	}
+}
+
 // TestOperatorEndsTheWait: whoever unblocks a queue, whose host is up again, need not wait for the end of its wait.
 func TestOperatorEndsTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -107,6 +139,36 @@ func TestOperatorEndsTheWait(t *testing.T) {
 			t.Errorf("got %d failures, waits: %v; want none, and no wait", row, waits)
 		}
 		leaseOne(t, f)
+	})
+}
+
+// TestFailingQueueIsOneOfTheRequest: of several queues that wait it is always the same that is named, and none that was not asked for or
+// waits no more.
+func TestFailingQueueIsOneOfTheRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, Options{Delay: -1, Attempts: -1, FailingAfter: 1, RetryAfter: 3 * time.Hour})
+		addAll(t, f, Link{URL: "http://c.example/"}, Link{URL: "http://a.example/"}, Link{URL: "http://b.example/"})
+		for _, l := range leaseUpTo(t, f, 3) {
+			_, err := f.Retry(bg, l, time.Time{})
+			must(t, err)
+		}
+		addAll(t, f, Link{URL: "http://slow.example/", Due: time.Now().Add(time.Hour)})
+		named := func(req LeaseRequest, want string) {
+			t.Helper()
+			for range 20 {
+				if _, idle, err := f.Lease(bg, req); err != nil || idle.FailingQueue != want {
+					t.Fatalf("%+v: got %+v, %v; want %q named", req, idle, err, want)
+				}
+			}
+		}
+		named(LeaseRequest{}, "a.example")
+		named(LeaseRequest{Queue: "c.example"}, "c.example")
+		named(LeaseRequest{Queue: "slow.example"}, "")
+		time.Sleep(2 * time.Minute)
+		named(LeaseRequest{}, "")
+		if n := len(f.failing.waits); n != 0 {
+			t.Errorf("got %d waits kept that are over; want none", n)
+		}
 	})
 }
 

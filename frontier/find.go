@@ -224,7 +224,10 @@ func (f *Frontier) Change(ctx context.Context, q Query, do Action) (n int64, err
 	now := time.Now()
 	for e, err := range f.Find(ctx, q) {
 		if err != nil {
-			return batch.n, errors.Join(err, batch.apply(ctx))
+			if err = errors.Join(err, batch.apply(ctx)); batch.n > 0 {
+				err = fmt.Errorf("%w; URLs that were changed before: %d", err, batch.n)
+			}
+			return batch.n, err
 		}
 		if !touches(do, e.StateAt(now)) || do == ActionRequeue && f.excludes(&e) {
 			continue // what is excluded is counted, as an offer of it is
@@ -276,12 +279,13 @@ type changes struct {
 	do    Action
 	crawl string
 	keys  []store.Key
+	urls  []string           // of the keys
 	steps []store.Settlement // for all actions but ActionForget
 	n     int64
 }
 
 func (c *changes) add(e *Entry) {
-	c.keys = append(c.keys, e.Key)
+	c.keys, c.urls = append(c.keys, e.Key), append(c.urls, e.URL)
 	s, r := store.Settlement{Key: e.Key, Outcome: store.Requeue}, e.kept
 	switch c.do {
 	case ActionDrop:
@@ -304,7 +308,7 @@ func (c *changes) apply(ctx context.Context) error {
 	if len(c.keys) == 0 {
 		return nil
 	}
-	defer func() { c.keys, c.steps = c.keys[:0], c.steps[:0] }()
+	defer func() { c.keys, c.urls, c.steps = c.keys[:0], c.urls[:0], c.steps[:0] }()
 	if c.do == ActionForget {
 		n, err := c.f.Forget(ctx, Selection{Crawl: c.crawl, Keys: c.keys})
 		c.n += n
@@ -319,10 +323,14 @@ func (c *changes) apply(ctx context.Context) error {
 		return fmt.Errorf("cannot %s URLs: %w", c.do, err)
 	}
 	c.f.rooms.wake(of.name)
-	for _, s := range statuses {
+	queued := make(map[store.Key]string)
+	for i, s := range statuses {
 		if s == store.Settled {
 			c.n++
+			if c.do == ActionFree {
+				queued[c.keys[i]] = c.urls[i]
+			}
 		}
 	}
-	return nil
+	return c.f.dropExcluded(ctx, of, c.f.excludedOf(of, queued))
 }

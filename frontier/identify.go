@@ -46,8 +46,9 @@ func (id *identifier) identify(u *Link, r *Result) bool {
 			form = u.URL // the forms hide the host
 		}
 		r.Queue = id.f.opt.QueueBy(form)
-		if !isExact(id.profile) { // there the queue is a part of the key
-			r.Queue = strings.TrimSuffix(r.Queue, ".") // example.com. is the same server
+		// example.com. is the same server. In an exact crawl the queue is a part of the key.
+		if strings.HasSuffix(r.Queue, ".") && !isExact(id.profile) && r.Queue == ByHost(form) {
+			r.Queue = strings.TrimSuffix(r.Queue, ".")
 		}
 	}
 	if r.Queue == "" || len(r.Queue) > store.MaxQueueKey {

@@ -96,7 +96,8 @@ type Idle struct {
 	Next time.Time
 	// Holding counts the queues that hold something, in an answer without leases.
 	store.Holding
-	// FailingQueue is one of them that waits as a whole, since its fetches failed ([Options.FailingAfter]), "" if none does.
+	// FailingQueue is the first by name of the queues asked for that wait as a whole, since their fetches failed
+	// ([Options.FailingAfter]), "" if none does. Next may be the time of another.
 	FailingQueue string
 }
 
@@ -162,7 +163,7 @@ func (f *Frontier) take(ctx context.Context, req LeaseRequest) ([]*Lease, Idle, 
 		var failed error
 		idle.Next, failed = f.returnTaken(ctx, unwanted, idle.Next)
 		if len(leases) == 0 && idle.State == store.Delayed {
-			idle.FailingQueue = f.failing.waiting(cmp.Or(req.Crawl, f.opt.Crawl), f.clock())
+			idle.FailingQueue = f.failing.waiting(cmp.Or(req.Crawl, f.opt.Crawl), req.Queue, f.clock())
 		}
 		if len(leases) > 0 || len(unwanted) == 0 {
 			return leases, idle, nil
@@ -205,6 +206,7 @@ func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpi
 	}
 	leases = make([]*Lease, 0, len(taken.Leases))
 	now := time.Now()
+	fresh := f.poll == 0 // the rules are those of the store
 	var id identifier
 	for i := range taken.Leases {
 		l, err := leaseOf(&taken.Leases[i], now)
@@ -221,13 +223,23 @@ func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpi
 				id = f.identifier(c)
 			}
 		}
-		if s := f.unwanted(&id, l, maxExpired); s != nil {
+		s := f.unwanted(&id, l, maxExpired)
+		if s != nil && s.reason == ReasonExcluded && !fresh {
+			if err := f.loadExclusions(ctx); err != nil {
+				return nil, nil, idle, err
+			}
+			fresh = true
+			s = f.unwanted(&id, l, maxExpired)
+		}
+		if s != nil {
 			unwanted = append(unwanted, *s)
 		} else {
 			leases = append(leases, l)
 		}
 	}
-	f.failing.leased(leases)
+	if f.opt.FailingAfter >= 0 {
+		f.failing.leased(leases)
+	}
 	return leases, unwanted, Idle{State: taken.State, Next: taken.Next, Holding: taken.Holding}, nil
 }
 

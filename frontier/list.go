@@ -175,8 +175,8 @@ func (f *Frontier) Entries(ctx context.Context, crawl, queue string) iter.Seq2[E
 
 // Configure changes the settings of a queue, of a crawl (queue "") or of all (crawl "*", queue ""),
 // durably. Nil fields keep their settings. A pointer to 0 resets a setting: then that of the next
-// level applies (queue, crawl, all, Options). A BlockedUntil that is over unblocks a queue, and ends the wait of one
-// whose fetches failed: its host is up again.
+// level applies (queue, crawl, all, Options). A BlockedUntil that is over unblocks a queue, and ends its wait after
+// fetches that failed or, with Options.Adaptive, were slow: its host is up again.
 func (f *Frontier) Configure(ctx context.Context, crawl, queue string, c store.QueueChange) error {
 	if c.Retention != nil && f.poll > 0 {
 		return fault.As(store.ErrInvalid, "cannot set a retention in a store that other processes share, which does not know when URLs were fetched; want Options.SeenFor")

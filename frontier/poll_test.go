@@ -27,3 +27,24 @@ func TestSharedStoresArePolled(t *testing.T) {
 		}
 	})
 }
+
+// TestRuleTakenBackElsewhere: what another frontier of the store includes again is not forgotten by a rule that was read before.
+func TestRuleTakenBackElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := sharedStore{newCountingStore()}
+		a := openOn(t, s, Options{Delay: -1, MaxInFlight: -1})
+		_, err := a.Exclude(bg, "", "q.example")
+		must(t, err)
+		must(t, a.WaitExcluded(bg))
+		b := openOn(t, s, Options{Delay: -1})
+		_, err = b.Include(bg, "", "q.example")
+		must(t, err)
+		addAll(t, b, Link{URL: "http://q.example/1"}, Link{URL: "http://q.example/2"})
+		l := leaseOne(t, a)
+		must(t, a.Release(bg, l))
+		must(t, a.WaitExcluded(bg))
+		if leases := leaseUpTo(t, a, 2); len(leases) != 2 {
+			t.Errorf("got %d leases; want 2", len(leases))
+		}
+	})
+}

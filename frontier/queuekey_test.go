@@ -40,6 +40,10 @@ func TestOneQueueOfAHost(t *testing.T) {
 			t.Errorf("%s: got %v in queue %q; want it new in %q", url, r.Status, r.Queue, want)
 		}
 	}
+	own := open(t, Options{Delay: -1, QueueBy: func(string) string { return "team." }})
+	if r := addOne(t, own, Link{URL: "http://a.example./1"}); r.Queue != "team." {
+		t.Errorf("got queue %q; want a name that is no host as it is", r.Queue)
+	}
 	exact := open(t, Options{Delay: -1, Profile: canon.None()})
 	if r := addOne(t, exact, Link{URL: "http://a.example./1"}); r.Queue != "a.example." {
 		t.Errorf("got queue %q of an exact crawl; want the one that its keys were made with", r.Queue)

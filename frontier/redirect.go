@@ -81,13 +81,18 @@ func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redir
 	end.target = r.Key
 	late := e.State != store.Leased || e.Token != l.Token
 	again := e.State == store.Leased || e.State == store.Queued || e.State == store.Dropped
-	if late && (!again || w.offers[0].item.Force) {
+	switch {
+	case late && (!again || w.offers[0].item.Force):
 		// What holds the URL now, if anything, will be redirected, too. A lease that was overtaken ends, by whatever is said of it.
 		end.Outcome = Release
-	} else if err := f.add(ctx, w); err != nil {
-		return Redirection{}, err
-	} else if r.Reason == ReasonFull || r.Reason == ReasonDamaged { // the page would be lost
-		end.Outcome = Defer
+	case late && r.Status == StatusRefused: // who sends its report again has had the refusal counted
+	default:
+		if err := f.add(ctx, w); err != nil {
+			return Redirection{}, err
+		}
+		if r.Reason == ReasonFull || r.Reason == ReasonDamaged { // the page would be lost
+			end.Outcome = Defer
+		}
 	}
 	answers := make([]Settled, 1)
 	err = f.settlePart(ctx, &part{crawl: c, n: 1}, []Settlement{end}, answers)
@@ -101,17 +106,21 @@ func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redir
 // to see this: where the steps of a cookie wall were offered as links, or requeued, each is queued on its own and begins a chain.
 func (f *Frontier) leadsBack(ctx context.Context, c *crawl, from, to store.Key) (bool, error) {
 	for range f.opt.maxRedirects {
+		var r record
 		e, err := f.store.Lookup(ctx, c.stored, from)
-		if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrCorrupt) { // which the offer is answered with
+		if err == nil {
+			r, err = decodeRecord(e.Meta)
+		}
+		damaged := errors.Is(err, store.ErrCorrupt) && !errors.Is(err, store.ErrFormat)
+		if damaged || errors.Is(err, store.ErrNotFound) { // which the offer is answered with
 			return false, nil
 		}
 		if err != nil {
 			return false, fmt.Errorf("cannot look up the target of a redirect: %w", err)
 		}
-		r, err := decodeRecord(e.Meta)
 		next, redirected := r.redirectedTo(e.State)
-		if err != nil || !redirected || next == to {
-			return redirected && next == to, err
+		if !redirected || next == to {
+			return redirected, nil
 		}
 		from = next
 	}

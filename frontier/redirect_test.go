@@ -1,14 +1,18 @@
 package frontier
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/memstore"
 )
 
 // TestRedirectToTheSameKeyIsFollowed checks a case that could lose whole sites: by the rules, http
@@ -243,7 +247,7 @@ func TestRedirectChainsAreBounded(t *testing.T) {
 		"same page":   func(i int) string { return fmt.Sprintf("http://a.example/#%d", i) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := open(t, Options{Delay: -1, tuning: tuning{maxRedirects: 3}})
+			f := openKeep(t, true, Options{Delay: -1, tuning: tuning{maxRedirects: 3}})
 			addOne(t, f, Link{URL: "http://a.example/"})
 			l := leaseOne(t, f)
 			for i := 1; i <= 3; i++ {
@@ -256,6 +260,10 @@ func TestRedirectChainsAreBounded(t *testing.T) {
 			r, err := f.Redirect(bg, l, target(4))
 			if err != nil || r.Follow != nil || r.Target.Status != StatusRefused || r.Target.Reason != ReasonRedirects {
 				t.Errorf("got %+v, %v; want the chain refused", r, err)
+			}
+			_, _ = f.Redirect(bg, l, target(4)) // its answer was lost
+			if got := slices.Collect(f.Refusals()); len(got) != 1 || got[0].Count != 1 {
+				t.Errorf("got refusals %+v; want one", got)
 			}
 			leaseNone(t, f)
 			if stats, err := f.Stats(bg, ""); err != nil || stats.Held != 0 || stats.Dropped != 1 {
@@ -275,6 +283,27 @@ func TestRedirectToWhatIsRefusedEndsTheLease(t *testing.T) {
 	}
 	if _, err := f.Redirect(bg, l, "http://a.example/#x"); !errors.Is(err, ErrStale) {
 		t.Errorf("got %v; want ErrStale: the lease is over", err)
+	}
+}
+
+// unreadable is a store in which the frontier's data of every URL that is done is damaged.
+type unreadable struct{ store.Store }
+
+func (s *unreadable) Lookup(ctx context.Context, crawl string, key store.Key) (store.Entry, error) {
+	e, err := s.Store.Lookup(ctx, crawl, key)
+	if e.State == store.Done {
+		e.Meta = []byte{4, 200, 'a'}
+	}
+	return e, err
+}
+
+// TestRedirectToADamagedTarget: a target whose data cannot be read is a duplicate, and its source ends.
+func TestRedirectToADamagedTarget(t *testing.T) {
+	f := openOn(t, &unreadable{memstore.New(memstore.Options{KeepURLs: true})}, Options{Delay: -1})
+	must(t, doneAtOnce(f, Link{URL: "http://b.example/"}))
+	addOne(t, f, Link{URL: "http://a.example/"})
+	if r, err := f.Redirect(bg, leaseOne(t, f), "http://b.example/"); err != nil || r.Target.Status != StatusDuplicate {
+		t.Errorf("got %+v, %v; want a duplicate", r, err)
 	}
 }
 

@@ -181,7 +181,7 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 	now := time.Now()
 	out := make([]store.Settlement, p.n)
 	gaveUp := make(map[int]Reason)
-	urls := make(map[int]string) // of those that are to go back into their queue: a lease may lack its URL
+	leases := make([]*Lease, p.n) // with what the store has of them
 	for k := range out {
 		s := all[p.place(k)]
 		if s.isPutBack() || s.Outcome == Recrawl || s.Outcome == Drop || s.Outcome == Redirected || s.Meta != nil {
@@ -197,22 +197,23 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 			answers[p.place(k)] = OK
 			delete(gaveUp, k)
 		}
-		if out[k].Outcome == store.Requeue {
-			urls[k] = cmp.Or(out[k].URL, s.Lease.URL)
-		}
+		leases[k] = s.Lease
 	}
 	statuses, err := f.store.Settle(ctx, p.crawl.stored, out)
 	if err != nil {
 		return fmt.Errorf("cannot settle %d leases of crawl %q: %w", len(out), p.crawl.name, err)
 	}
-	f.rooms.wake(p.crawl.name)
 	queued := make(map[store.Key]string)
+	waits := make(map[string]store.QueueChange)
 	for k, status := range statuses {
 		s := &all[p.place(k)]
 		if status == store.Settled { // others changed nothing: the URL may be done, or somebody else's
 			if delete(queued, out[k].Key); out[k].Outcome == store.Requeue {
-				queued[out[k].Key] = urls[k]
+				queued[out[k].Key] = cmp.Or(out[k].URL, leases[k].URL)
 			}
+			result := *s
+			result.Lease = leases[k]
+			f.noteResult(p.crawl, &result, waits, now)
 		}
 		if status == store.AlreadyDone {
 			answers[p.place(k)] = AlreadyDone
@@ -225,19 +226,25 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 		}
 		f.reportFetched(s.Fetched, s.Lease.URL, now)
 	}
+	for queue, c := range waits {
+		if err := f.store.Configure(ctx, p.crawl.stored, queue, c); err != nil {
+			f.opt.Logger.Warn("cannot set how long a queue waits for its host", "crawl", p.crawl.name, "queue", queue, "error", err)
+		}
+	}
+	f.rooms.wake(p.crawl.name)
 	// Here and not before: a rule that came in the meantime has looked at the queue already.
 	f.purges.failed(f.dropExcluded(ctx, p.crawl, f.excludedOf(p.crawl, queued)))
 	return nil
 }
 
 // whole returns a lease with everything that the store keeps of it, since its holder may have rebuilt it
-// from key and token. A lease that is over is returned unchanged: the store will refuse its settlement.
+// from key and token. A lease of a URL that is done, or unknown, is returned unchanged: the store will refuse its settlement.
 func (f *Frontier) whole(ctx context.Context, c *crawl, l *Lease) (*Lease, error) {
 	if l.whole {
 		return l, nil
 	}
 	e, err := f.store.Lookup(ctx, c.stored, l.Key)
-	if errors.Is(err, store.ErrNotFound) || err == nil && e.State != store.Leased && e.State != store.Queued {
+	if errors.Is(err, store.ErrNotFound) || err == nil && e.State != store.Leased && e.State != store.Queued && e.State != store.Dropped {
 		return l, nil
 	}
 	if err != nil {
@@ -350,30 +357,41 @@ func (f *Frontier) putBack(s *Settlement, r *record, out *store.Settlement) {
 // shortens nothing: neither a block, which an operator or another answer asked for,
 // nor the wait after another, slower fetch.
 func (f *Frontier) queueChange(s *Settlement, now time.Time) *store.QueueChange {
-	var wait time.Time
-	later, tried := true, s.Outcome != Release && s.Outcome != Extend
-	if f.opt.Adaptive > 0 && tried && !s.Lease.Started.IsZero() {
-		wait = now.Add(min(time.Duration(f.opt.Adaptive*float64(max(now.Sub(s.Lease.Started), 0))), f.opt.maxAdaptive))
-	}
-	switch until, ended := f.failing.note(&f.opt, f.named(s.Lease.Crawl), s, now); {
-	case ended && wait.IsZero() && s.BlockQueue.IsZero():
-		wait, later = now, false
-	case until.After(wait):
-		wait = until
-	}
+	wait := f.adaptiveWait(s, now)
 	if wait.IsZero() && s.BlockQueue.IsZero() {
 		return nil
 	}
-	c := &store.QueueChange{Later: later}
+	c := &store.QueueChange{Later: true}
 	if !s.BlockQueue.IsZero() {
 		at := s.BlockQueue
 		c.BlockedUntil = &at
 	}
 	if !wait.IsZero() {
-		at := wait
-		c.NotBefore = &at
+		c.NotBefore = &wait
 	}
 	return c
+}
+
+// adaptiveWait returns until when a queue waits after a fetch by Options.Adaptive, zero if it does not.
+func (f *Frontier) adaptiveWait(s *Settlement, now time.Time) time.Time {
+	if f.opt.Adaptive <= 0 || s.Outcome == Release || s.Outcome == Extend || s.Lease.Started.IsZero() {
+		return time.Time{}
+	}
+	return now.Add(min(time.Duration(f.opt.Adaptive*float64(max(now.Sub(s.Lease.Started), 0))), f.opt.maxAdaptive))
+}
+
+// noteResult counts the result of a fetch that changed something, and sets what its queue is to wait then. It does so after the step that
+// settled it: a lease that is over says nothing of the host.
+func (f *Frontier) noteResult(c *crawl, s *Settlement, waits map[string]store.QueueChange, now time.Time) {
+	switch queue, until, ended := f.failing.note(&f.opt, c.name, s, now); {
+	case ended:
+		if until = f.adaptiveWait(s, now); until.IsZero() {
+			until = now
+		}
+		waits[queue] = store.QueueChange{NotBefore: &until}
+	case !until.IsZero():
+		waits[queue] = store.QueueChange{NotBefore: &until, Later: true}
+	}
 }
 
 // Fetched is the result of a fetch. Reported with a [Settlement] or a [Known], it is passed to

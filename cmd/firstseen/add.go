@@ -99,7 +99,7 @@ For each file a line says what became of its URLs. The status is 1 if some were 
 	fs.IntVar(&f.depth, "depth", 0, "number of links from a seed, of URLs whose file says none")
 	fs.StringVar(&f.priorityField, "priority-field", "", "column or field with the priority: 0 to 7, or 0.0 to 1.0 as sitemaps have it")
 	fs.StringVar(&f.depthField, "depth-field", "", "column or field with the number of links from a seed")
-	fs.StringSliceVar(&f.metaFields, "meta-field", nil, "columns or fields to keep as metadata, under their names; NAME=COLUMN gives one another name")
+	fs.StringSliceVar(&f.metaFields, "meta-field", nil, "columns or fields to keep as metadata, under their names; NAME=COLUMN gives one another name; of a list of JSON, or a text that is one, each value")
 	fs.BoolVar(&f.force, "force", false, "queue URLs again that were seen before")
 	fs.StringVar(&f.unless, "unless-fetched-after", "", "queue URLs again that were done or dropped before an age as 7d or 12h, a day as 2026-01-31, or a time")
 	fs.BoolVar(&f.skip, "skip-traps", false, "queue URLs that look like those of crawler traps; sitemaps have it anyway")
@@ -315,7 +315,7 @@ func (f *adding) fill(u *frontier.Link, r *logs.Record, format logs.Format) (ref
 // valuesOf returns the values of a field: of a list of JSON its elements.
 func valuesOf(text string, format logs.Format) (values []string) {
 	var list []json.RawMessage
-	if format != logs.JSON || json.Unmarshal([]byte(text), &list) != nil {
+	if format != logs.JSON || !strings.HasPrefix(text, "[") || json.Unmarshal([]byte(text), &list) != nil {
 		return []string{text}
 	}
 	for _, raw := range list {

@@ -48,7 +48,8 @@ a store on disk during the import. Daemons on a store in Redis can continue.
 
 A URL counts as fetched if its answer has a status of --status, or is a revisit. URLs that a log
 only found, or could not fetch, stay new, also where only words such as "failed" say so, or where
-others of the list or table have a status. URLs that are queued in the crawl stay queued. Lists of
+one other line of a list, a table or JSON has a status. These are read twice if none has one: from a
+pipe, everything is kept in TMPDIR first. URLs that are queued in the crawl stay queued. Lists of
 hosts need --scheme, logs of paths --base, and what can be read in two ways --format or --url-field.
 
 The progress of each file is noted in the directory of the store, or with --redis in that of
@@ -287,6 +288,7 @@ func (r *importRun) log(ctx context.Context, name string, file *logs.File) error
 	part, from, whole := r.journal.Begin(name, r.flags.crawl, r.flags.how())
 	if r.flags.again {
 		from, whole = 0, false
+		part.Again()
 	}
 	if whole {
 		return r.tell(name+": imported before", importedFile{File: name, Whole: true})

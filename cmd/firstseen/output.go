@@ -93,8 +93,9 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// isClosed reports whether w was closed when the process began. Go's runtime has opened /dev/null in its place, for reading, too,
-// which takes and loses what is written.
+// isClosed reports whether w was closed when the process began, or may have been: Go's runtime has then opened /dev/null in its place,
+// for reading, too, which takes and loses what is written. A /dev/null that the caller has opened so has the same flags, and nothing
+// else tells them apart.
 func isClosed(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {

@@ -129,7 +129,9 @@ func (f *uniqFlags) run(ctx context.Context, a *app, names []string) (err error)
 	var memory *uniq.Memory
 	if f.db != "" {
 		if isClosed(a.out) {
-			return errors.New("cannot print: standard output is closed, or /dev/null open for reading, too; nothing is recorded; want a file, a pipe or >/dev/null")
+			return errors.New("cannot print: standard output is closed, or is /dev/null opened for reading and writing " +
+				"(Python's subprocess.DEVNULL, Node's \"ignore\"), which looks the same; nothing is recorded; " +
+				"to discard what is printed, open /dev/null for writing alone: >/dev/null, open(os.devnull, \"w\")")
 		}
 		s, own, openErr := f.openMemory(ctx, a, p)
 		if openErr != nil {

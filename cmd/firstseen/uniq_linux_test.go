@@ -177,8 +177,10 @@ func TestUniqWithoutOutput(t *testing.T) {
 		err = cmd.Run()
 		return said.String(), err
 	}
-	if said, err := run(">&-"); err == nil || !strings.Contains(said, "standard output is closed") {
-		t.Errorf("got %v, %s; want an error", err, said)
+	for _, redirect := range []string{">&-", "1<>/dev/null"} {
+		if said, err := run(redirect); err == nil || !strings.Contains(said, "standard output is closed") || !strings.Contains(said, "subprocess.DEVNULL") {
+			t.Errorf("%s: got %v, %s; want an error that names both causes", redirect, err, said)
+		}
 	}
 	if said, err := run(">/dev/null"); err != nil || !strings.Contains(said, "3 printed") {
 		t.Errorf("got %v, %s; want all three printed after the run without output", err, said)

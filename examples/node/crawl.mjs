@@ -81,7 +81,7 @@ async function visit(lease) {
 
 process.on("SIGINT", () => {
   console.log(`interrupted: run it again to go on with crawl ${crawl}`);
-  process.exit(130); // what was in flight is leased again within 120 s
+  process.exit(130); // what was in flight is leased again within FIRSTSEEN_LEASE seconds
 });
 
 // why says why there was nothing to lease for ten seconds.

@@ -35,11 +35,28 @@ func (c *modelCrawl) room(limit int64, queue string) int64 {
 	return limit
 }
 
-// full reports whether a limit leaves no room to lease of a queue, or of all with queue "": without room, leases that ran out may be
-// given again.
-func (m *model) full(c *modelCrawl, room int64, queue string) bool {
-	late := slices.ContainsFunc(c.held(queue), func(u *modelURL) bool { return u.State == store.Leased && !u.Expires.After(m.now) })
-	return room < 0 || room == 0 && !late
+// late counts the leases of a queue that ran out, or of all with queue "".
+func (m *model) late(c *modelCrawl, queue string) (n int64) {
+	for _, u := range c.held(queue) {
+		n += one(u.State == store.Leased && !u.Expires.After(m.now))
+	}
+	return n
+}
+
+// room returns how many URLs of a queue the limits let a take have: without room for more pages leases that ran out, unless the crawl
+// is beyond its limit.
+func (m *model) room(c *modelCrawl, q *modelQueue) int64 {
+	own, crawl := m.rooms(c, q)
+	if crawl < 0 {
+		return 0
+	}
+	return m.late(c, q.name) + min(own, crawl)
+}
+
+// full reports whether the limit of a crawl leaves nothing to lease of a queue, or of all with queue "".
+func (m *model) full(c *modelCrawl, queue string) bool {
+	room := c.room(cmp.Or(c.set.Limit, m.defaults.Limit), "")
+	return room < 0 || room == 0 && m.late(c, queue) == 0
 }
 
 // rooms returns the room of a queue by its own limit, and that of its crawl.
@@ -49,8 +66,7 @@ func (m *model) rooms(c *modelCrawl, q *modelQueue) (own, crawl int64) {
 
 // limited reports whether a limit of a queue or of its crawl lets nothing be leased of it.
 func (m *model) limited(c *modelCrawl, q *modelQueue) bool {
-	own, crawl := m.rooms(c, q)
-	return m.full(c, min(own, crawl), q.name)
+	return m.room(c, q) <= 0
 }
 
 // polite is the time before which no take is allowed.
@@ -159,11 +175,8 @@ func (m *model) gives(c *modelCrawl, q *modelQueue, req store.TakeRequest) []*mo
 	if m.closed(c) || s.Paused || s.BlockedUntil.After(m.now) || m.polite(c, q).After(m.now) || m.limited(c, q) {
 		return nil
 	}
-	list, late := c.order(q.name, m.now), 0
-	for late < len(list) && list[late].State == store.Leased {
-		late++
-	}
-	n := min(len(list), max(1, req.MaxPerQueue), late+int(min(m.rooms(c, q))))
+	list := c.order(q.name, m.now)
+	n := min(len(list), max(1, req.MaxPerQueue), int(m.room(c, q)))
 	bound := cmp.Or(s.MaxInFlight, req.MaxInFlight)
 	if bound > 0 {
 		n = min(n, bound-m.fetchers(c, q))
@@ -225,7 +238,7 @@ func (m *model) checkState(req store.TakeRequest, got store.Taken) error {
 	var sum store.Holding
 	runs := false
 	for _, c := range m.selected(req.Crawl) {
-		crawlFull := m.full(c, c.room(cmp.Or(c.set.Limit, m.defaults.Limit), ""), req.Queue)
+		crawlFull := m.full(c, req.Queue)
 		for _, q := range c.queues {
 			if req.Queue != "" && req.Queue != q.name || len(c.held(q.name)) == 0 {
 				continue
@@ -236,7 +249,7 @@ func (m *model) checkState(req store.TakeRequest, got store.Taken) error {
 			switch opens := m.servesAlone(c, q); {
 			case m.defaults.Paused || c.set.Paused || q.set.Paused:
 				sum.Paused++
-			case crawlFull || m.full(c, c.room(m.effective(c, q).Limit, q.name), q.name):
+			case crawlFull || c.room(m.effective(c, q).Limit, q.name)+m.late(c, q.name) <= 0:
 				sum.Limited++
 			case m.closed(c):
 				sum.Blocked++

@@ -174,6 +174,20 @@ var roundCases = []testCase{
 		f.set("a", store.QueueChange{Limit: &limit})
 		f.wantKeys(f.take(req), 4)
 	}},
+	{"a limit below what is leased gives again as many leases as it has room for", func(f *fixture) {
+		limit, req := int64(2), store.TakeRequest{Queue: "a", MaxURLs: 99, MaxPerQueue: 9, Lease: time.Minute}
+		f.fill("a", 0, 5)
+		f.fetched(f.take(store.TakeRequest{MaxURLs: 1})[0])
+		equal(f, "leases", len(f.take(req)), 4)
+		f.set("a", store.QueueChange{Limit: &limit})
+		f.step(time.Minute)
+		f.wantKeys(f.take(req), 1)
+		f.again()
+		f.wantKeys(f.take(req))
+		f.step(time.Minute)
+		f.fetched(f.take(req)[0])
+		f.wantEmpty(req, store.Limited, store.Holding{Queues: 1, Limited: 1})
+	}},
 	{"a limit of a crawl is over all its queues", func(f *fixture) {
 		limit := int64(4)
 		for n, queue := range []string{"a", "b", "c", "d", "e", "f"} {

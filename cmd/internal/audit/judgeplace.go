@@ -134,6 +134,8 @@ func (l *learner) decide(found *Learned, w *weighed, doubt func(Source) string) 
 		why = "a page without it redirects to one with it, so that dropping it could loop"
 	case w.loops:
 		why = "the folded form redirects back, so that a crawler could loop"
+	case why == "" && !mayName(w.host):
+		why = "rules have no such host"
 	case why == "" && doubt != nil:
 		why = doubt(source)
 	}
@@ -151,6 +153,12 @@ func (l *learner) decide(found *Learned, w *weighed, doubt func(Source) string) 
 	}
 	found.Proposals = append(found.Proposals, p)
 	return true
+}
+
+// mayName reports whether a rule file may name a host. URLs may have others, such as a,b.example, which no name server knows.
+func mayName(host string) bool {
+	_, err := canon.ParseURLSet([]byte(host))
+	return err == nil
 }
 
 // leastSure is the least lower bound, in the interval of both halves together, of the share

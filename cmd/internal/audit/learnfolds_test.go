@@ -154,6 +154,11 @@ func TestFoldOfADirectory(t *testing.T) {
 			add(page+"/", fmt.Sprint(dir, i, other), 3*i+2)
 		}
 	}
+	for i := range 100 { // as the first of them, at a host that no rule may name
+		for j, slash := range []string{"", "", "/"} {
+			add(fmt.Sprintf("http://a,b.com/docs/a/p%d%s", i, slash), fmt.Sprint(i), 3*i+j)
+		}
+	}
 	places := func() (list []string) {
 		learned, err := Learn(context.Background(), l)
 		if err != nil {

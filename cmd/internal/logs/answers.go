@@ -124,6 +124,7 @@ var codes = []string{"200", "201", "202", "204", "206", "301", "302", "303", "30
 type answerColumn struct {
 	at     int
 	strict bool // what is neither a code nor a word for success is no answer
+	late   bool // it had nothing in the first rows: beside a column of statuses its numbers are no codes
 	says   func(cell string) (v verdict, code string, explicit bool)
 }
 
@@ -155,7 +156,7 @@ func successOf(cell string) (verdict, string, bool) {
 }
 
 // counted are names of columns whose numbers can look like codes.
-var counted = regexp.MustCompile(`count|clicks|impressions|views|visit|words|size|bytes|length|position|price|volume|traffic|links$|hits|sessions|users|duration|time|rank|score|id$`)
+var counted = regexp.MustCompile(`count|clicks|impressions|views|visit|words|size|bytes|length|position|price|stock|quantity|latency|ttfb|volume|traffic|links$|hits|sessions|users|duration|time|rank|score|id$`)
 
 // ofOthers are names of columns with the codes of other URLs than the row's own.
 var ofOthers = regexp.MustCompile(`redirect|targeturl|canonical|referr|parent`)

@@ -136,6 +136,21 @@ func TestFailedFetchesAreNotSeen(t *testing.T) {
 	}
 }
 
+// TestLateColumns reads tables with a column that has nothing in the first rows: beside statuses its numbers are something else.
+func TestLateColumns(t *testing.T) {
+	const failed, listed = "https://www.example.com/gone,404,\n", "https://www.example.com/,\n"
+	for text, want := range map[string]string{
+		"url,status,ttfb\n" + strings.Repeat(failed, 60) + "https://www.example.com/a,200,503\nhttps://www.example.com/b,,204\n": "fetch 200 https://www.example.com/a\nlink https://www.example.com/b\n",
+		"url,note,status\n" + strings.Repeat("https://www.example.com/gone,,404\n", 60) + "https://www.example.com/a,503,200\n":  "fetch 200 https://www.example.com/a\n",
+		"url,stock\n" + strings.Repeat(listed, 60) + "https://www.example.com/a,200\n":                                           "listed https://www.example.com/a\n",
+		"url,remark\n" + strings.Repeat(listed, 60) + "https://www.example.com/a,503\n":                                          "fetch 503 https://www.example.com/a\n",
+	} {
+		if got := wild(t, []byte(text), Options{Events: Auto}); !strings.HasSuffix(got, "\n"+want) {
+			t.Errorf("%.20q: got an end of %q; want %q", text, got[max(0, len(got)-100):], want)
+		}
+	}
+}
+
 // TestURLsOfSomethingElse reads tables whose only URLs are named as those of something else, or may be targets: they are refused.
 func TestURLsOfSomethingElse(t *testing.T) {
 	for _, name := range []string{"Referrer", "Referer", "Canonical", "Image", "Logo", "Thumbnail", "Avatar", "Favicon", "Redirect URL", "image_url", "Screenshot", "Parent URL", "Via", "See Also", "came from"} {

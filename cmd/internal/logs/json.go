@@ -266,6 +266,9 @@ func (p *jsonParser) without(o fields, emit func(Record)) error {
 	for _, names := range [][]string{containers, others, {"response"}, {"links"}} {
 		read := false
 		for _, name := range names {
+			if o[name] == nil {
+				continue
+			}
 			to, unread := emit, isOfUnread(name)
 			if unread || name == "links" && o.match(vocabulary[aStatus], coded.MatchString) != "" { // on the page that has the status
 				to = found(emit)

@@ -158,7 +158,10 @@ func (f *File) ahead() (ahead *File, back func() error, err error) {
 	}
 	kept, err := os.CreateTemp("", "firstseen-import-")
 	if err == nil {
-		f.close = append(f.close, kept.Close, func() error { return os.Remove(kept.Name()) })
+		f.close = append(f.close, kept.Close)
+		if os.Remove(kept.Name()) != nil { // some systems keep the name of a file that is open
+			f.close = append(f.close, func() error { return os.Remove(kept.Name()) })
+		}
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot keep %s in TMPDIR: %w", f.Name, err)

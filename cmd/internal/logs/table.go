@@ -328,13 +328,13 @@ func (t *tableParser) findAnswers(body [][]string) {
 		is, strict := judge(name, cells)
 		switch {
 		case slices.Contains(vocabulary[anError], name) || someError.MatchString(name):
-			t.answers = append(t.answers, answerColumn{column, false, errorOf})
+			t.answers = append(t.answers, answerColumn{at: column, says: errorOf})
 		case slices.Contains(vocabulary[aSuccess], name):
-			t.answers = append(t.answers, answerColumn{column, false, successOf})
+			t.answers = append(t.answers, answerColumn{at: column, says: successOf})
 		case is == worked:
-			t.answers = append(t.answers, answerColumn{column, false, verdictOf})
+			t.answers = append(t.answers, answerColumn{at: column, says: verdictOf})
 		case is == silent && !counted.MatchString(name):
-			t.answers = append(t.answers, answerColumn{column, false, lateOf})
+			t.answers = append(t.answers, answerColumn{at: column, late: true, says: lateOf})
 		case is == answered:
 			r := slices.Index(vocabulary[aStatus], name)
 			if r < 0 {
@@ -346,7 +346,7 @@ func (t *tableParser) findAnswers(body [][]string) {
 				continue
 			}
 			rank, t.column[aStatus] = r, column
-			t.answers = append(t.answers, answerColumn{column, strict, verdictOf})
+			t.answers = append(t.answers, answerColumn{at: column, strict: strict, says: verdictOf})
 		}
 	}
 }
@@ -794,6 +794,9 @@ func (t *tableParser) record(cells []string) (Record, error) {
 			cell = strings.TrimSpace(cells[a.at])
 		}
 		v, c, _ := a.says(cell)
+		if a.late && t.column[aStatus] >= 0 {
+			c = ""
+		}
 		code, lost = max(code, c), lost || v == failed || a.strict && v != answered && v != worked
 	}
 	switch {

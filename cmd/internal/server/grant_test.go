@@ -57,7 +57,7 @@ func TestGrantsOfTokenFile(t *testing.T) {
 var crawlBodies = map[string]string{
 	"POST /v1/urls":     `{"url":"http://a.com/CRAWL","crawl":"CRAWL"}`,
 	"POST /v1/seen":     `{"url":"http://a.com/seen","crawl":"CRAWL"}`,
-	"POST /v1/import":   `{"discovered":{"info":{"url":"http://a.com/i","key":"a.com","crawlID":"CRAWL"}}}`,
+	"POST /v1/import":   `{"ID":"the item","discovered":{"info":{"url":"http://a.com/i","key":"a.com","crawlID":"CRAWL"}}}`,
 	"POST /v1/lease":    `{"crawl":"CRAWL"}`,
 	"POST /v1/done":     `{"leases":[{"crawl":"CRAWL","key":"00000000000000000000000000000000","token":"1"}]}`,
 	"POST /v1/redirect": `{"url":"http://a.com/CRAWL","target":"http://b.com/","crawl":"CRAWL","key":"00000000000000000000000000000000","token":"1"}`,
@@ -106,8 +106,9 @@ func TestTokenOfCrawls(t *testing.T) {
 			continue
 		}
 		for _, crawl := range []string{"b", "DEFAULT"} {
-			if got := ask(teamToken, at, crawl); !refused(got) {
-				t.Errorf("%s of crawl %s: got %s; want a refusal", at.pattern, crawl, got)
+			got := ask(teamToken, at, crawl)
+			if !refused(got) || at.pattern == "POST /v1/import" && !strings.Contains(got, "the item") {
+				t.Errorf("%s of crawl %s: got %s; want a refusal, of an item by its ID", at.pattern, crawl, got)
 			}
 		}
 		if got := ask(teamToken, at, "a"); refused(got) {

@@ -121,6 +121,24 @@ func settle(v any) {
 	}
 }
 
+// TestEncodedBody: a body that came packed is not read as if it were text.
+func TestEncodedBody(t *testing.T) {
+	r := start(t, canon.Qiita(), Config{})
+	req, err := http.NewRequestWithContext(t.Context(), "POST", r.url("/v1/urls"), strings.NewReader("\x1f\x8b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Encoding", "gzip")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusUnsupportedMediaType {
+		t.Errorf("got %s; want 415", resp.Status)
+	}
+}
+
 // TestConversation checks that lines are answered as they come, before the
 // body ends.
 func TestConversation(t *testing.T) {

@@ -330,7 +330,7 @@ func (s *httpAPI) withQuery(r route) http.HandlerFunc {
 	}
 	return func(w http.ResponseWriter, req *http.Request) {
 		if in := req.Header.Get("Content-Encoding"); in != "" && in != "identity" {
-			writeError(w, http.StatusBadRequest, "invalid", fmt.Sprintf("cannot read a body with Content-Encoding %.40q; send it as it is", in))
+			writeError(w, http.StatusUnsupportedMediaType, "invalid", fmt.Sprintf("cannot read a body with Content-Encoding %.40q; send it as it is", in))
 			return
 		}
 		q, err := url.ParseQuery(req.URL.RawQuery)

@@ -420,7 +420,7 @@ func (s *httpAPI) importLines(ctx context.Context, lines []bodyLine, out *bytes.
 			items[i] = &putItem{}
 		}
 		if answers[i].Error == nil && err == nil && !have.touches(items[i].url.Crawl) {
-			items[i], answers[i].Error = &putItem{}, &wire.Fault{Code: string(reasonForbidden), Message: errOtherCrawl.Error()}
+			items[i], answers[i].Error = &putItem{id: items[i].id}, &wire.Fault{Code: string(reasonForbidden), Message: errOtherCrawl.Error()}
 		}
 		items[i].imported = true
 	}

@@ -424,7 +424,7 @@ func delayedBy(q *store.QueueInfo, scopes []scope) string {
 		return fmt.Sprintf("the delay after another queue of its group %q, until %s", q.Group, timeText(q.Next))
 	}
 	if q.Next.Equal(q.NotBefore) {
-		return "a wait after failed or slow fetches, until " + timeText(q.Next)
+		return "a wait after its last fetches, which failed or were slow, or whose client asked for a longer delay, until " + timeText(q.Next)
 	}
 	return "its next URL is due at " + timeText(q.Next)
 }

@@ -135,8 +135,12 @@ func (j *Journal) Begin(name, crawl, how string) (p *Part, from int64, whole boo
 	if !ok || !same && was.Size >= p.e.Size || !was.begins(path) {
 		return p, 0, false
 	}
+	p.e.Records = was.Records
 	return p, was.Records, same && was.Whole
 }
+
+// Again starts a part from the beginning of its file.
+func (p *Part) Again() { p.e.Records = 0 }
 
 // begins reports whether the file of an entry is still what a file begins with.
 func (e *entry) begins(path string) bool {
@@ -168,9 +172,10 @@ func mark(path string, size int64) (string, error) {
 // checkpointEvery is how often the journal is written on the way.
 const checkpointEvery = 5 * time.Second
 
-// Checkpoint notes that the first records of the file, up to the given number, are recorded.
+// Checkpoint notes that the first records of the file, up to the given number, are recorded. Before an import comes to where it starts from,
+// what earlier ones recorded still is.
 func (p *Part) Checkpoint(records int64) error {
-	p.e.Records = records
+	p.e.Records = max(p.e.Records, records)
 	if time.Since(p.wrote) < checkpointEvery {
 		return nil
 	}

@@ -23,7 +23,8 @@ func TestJournal(t *testing.T) {
 		end                          bool  // it came to the end of the file
 	}{
 		{what: "new", text: "one\n", records: 7},
-		{what: "broken off", text: "one\n", from: 7, records: 9, end: true},
+		{what: "broken off", text: "one\n", from: 7, records: 3},
+		{what: "broken off before it came there", text: "one\n", from: 7, records: 9, end: true},
 		{what: "done", text: "one\n", from: 9, whole: true, records: 9, end: true},
 		{what: "of another crawl", text: "one\n", crawl: "other", records: 3},
 		{what: "in another way", text: "one\n", how: "all", records: 10, end: true},

@@ -181,7 +181,6 @@ func TestDuplicatesBeyondTheMemoryHaveTheirGroup(t *testing.T) {
 	}
 }
 
-// TestLinesEndWithNUL: a list with NULs may have line feeds in its URLs.
 // TestPrintedURLsAreTheSame prints URLs of any bytes in each form for lines: what is read there has the same canonical form, and in
 // JSON the bytes that were found.
 func TestPrintedURLsAreTheSame(t *testing.T) {
@@ -217,6 +216,7 @@ func TestPrintedURLsAreTheSame(t *testing.T) {
 	}
 }
 
+// TestLinesEndWithNUL: a list with NULs may have line feeds in its URLs.
 func TestLinesEndWithNUL(t *testing.T) {
 	opt := options(2)
 	opt.End = 0

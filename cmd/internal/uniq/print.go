@@ -147,13 +147,18 @@ func (p *printer) url(it *item) {
 	p.text(it.text)
 }
 
-// invalid prints a line that is no URL.
+// invalid prints a line that is no URL, as it is if that is one line.
 func (p *printer) invalid(it *item) {
 	if p.opt.Form == JSON {
 		p.object(outLine{URL: whatwg.UTF8(string(it.text)), Bytes: wire.BytesOf(string(it.text)), Invalid: true, File: whatwg.UTF8(it.file), Row: it.row, Offset: it.offset})
 		return
 	}
-	p.text(it.text)
+	if bytes.IndexByte(it.text, p.opt.End) >= 0 {
+		p.text(it.text)
+		return
+	}
+	p.buf.Write(it.text)
+	p.buf.WriteByte(p.opt.End)
 }
 
 // text prints the last text of a line.

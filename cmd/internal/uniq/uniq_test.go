@@ -107,3 +107,23 @@ func TestRunEndsWithItsOutput(t *testing.T) {
 		t.Errorf("got %v; want %v", err, gone)
 	}
 }
+
+// TestInvalidLinesStayAsTheyAre: only what would end the line goes.
+func TestInvalidLinesStayAsTheyAre(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		end  byte
+		want string
+	}{
+		{" not a url\tnote\r", '\n', " not a url\tnote\r\n"},
+		{"not\x00a url\xff", '\n', "not\x00a url\xff\n"},
+		{"not\na url", '\n', "nota url\n"},
+		{"not\na\turl", 0, "not\na\turl\x00"},
+	} {
+		out := newPrinter(&Output{End: c.end}, io.Discard)
+		out.invalid(&item{text: []byte(c.text)})
+		if got := out.buf.String(); got != c.want {
+			t.Errorf("%q: got %q; want %q", c.text, got, c.want)
+		}
+	}
+}

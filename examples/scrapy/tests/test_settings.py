@@ -12,6 +12,7 @@ from site_on_loopback import Site
 from support import PATIENCE, Crawl, CrawlCase, await_that, free_port
 
 PAGES = 40
+ALONE = {"SCHEDULER": "scrapy.core.scheduler.Scheduler", "DUPEFILTER_CLASS": "firstseen_scrapy.DupeFilter"}
 
 
 class SettingsTest(CrawlCase):
@@ -22,13 +23,12 @@ class SettingsTest(CrawlCase):
 
     def test_filter_alone(self) -> None:
         """Scrapy's own scheduler with our filter: what one run has seen the next one skips."""
-        alone = {"SCHEDULER": "scrapy.core.scheduler.Scheduler", "DUPEFILTER_CLASS": "firstseen_scrapy.DupeFilter"}
-        first = self.crawl("tree", self.site.url, **alone).wait()
+        first = self.crawl("tree", self.site.url, **ALONE).wait()
         fetched = self.site.fetched()
         self.assertEqual(fetched.pop("/p/0"), 2)  # a start request, which Scrapy never filters, and a link to it
         self.assertEqual((set(fetched.values()), len(fetched)), ({1}, PAGES - 1))
         self.assertIn("'dupefilter/filtered'", first.log())
-        self.crawl("tree", self.site.url, **alone).wait()
+        self.crawl("tree", self.site.url, **ALONE).wait()
         self.assertEqual(sum(self.site.fetched().values()), PAGES + 2)
 
     def test_download_delay_is_for_all_processes(self) -> None:
@@ -51,9 +51,11 @@ class SettingsTest(CrawlCase):
         self.assertEqual(set(self.site.fetched()), {"/p/0"})
 
     def test_nobody_there(self) -> None:
-        crawl = Crawl(self, "tree", self.site.url, FIRSTSEEN_URL=f"http://127.0.0.1:{free_port(self)}").wait()
-        self.assertIn("is `firstseen serve` running there", crawl.log())
-        self.assertEqual((self.site.log, crawl.status(), crawl.log().count(" ERROR: "), crawl.log().count("Traceback")), ([], 1, 1, 0))
+        for settings in ({}, ALONE):
+            crawl = Crawl(self, "tree", self.site.url, FIRSTSEEN_URL=f"http://127.0.0.1:{free_port(self)}", **settings).wait()
+            self.assertIn("is `firstseen serve` running there", crawl.log())
+            self.assertIn("'finish_reason': 'firstseen_unavailable'", crawl.log())
+            self.assertEqual((self.site.log, crawl.status(), crawl.log().count(" ERROR: "), crawl.log().count("Traceback")), ([], 1, 1, 0))
 
     def test_daemon_gone_for_good(self) -> None:
         """The crawl ends by itself, and the next run continues."""

@@ -8,12 +8,15 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from types import SimpleNamespace
 from unittest import mock
 
-from firstseen_scrapy import inbox
+from firstseen_scrapy import dupefilter, inbox
 from firstseen_scrapy.client import Client, Refused, Unavailable
 from firstseen_scrapy.config import Config
+from firstseen_scrapy.dupefilter import DupeFilter
 from firstseen_scrapy.scheduler import Scheduler
+from scrapy import Request
 from scrapy.exceptions import CloseSpider, NotConfigured
 from scrapy.settings import Settings
+from scrapy.utils.test import get_crawler
 
 
 class ClientTest(unittest.TestCase):
@@ -63,6 +66,26 @@ class ConfigTest(unittest.TestCase):
             crawler = SimpleNamespace(settings=Settings({f"FIRSTSEEN_{name}": value}), spider=SimpleNamespace(name="s"))
             with self.assertRaisesRegex(NotConfigured, f"FIRSTSEEN_{name}"):
                 Config.of(crawler)  # type: ignore[arg-type]
+
+
+class LostTest(unittest.TestCase):
+    def test_lost_requests_are_no_duplicates(self) -> None:
+        """The filter answers "seen" for what it could not ask for, and says how many these were."""
+        crawler = get_crawler(settings_dict={"FIRSTSEEN_URL": "127.0.0.1:9", "FIRSTSEEN_GIVE_UP": 0})
+        crawler.spider = crawler._create_spider("s")
+        with mock.patch.object(Client, "stats"):
+            filter = DupeFilter(crawler)
+        verdicts = [{"verdict": "new"}], [{"verdict": "duplicate"}], Unavailable("gone"), []
+        with mock.patch.object(Client, "seen", side_effect=verdicts), mock.patch.object(dupefilter, "close_spider") as close:
+            for n in range(4):
+                request = Request(f"http://a.example/{n}")
+                if filter.request_seen(request):
+                    filter.log(request, crawler.spider)
+        close.assert_called_once()
+        with self.assertLogs(dupefilter.logger, "WARNING") as logged:
+            filter.close("firstseen_unavailable")
+        self.assertIn("lost 2 requests", logged.output[0])
+        self.assertEqual({k: crawler.stats.get_value(k) for k in ("firstseen/lost", "dupefilter/filtered")}, {"firstseen/lost": 2, "dupefilter/filtered": 1})
 
 
 class WaitTest(unittest.TestCase):

@@ -281,7 +281,8 @@ func (q *Queue) limit() int64 {
 }
 
 // room returns how many URLs may be leased before a limit is reached, when a count of pages and one of leased URLs
-// reserve their part of it. It is negative if they exceed the limit: then leases that ran out are not given again either.
+// reserve their part of it. It is negative if they exceed the limit: then a queue gives so many fewer of its
+// leases that ran out again, and a crawl none.
 func room(limit, fetched, leased int64) int64 {
 	if limit <= 0 {
 		return math.MaxInt32
@@ -325,13 +326,13 @@ func (q *Queue) opens(now int64) (int64, hold) {
 		return Never, free
 	case q.own().Paused:
 		return Never, paused
-	case q.room() < 0, q.room() == 0 && q.late == 0:
+	case q.room()+int64(q.late) <= 0:
 		return Never, limited
 	case bound > 0 && q.running() >= bound:
 		return Never, free
 	}
 	t := q.Serves()
-	if q.room() == 0 {
+	if q.room() <= 0 {
 		t = max(q.polite(), q.Expired().Until)
 	}
 	if block := Ms(q.own().BlockedUntil); block > max(t, now) && t != Never {

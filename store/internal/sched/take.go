@@ -326,7 +326,7 @@ func (t *taking) from(q *Queue, hurries bool) error {
 	if bound > 0 {
 		n = min(n, bound-q.fetchers())
 	}
-	n = min(n, int(q.late)+int(max(0, min(q.room(), q.Crawl.room()))))
+	n = min(n, int(max(0, int64(q.late)+min(q.room(), q.Crawl.room()))))
 	goesOn := q == t.begun // it had its turn
 	if goesOn {
 		n = min(n, t.rest)

@@ -95,7 +95,7 @@ end
 local HOLDS = { 'paused', 'limited', 'blocked' } -- numbers of queues, in the counts of a crawl
 
 -- room is how many URLs may be leased before a limit is reached, of which pages that were fetched and leases reserve their part. At 0, leases that ran
--- out may be given again; below, nothing.
+-- out may be given again; below, a queue gives so many fewer of them, and a crawl none.
 local function room(limit, fetched, leased) return limit > 0 and limit - fetched - leased or NEVER end
 local function queue_room(c, q) return room(setting(c, q, 'limit'), q.fetched, q.live + q.late) end
 
@@ -110,9 +110,9 @@ local function opens(c, q)
   if held(q) == 0 then return NEVER, FREE end
   if q.set and q.set.paused == 1 then return NEVER, PAUSED end
   local left, bound = queue_room(c, q), setting(c, q, 'inflight')
-  if left < 0 or left == 0 and q.late == 0 then return NEVER, LIMITED end
+  if left + q.late <= 0 then return NEVER, LIMITED end
   if bound > 0 and running(q) >= bound then return NEVER, FREE end
-  local t = left == 0 and polite(c, q) or serves(c, q, q.late > 0 and 0 or NEVER)
+  local t = left <= 0 and polite(c, q) or serves(c, q, q.late > 0 and 0 or NEVER)
   if t < NEVER and q.set and q.set.blocked > max(t, now) then return q.set.blocked, BLOCKED end
   return t, FREE
 end

@@ -120,9 +120,9 @@ local function serve(c, q, goes_on, urgent)
   local n, bound = goes_on and want.unfinished or want.each, setting(c, q, 'inflight')
   if bound == 0 then bound = want.bound end
   if bound > 0 then n = min(n, bound - fetchers(c, q)) end
-  local pages = min(queue_room(c, q), crawl_room(c))
+  local pages = crawl_room(c)
   if pages < 0 then return end
-  n = min(n, q.late + pages)
+  n = min(n, q.late + min(queue_room(c, q), pages))
   local left = want.urls - given
   if want.whole == 1 and given > 0 and left < min(n, q.queued + q.late) then
     want.urls, want.left = given, true
