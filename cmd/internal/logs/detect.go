@@ -128,7 +128,7 @@ func (d *detector) judge() (*reading, error) {
 	switch {
 	case format == JSON:
 		p, objects, _, document := d.json()
-		return &reading{format: JSON, parser: p, document: document && objects == 0, end: d.end}, nil
+		return &reading{format: JSON, parser: p, document: document && (objects == 0 || d.spans()), end: d.end}, nil
 	case format == Table:
 		t, err := learnTable(d.lines, d.opt)
 		if err == nil && t == nil {
@@ -285,9 +285,17 @@ func (d *detector) try(format Format) *sink {
 func (d *detector) objects() *reading {
 	p, objects, _, document := d.json()
 	if 2*objects > len(d.lines) || document {
-		return &reading{format: JSON, parser: p, document: 2*objects <= len(d.lines), end: d.end, sure: true}
+		return &reading{format: JSON, parser: p, document: document && (2*objects <= len(d.lines) || d.spans()), end: d.end, sure: true}
 	}
 	return nil
+}
+
+// spans reports whether the first value goes on behind its line and is an object, or an array whose elements are objects: then lines
+// with one element each have others around them. Rows of arrays are read by lines.
+func (d *detector) spans() bool {
+	first := strings.TrimSpace(d.lines[0])
+	object := first[0] == '{' || strings.HasPrefix(strings.TrimLeft(first[1:], " "), "{")
+	return object && !json.Valid([]byte(strings.TrimSuffix(first, ",")))
 }
 
 // json reports how many lines are a JSON value each that a log can have, how many URLs they have, and whether the file begins as

@@ -181,7 +181,9 @@ func (p *listParser) line(text string, emit func(Record)) error {
 		return isHeader
 	}
 	c := cutLine(text, p.scheme, p.status)
-	if p.plain && c.url != text && !slices.Equal(c.what, []string{"quotes"}) {
+	if url, code := cutStatus([]byte(text)); p.plain && code != "" {
+		c = cutting{url: string(url), status: code}
+	} else if p.plain && c.url != text && !slices.Equal(c.what, []string{"quotes"}) {
 		if isTacked([]byte(text)) {
 			return errTacked
 		}
@@ -439,6 +441,23 @@ func unquote(s string) string {
 		return t[1 : n-1]
 	}
 	return s
+}
+
+// cutStatus returns the URL of a line that has a URL and a status and no more; code is "" for other lines. In a list most of whose
+// lines are plain, these few say what was answered.
+func cutStatus(line []byte) (url []byte, code string) {
+	found := bytes.Fields(line)
+	if len(found) != 2 {
+		return nil, ""
+	}
+	url, beside := bytes.TrimSuffix(found[0], []byte(":")), string(found[1])
+	if !plausible(string(url)) {
+		url, beside = found[1], string(found[0])
+	}
+	if m := coded.FindStringSubmatch(beside); m != nil && slices.Contains(codes, m[2]) && plausible(string(url)) {
+		return line[bytes.Index(line, url):][:len(url)], m[2] // Fields cuts the capacity, by which callers find the place
+	}
+	return nil, ""
 }
 
 // isTacked reports whether a line is a URL and then words that a tool put there, and not a URL with a raw blank.

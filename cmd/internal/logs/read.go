@@ -301,22 +301,29 @@ func (b *Batch) Each(f func(line []byte, number int64)) {
 	c.Units += number - b.first
 }
 
-// Check returns why a line of Text can't be a URL, although a canonicalizer may take it.
-func (b *Batch) Check(line []byte) error {
+// Check returns the URL of a line of Text, a part of it, and the status beside it, or why there can't be one although a canonicalizer may take it.
+func (b *Batch) Check(line []byte) (url []byte, status int, err error) {
 	if b.rows != nil {
-		return nil
+		return line, 0, nil
 	}
 	if bytes.IndexByte(line, 0) >= 0 && b.end != 0 {
-		return errNUL
+		return line, 0, errNUL
 	}
-	switch {
-	case b.obeyed:
-	case (bytes.IndexByte(line, ' ') > 0 || bytes.IndexByte(line, '\t') > 0) && (isTacked(line) || bytes.Contains(line, []byte(" #"))):
-		return errTacked
-	case bytes.IndexByte(line, '"') > 0 && quotedCell.Match(line):
-		return errTacked
+	if b.obeyed {
+		return line, 0, nil
 	}
-	return nil
+	if bytes.IndexByte(line, ' ') > 0 || bytes.IndexByte(line, '\t') > 0 {
+		if url, code := cutStatus(line); code != "" {
+			return url, int(number(code)), nil
+		}
+		if isTacked(line) || bytes.Contains(line, []byte(" #")) {
+			return line, 0, errTacked
+		}
+	}
+	if bytes.IndexByte(line, '"') > 0 && quotedCell.Match(line) {
+		return line, 0, errTacked
+	}
+	return line, 0, nil
 }
 
 func (b *Batch) refuse(r Refusal) {
@@ -332,12 +339,17 @@ func (b *Batch) refuse(r Refusal) {
 func (b *Batch) All() iter.Seq[Record] {
 	return func(yield func(Record) bool) {
 		b.Each(func(line []byte, number int64) {
-			if err := b.Check(line); err != nil {
+			url, status, err := b.Check(line)
+			if err != nil {
 				b.Counts.Read--
 				b.refuse(Refusal{Line: number, Text: string(line[:min(len(line), 200)]), Err: err})
 				return
 			}
-			b.Records = append(b.Records, Record{URL: string(line), Kind: Listed, Line: number})
+			r := Record{URL: string(url), Kind: Listed, Status: status, Line: number}
+			if status != 0 {
+				r.Kind = Fetch
+			}
+			b.Records = append(b.Records, r)
 		})
 		b.Text = nil
 		for _, r := range b.Records {

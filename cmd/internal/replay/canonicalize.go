@@ -17,10 +17,14 @@ func (b *batch) canonicalize(p *canon.Profile, groups *canon.Profile) {
 		f := &b.found[i]
 		f.start = uint32(len(b.canon))
 		if b.Records == nil { // a plain list: here its lines are looked at, each spelling once
-			if f.err = b.Check(b.spelling(f.event)); f.err != nil {
+			var url []byte
+			if url, _, f.err = b.Check(b.spelling(f.event)); f.err != nil {
 				f.unread = true
 				continue
 			}
+			e := &b.events[f.event]
+			e.Start = uint32(cap(b.text) - cap(url)) // what was cut stood around the URL
+			e.End = e.Start + uint32(len(url))
 		}
 		b.canon, f.err = p.AppendCanonical(b.canon, b.spelling(f.event))
 		if f.err != nil {

@@ -278,8 +278,8 @@ func TestNoAnswerIsNoAnswer(t *testing.T) {
 func TestLateStatuses(t *testing.T) {
 	dir, kept := t.TempDir(), t.TempDir()
 	t.Setenv("TMPDIR", kept)
-	plain := []string{"CSV", "semicolons", "tabs", "JSON"} // which are never refused
-	forms := map[string][2]string{                         // a record without a status and one with
+	plain := []string{"CSV", "semicolons", "tabs", "JSON", "list", "list, code first"} // which are never refused
+	forms := map[string][2]string{                                                     // a record without a status and one with
 		"CSV":              {"U,\n", "U,S\n"},
 		"CSV with a title": {"A b,U,\n", "A b,U,S\n"},
 		"semicolons":       {"U;;\n", "U;;S\n"},
@@ -288,6 +288,7 @@ func TestLateStatuses(t *testing.T) {
 		"JSON, nested":     {`{"url":"U"}` + "\n", `{"url":"U","response":{"status_code":S}}` + "\n"},
 		"JSON, strings":    {`{"url":"U","status":""}` + "\n", `{"url":"U","status":"S"}` + "\n"},
 		"list":             {"U\n", "U S\n"},
+		"list, code first": {"U\n", "S U\n"},
 		"list with tags":   {"[href] - U\n", "[code-S] - U\n"},
 		"YAML":             {"- url: U\n", "- url: U\n  status: S\n"},
 	}

@@ -154,9 +154,11 @@ func (w *worker) line(b *batch, t *text) bool {
 	status := 0
 	var err error
 	if len(b.Records) == 0 {
-		if err = b.Check(text); err != nil {
+		if text, status, err = b.Check(text); err != nil {
 			b.unread++
 		}
+		l.start = uint32(cap(b.text) - cap(text)) // what was cut stood around the URL
+		l.end = l.start + uint32(len(text))
 	} else {
 		r := &b.Records[t.number]
 		status = r.Status
