@@ -11,8 +11,8 @@ import (
 
 // A host that is down costs each of its URLs all attempts, one after another, while its back-off is that of single URLs. So a
 // queue whose fetches fail in a row waits as a whole: from Options.FailingAfter failures on, longer with each, up to
-// Options.MaxFailingWait; one success ends that, or Configure with a BlockedUntil that is over. The wait is the queue's NotBefore in the store, durable and shown; the
-// count of failures is this process's, and begins again with it.
+// Options.MaxFailingWait; one success ends that, or Configure with a BlockedUntil that is over. The wait is the queue's NotBefore
+// in the store, durable and shown; the count of failures is this process's, and begins again with it.
 //
 // When the fetcher's own network is down, most hosts fail at once. Nothing is learned of any of them then, so nothing
 // grows: see network. Nor does it when one page fails again and again: its host may be fine.

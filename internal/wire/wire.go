@@ -227,7 +227,7 @@ type RedirectRequest struct {
 	URL           string `json:"url"`
 	URLBytes      Bytes  `json:"url_bytes,omitempty"` // the URL, if it is not UTF-8
 	Discriminator string `json:"discriminator,omitempty" maxLength:"255"`
-	// Target is where the redirect led, an absolute URL. Either this or TargetBytes is required.
+	// Target is where the redirect led, relative to url or not. Either this or TargetBytes is required.
 	Target      string `json:"target,omitempty"`
 	TargetBytes Bytes  `json:"target_bytes,omitempty"` // has precedence over Target
 	RawMeta     bool   `json:"raw_meta,omitempty"`
