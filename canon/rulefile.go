@@ -432,17 +432,10 @@ func scopePath(s string) (string, error) {
 // scopePattern checks a pattern and returns it in canonical form. A "$" that is not at the end stands
 // for itself.
 func scopePattern(s string) (string, error) {
-	text, end := strings.CutSuffix(s, "$")
-	parts := strings.Split(text, "*")
-	for i, part := range parts {
-		parts[i] = normalizeEscapes(part, pathRaw)
-	}
-	pattern := strings.Join(parts, "*")
-	if text == "" || text[0] != '/' && text[0] != '*' || strings.ContainsAny(text, `?#\`) || whatwg.WithoutDots(pattern) != pattern {
+	pattern := newPathPattern(s).text
+	text, path := strings.TrimSuffix(s, "$"), strings.TrimSuffix(pattern, "$")
+	if text == "" || text[0] != '/' && text[0] != '*' || strings.ContainsAny(text, `?#\`) || whatwg.WithoutDots(path) != path {
 		return "", fmt.Errorf(`got pattern %q; want one that begins with "/" or "*", without "?", "#", "\" and dot segments`, s)
-	}
-	if end {
-		pattern += "$"
 	}
 	return pattern, nil
 }

@@ -99,6 +99,9 @@ func DefaultPort(scheme string) string {
 	return ""
 }
 
+// IsSpecial reports whether the scheme, in lower case, is one of the special schemes of the URL Standard.
+func IsSpecial(scheme string) bool { return scheme == "file" || DefaultPort(scheme) != "" }
+
 // CutBefore cuts s before the first of the bytes of seps.
 func CutBefore(s, seps string) (before, rest string) {
 	if i := strings.IndexAny(s, seps); i >= 0 {
