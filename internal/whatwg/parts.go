@@ -213,8 +213,11 @@ func (u *Plain) port(s string) bool {
 func (u *Plain) rest(s string) bool {
 	i := u.Path
 	for ; i < len(s) && plainClass[s[i]]&inPath != 0; i++ {
-		if s[i] == '/' && i+1 < len(s) && (s[i+1] == '.' || s[i+1] == '%') && dotSegment(s[i+1:]) {
-			return false
+		if s[i] == '/' && i+1 < len(s) && (s[i+1] == '.' || s[i+1] == '%') {
+			segment, _ := CutBefore(s[i+1:], "/?#")
+			if segment = unescapeDots(segment); segment == "." || segment == ".." {
+				return false
+			}
 		}
 	}
 	u.PathEnd, u.QueryEnd = i, i
@@ -230,21 +233,6 @@ func (u *Plain) rest(s string) bool {
 		}
 	}
 	return i == len(s)
-}
-
-// dotSegment reports whether the first segment of a path is "." or "..", escaped or not.
-func dotSegment(path string) bool {
-	for range 2 {
-		switch {
-		case strings.HasPrefix(path, "."):
-			path = path[1:]
-		case len(path) >= 3 && path[0] == '%' && path[1] == '2' && path[2]|0x20 == 'e':
-			path = path[3:]
-		default:
-			return path == "" || path[0] == '/' || path[0] == '?' || path[0] == '#'
-		}
-	}
-	return path == "" || path[0] == '/' || path[0] == '?' || path[0] == '#'
 }
 
 // Where a byte may stand without being escaped or changed.
