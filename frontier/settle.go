@@ -3,7 +3,6 @@ package frontier
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -246,12 +245,12 @@ func (f *Frontier) whole(ctx context.Context, c *crawl, l *Lease) (*Lease, error
 	if l.whole {
 		return l, nil
 	}
-	e, err := f.store.Lookup(ctx, c.stored, l.Key)
-	if errors.Is(err, store.ErrNotFound) || err == nil && e.State != store.Leased && e.State != store.Queued && e.State != store.Dropped {
-		return l, nil
-	}
+	e, _, err := f.lookup(ctx, c, l.Key, l.URL)
 	if err != nil {
-		return nil, fmt.Errorf("cannot look up a lease: %w", err)
+		return nil, err
+	}
+	if e.State != store.Leased && e.State != store.Queued && e.State != store.Dropped {
+		return l, nil
 	}
 	e.Token = l.Token
 	return leaseOf(&e, l.Started)
