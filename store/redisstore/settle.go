@@ -111,13 +111,13 @@ func (w *settling) try(ctx context.Context) (bool, error) {
 // lost. It returns the settlements whose keys had no mark before.
 func (w *settling) mark(ctx context.Context, found []known) (marked []bool, err error) {
 	marked = make([]bool, len(w.list))
-	b := w.s.markBatch(w.crawl, markNew)
+	b := w.s.markBatch(w.crawl, markThem)
 	for _, i := range w.left {
 		if st := &w.list[i]; st.Mark != 0 && (st.Token != 0 || found[i].was != unknown && !w.makes(i, found[i])) {
 			b.addMark(i, &st.Key, st.Mark)
 		}
 	}
-	return marked, b.ask(ctx, func(i int, yes bool) { marked[i] = yes })
+	return marked, b.read(ctx, func(i int, r *reader) { marked[i] = r.bytes(1) == "Y" })
 }
 
 // makes reports whether a settlement makes its URL.
@@ -190,13 +190,13 @@ func (w *settling) make(ctx context.Context, found []known) (again []int, err er
 	if err := w.s.carryOut(ctx, w.crawl, stepMove, list); err != nil {
 		return nil, err
 	}
-	b := w.s.markBatch(w.crawl, markAgain)
+	b := w.s.markBatch(w.crawl, markThem)
 	for _, st := range list {
 		if from := &w.list[st.item]; from.Mark != 0 && !st.changed() {
 			b.addMark(st.item, &st.key, from.Mark)
 		}
 	}
-	if err := b.ask(ctx, func(int, bool) {}); err != nil {
+	if err := b.run(ctx); err != nil {
 		return nil, err
 	}
 	for _, st := range list {
