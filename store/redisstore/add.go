@@ -75,14 +75,49 @@ func (s *Store) add(ctx context.Context, crawl string, items []store.Item, verdi
 		return err
 	}
 	defer s.idle.changes.Add(1)
+	others, err := s.others(ctx, crawl, items, opt)
+	if err != nil {
+		return err
+	}
 	for len(items) > 0 {
-		w := &wave{s: s, crawl: crawl, opt: opt, items: items, verdicts: verdicts, room: waveSize}
+		w := &wave{s: s, crawl: crawl, opt: opt, items: items, others: others, verdicts: verdicts, room: waveSize}
 		if err := w.add(ctx); err != nil {
 			return err
 		}
-		items, verdicts = items[len(w.items):], verdicts[len(w.items):]
+		n := len(w.items)
+		items, others, verdicts = items[n:], others[n:], verdicts[n:]
 	}
 	return nil
+}
+
+// others finds the other spellings of marked keys before anything is recorded of a batch for queues with a cap: what a daemon records and dies
+// before it delivers, comes to its queue in any order, and could take the room that such a URL was promised when its queue released it.
+func (s *Store) others(ctx context.Context, crawl string, items []store.Item, opt store.AddOptions) ([]bool, error) {
+	others := make([]bool, len(items))
+	if opt.MaxPerQueue <= 0 {
+		return others, nil
+	}
+	var known []report
+	if s.cache != nil {
+		known = s.cache.of(crawl)
+	}
+	w, of := &wave{s: s, items: items}, []int(nil)
+	for i := range items {
+		shard, _ := s.layout.ofKey(&items[i].Key)
+		if unmarked := known != nil && known[shard] != "" && !known[shard].marks(); w.spells(i) && !unmarked {
+			of = append(of, i)
+		}
+	}
+	found, err := s.resolve(ctx, scriptResolve, crawl, w.keys(of))
+	for j, i := range of {
+		others[i] = isOther(&items[i], found[j])
+	}
+	return others, err
+}
+
+// isOther reports whether an item is to be queued because its key is marked with another spelling.
+func isOther(it *store.Item, k known) bool {
+	return it.Variant && !it.Force && it.Queue != "" && k.mark != 0 && k.mark != store.Spelling(it.URL)
 }
 
 // wave is a part of a batch that is judged together. The lists of its methods are numbers of items.
@@ -91,6 +126,7 @@ type wave struct {
 	crawl    string
 	opt      store.AddOptions
 	items    []store.Item
+	others   []bool // other spellings of marked keys, as far as that is known before
 	verdicts []store.Verdict
 	room     int64 // how many more URLs the crawl may hold, if that is bounded
 	told     int   // how many items have their first-seen URL, if it is asked for
@@ -121,7 +157,7 @@ func (w *wave) add(ctx context.Context) (err error) {
 // forced reports whether a URL is to be queued although it was seen, perhaps only if it ended early enough.
 func (w *wave) forced(i int) bool {
 	it := &w.items[i]
-	return it.Queue != "" && (it.Force || !it.EndedBefore.IsZero())
+	return it.Queue != "" && (it.Force || !it.EndedBefore.IsZero()) || w.others[i]
 }
 
 func (w *wave) capped() bool { return w.opt.MaxPerQueue > 0 || w.opt.MaxHeld > 0 }
@@ -446,7 +482,7 @@ func (w *wave) toForce(ctx context.Context, of []int) (list []*step, err error) 
 		if rooms[it.Queue] == nil {
 			rooms[it.Queue] = new(room)
 		}
-		other := it.Variant && !it.Force && found[j].mark != 0 && found[j].mark != store.Spelling(it.URL)
+		other := isOther(it, found[j])
 		switch full, err := w.full(ctx, it, found[j], rooms[it.Queue]); {
 		case err != nil:
 			return nil, err

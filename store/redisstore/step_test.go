@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,10 +15,15 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
+// testItem makes the nth URL of a crawl.
 func testItem(n int, queue string) store.Item {
-	it := benchItem(uint64(n))
-	it.Queue = queue
-	return it
+	h := uint64(n) * 0x9e3779b97f4a7c15
+	h ^= h >> 29
+	h *= 0xbf58476d1ce4e5b9
+	var k store.Key
+	binary.BigEndian.PutUint64(k[:], h)
+	binary.BigEndian.PutUint64(k[8:], uint64(n)*0x94d049bb133111eb)
+	return store.Item{Key: k, Queue: queue, URL: fmt.Sprintf("https://example.org/some/path/of/usual/length/page-%d.html?id=%d", n, h%9999)}
 }
 
 func must[T any](v T, err error) func(testing.TB) T {
@@ -220,14 +226,10 @@ func pass(t *testing.T, s *Store, d time.Duration) {
 	}
 }
 
-// TestAShardOutOfReachHoldsUpItsOwnSteps leaves adds half done, and kills a master without a replica.
-func TestAShardOutOfReachHoldsUpItsOwnSteps(t *testing.T) {
-	if testing.Short() {
-		t.Skip("breaks a real cluster")
-	}
-	t.Parallel()
-	c := rediscluster.New(t, 3, 0)
-	s := open(t, Options{Addrs: c.Addrs(), Shards: 2, Replicas: -1, recoverAfter: time.Hour})
+// shardOutOfReach leaves adds half done, and kills a master and its replica: a shard out of reach holds up its own steps alone.
+func shardOutOfReach(t *testing.T, c *rediscluster.Cluster) {
+	must(true, c.WaitHealthy(hang.Context(t)))(t)
+	s := open(t, Options{Addrs: c.Addrs(), Prefix: "reach:", Shards: 2, Replicas: -1, recoverAfter: time.Hour})
 	defer s.Close()
 	ctx := t.Context()
 	var queues [2]string // by shard
@@ -247,9 +249,9 @@ func TestAShardOutOfReachHoldsUpItsOwnSteps(t *testing.T) {
 	}
 	tag := s.layout.bases[1][len(s.opt.Prefix)+1:]
 	lost := must(c.Master(ctx, int(crc16(tag[:len(tag)-1])%slots)))(t)
-	if err := c.Nodes[lost].Kill(); err != nil {
-		t.Fatal(err)
-	}
+	replica := must(c.Replica(ctx, lost))(t)
+	must(true, c.Nodes[replica].Kill())(t)
+	must(true, c.Nodes[lost].Kill())(t)
 	s.opt.RetryFor = time.Second
 	hang.Until(t, "the steps of the other shard are finished", func() bool { // starved, it may be out of reach for a while, too
 		if err := s.sweep(ctx, 0); err == nil {
@@ -258,6 +260,8 @@ func TestAShardOutOfReachHoldsUpItsOwnSteps(t *testing.T) {
 		info, _, _ := s.queueInfo(ctx, "c", queues[0])
 		return info.Held == int64(sent[0])
 	})
+	must(true, c.Nodes[lost].Restart(ctx))(t)
+	must(true, c.Nodes[replica].Restart(ctx))(t)
 }
 
 // TestAnswersOutliveRecovery holds the times of a store to each other.
