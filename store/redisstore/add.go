@@ -75,27 +75,27 @@ func (s *Store) add(ctx context.Context, crawl string, items []store.Item, verdi
 		return err
 	}
 	defer s.idle.changes.Add(1)
-	others, err := s.others(ctx, crawl, items, opt)
+	marked, err := s.marked(ctx, crawl, items, opt)
 	if err != nil {
 		return err
 	}
 	for len(items) > 0 {
-		w := &wave{s: s, crawl: crawl, opt: opt, items: items, others: others, verdicts: verdicts, room: waveSize}
+		w := &wave{s: s, crawl: crawl, opt: opt, items: items, marked: marked, verdicts: verdicts, room: waveSize}
 		if err := w.add(ctx); err != nil {
 			return err
 		}
 		n := len(w.items)
-		items, others, verdicts = items[n:], others[n:], verdicts[n:]
+		items, marked, verdicts = items[n:], marked[n:], verdicts[n:]
 	}
 	return nil
 }
 
-// others finds the other spellings of marked keys before anything is recorded of a batch for queues with a cap: what a daemon records and dies
+// marked finds the other spellings of marked keys before anything is recorded of a batch for queues with a cap: what a daemon records and dies
 // before it delivers, comes to its queue in any order, and could take the room that such a URL was promised when its queue released it.
-func (s *Store) others(ctx context.Context, crawl string, items []store.Item, opt store.AddOptions) ([]bool, error) {
-	others := make([]bool, len(items))
+func (s *Store) marked(ctx context.Context, crawl string, items []store.Item, opt store.AddOptions) ([]bool, error) {
+	marked := make([]bool, len(items))
 	if opt.MaxPerQueue <= 0 {
-		return others, nil
+		return marked, nil
 	}
 	var known []report
 	if s.cache != nil {
@@ -110,9 +110,9 @@ func (s *Store) others(ctx context.Context, crawl string, items []store.Item, op
 	}
 	found, err := s.resolve(ctx, scriptResolve, crawl, w.keys(of))
 	for j, i := range of {
-		others[i] = isOther(&items[i], found[j])
+		marked[i] = isOther(&items[i], found[j])
 	}
-	return others, err
+	return marked, err
 }
 
 // isOther reports whether an item is to be queued because its key is marked with another spelling.
@@ -126,7 +126,7 @@ type wave struct {
 	crawl    string
 	opt      store.AddOptions
 	items    []store.Item
-	others   []bool // other spellings of marked keys, as far as that is known before
+	marked   []bool // other spellings of marked keys, as far as that is known before
 	verdicts []store.Verdict
 	room     int64 // how many more URLs the crawl may hold, if that is bounded
 	told     int   // how many items have their first-seen URL, if it is asked for
@@ -157,7 +157,7 @@ func (w *wave) add(ctx context.Context) (err error) {
 // forced reports whether a URL is to be queued although it was seen, perhaps only if it ended early enough.
 func (w *wave) forced(i int) bool {
 	it := &w.items[i]
-	return it.Queue != "" && (it.Force || !it.EndedBefore.IsZero()) || w.others[i]
+	return it.Queue != "" && (it.Force || !it.EndedBefore.IsZero()) || w.marked[i]
 }
 
 func (w *wave) capped() bool { return w.opt.MaxPerQueue > 0 || w.opt.MaxHeld > 0 }

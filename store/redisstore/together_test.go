@@ -22,7 +22,7 @@ func begin(t *testing.T, s *Store, opt store.AddOptions, items ...store.Item) *o
 
 // unsent returns an add that is not yet sent.
 func unsent(s *Store, crawl string, opt store.AddOptions, items ...store.Item) *offering {
-	w := &wave{s: s, crawl: crawl, opt: opt, items: items, others: make([]bool, len(items)), verdicts: make([]store.Verdict, len(items)), room: waveSize}
+	w := &wave{s: s, crawl: crawl, opt: opt, items: items, marked: make([]bool, len(items)), verdicts: make([]store.Verdict, len(items)), room: waveSize}
 	return &offering{wave: w, reported: map[int]report{}}
 }
 
