@@ -52,17 +52,18 @@ func openStuck(t *testing.T) (*Store, *fullDisk) {
 	see(t, s, "", testKeys(1, 2)) // if the keys were worth a flush, the committer has begun that now
 	disk.on.Store(true)
 	go func() {
-		_ = s.do(context.Background(), stepOp(func(tx *txn) error { // it fails
-			for i := 1; i < 100_000 && !s.isDead(); i += 1000 { // a step of the store has one such part
+		_ = s.do(context.Background(), 1, func(tx *txn) error {
+			for i := 1; i < 100_000 && !s.isDead(); i += 1000 {
 				o := &forgetOp{sel: store.Selection{Keys: testKeys(i, i+1000)}}
 				tx.left = budget{1000, partBytes}
 				if err := o.apply(tx); err != nil {
 					return err
 				}
-				tx.flush() // within the step
+				tx.flush()
 			}
 			return nil
-		}))
+		})
+
 	}()
 	hang.Until(t, "the write that waits for room", func() bool { return s.stalls.all() > 0 && locked(s) })
 	return s, disk

@@ -284,7 +284,7 @@ func TestKeysOfAFlush(t *testing.T) {
 	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
 	defer s.Close()
 	see(t, s, "", testKeys(0, 100))
-	if err := s.do(t.Context(), stepOp(func(tx *txn) error { tx.flush(); tx.freeze(); return nil })); err != nil {
+	if err := s.do(t.Context(), 1, func(tx *txn) error { tx.flush(); tx.freeze(); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	see(t, s, "", testKeys(100, 150))
