@@ -136,22 +136,19 @@ func (s *Store) submit(ctx context.Context, weight int, apply func(tx *txn) erro
 	if err := s.enqueue(ctx, r); err != nil {
 		return err
 	}
-	select {
-	case <-r.done:
-		return s.answer(ctx, r)
-	case <-s.stuck:
-		return s.failure() // r stays the committer's
-	case <-ctx.Done():
-	}
-	if r.state.CompareAndSwap(waiting, withdrawn) {
-		return ctx.Err()
-	}
-	r.state.CompareAndSwap(accepted, ending)
-	select {
-	case <-r.done:
-		return s.answer(ctx, r)
-	case <-s.stuck:
-		return s.failure()
+	for ended := ctx.Done(); ; {
+		select {
+		case <-r.done:
+			return s.answer(ctx, r)
+		case <-s.stuck:
+			return s.failure() // r stays the committer's
+		case <-ended:
+			if r.state.CompareAndSwap(waiting, withdrawn) {
+				return ctx.Err()
+			}
+			r.state.CompareAndSwap(accepted, ending)
+			ended = nil
+		}
 	}
 }
 

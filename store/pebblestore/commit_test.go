@@ -328,7 +328,6 @@ func TestNothingAfterALostGroup(t *testing.T) {
 					tx.note(bad)
 					return nil
 				})
-
 			})
 			for len(s.queue) == waits {
 				runtime.Gosched()

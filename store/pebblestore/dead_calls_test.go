@@ -116,7 +116,6 @@ var deaths = map[string]death{
 				pebbleLog{s.health}.Fatalf("no way on: %w", syscall.EIO)
 				return nil
 			})
-
 		}()
 	}},
 	"Pebble, which ends in a write": {kill: func(s *Store) {

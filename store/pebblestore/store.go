@@ -192,7 +192,7 @@ func (n *note) usable(dir string, opt *Options) (*note, error) {
 		return nil, fault.As(store.ErrNotFound, "the directory has no store")
 	case n == nil:
 		n = &note{format: opt.format, creating: true}
-		return n, writeNote(opt.FS, dir, n)
+		return n, writeNote(opt.FS, dir, n.append(nil))
 	case n.format != opt.format:
 		return nil, opt.otherFormat(n.format, dir)
 	case n.creating && opt.Mode != OpenOrCreate:
