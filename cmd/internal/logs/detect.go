@@ -55,10 +55,11 @@ const (
 // A reading is how a file is read.
 type reading struct {
 	format   Format
-	parser   parser // of lines; nil for a plain list, and for formats that are not read by lines
-	document bool   // JSON values over several lines
-	end      byte   // of lines
-	sure     bool   // further lines could not change it
+	parser   parser // of lines; nil for a plain list, a table, and formats that are not read by lines
+	table    *tableParser
+	document bool // JSON values over several lines
+	end      byte // of lines
+	sure     bool // further lines could not change it
 }
 
 // detect finds out how to read a file.
@@ -228,7 +229,7 @@ func (d *detector) table(t *tableParser) (*reading, error) {
 		}
 		return nil, d.unreadable("got no column %q; its columns are %q", name, t.columns())
 	}
-	return &reading{format: Table, parser: t, end: d.end}, nil
+	return &reading{format: Table, table: t, end: d.end}, nil
 }
 
 // lineFormat finds the format of lines that explains most of them: nil if there is none, an error if two explain as many, as
@@ -267,7 +268,7 @@ func (d *detector) try(format Format) *sink {
 		s.number++
 		s.unit(p.line(line, s.emit), line)
 	}
-	_ = p.end(s.emit)
+	p.end(s.emit)
 	c, good := &s.b.Counts, 0
 	for _, r := range s.b.Records {
 		if r.Kind == Other || plausible(strings.ReplaceAll(r.URL, " ", "+")) {

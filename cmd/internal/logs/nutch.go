@@ -89,16 +89,16 @@ type nutchParser struct {
 func (p *nutchParser) line(text string, emit func(Record)) error {
 	p.number++
 	if url, _, ok := strings.Cut(text, nutchVersion); ok {
-		err := p.end(emit)
+		p.end(emit)
 		p.r, p.started = Record{URL: url, Line: p.number}, true
-		return err
+		return nil
 	}
 	name, value, _ := strings.Cut(text, ": ")
 	switch {
 	case text == "" && !p.started:
 		return isBlankLine
 	case text == "":
-		return p.end(emit)
+		p.end(emit)
 	case !p.started:
 		return bad("got %q; want a URL and its version first", text)
 	case name == "Status":
@@ -113,10 +113,9 @@ func (p *nutchParser) line(text string, emit func(Record)) error {
 	return nil
 }
 
-func (p *nutchParser) end(emit func(Record)) error {
+func (p *nutchParser) end(emit func(Record)) {
 	if p.started {
 		p.started = false
 		emit(p.r)
 	}
-	return nil
 }
