@@ -659,7 +659,7 @@ func isRule(text string) bool {
 }
 
 // record makes a record of a row.
-func (t *tableParser) record(cells []string) (Record, error) {
+func (t *tableParser) record(cells []string) (r Record, err error) {
 	get := func(m meaning) string {
 		if i := t.column[m]; i >= 0 && i < len(cells) {
 			s := strings.TrimSpace(cells[i])
@@ -683,7 +683,7 @@ func (t *tableParser) record(cells []string) (Record, error) {
 	if len(cells) == 1 && t.width > 1 && strings.ContainsAny(cells[0], "\t,;|") { // of another table, or of one that nobody quoted
 		return Record{}, bad("got %q where %d cells are parted by %q", cells[0], t.width, t.sep)
 	}
-	r := Record{URL: get(aURL), Kind: Listed, Time: ParseTime(get(aTime)), Via: get(aReferrer), Redirect: get(aRedirect), Digest: bareDigest(get(aDigest))}
+	r = Record{URL: get(aURL), Kind: Listed, Time: ParseTime(get(aTime)), Via: get(aReferrer), Redirect: get(aRedirect), Digest: bareDigest(get(aDigest))}
 	target := get(aPath)
 	if strings.HasPrefix(r.URL, "/") {
 		target = r.URL
@@ -705,10 +705,10 @@ func (t *tableParser) record(cells []string) (Record, error) {
 		if r.URL = compose(host, target, get, t.opt); strings.HasPrefix(r.URL, DefaultBase) {
 			return r, errHostless
 		}
-	case isHost(r.URL) && t.opt.Scheme != "":
-		r.URL = t.opt.Scheme + "://" + r.URL
 	case isHost(r.URL):
-		return r, errNoScheme
+		if r.URL, err = withScheme(r.URL, t.opt.Scheme); err != nil {
+			return r, err
+		}
 	case column < 0 && t.column[aPath] < 0:
 		return r, bad("got a row of another table, whose header names no URL, or no status where the one before does")
 	case r.URL == "" || !hasScheme(r.URL):
