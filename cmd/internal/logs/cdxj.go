@@ -244,9 +244,7 @@ func urlOfKey(key string) string {
 	}
 	host, port, _ := strings.Cut(host, ":")
 	labels := strings.Split(strings.TrimSuffix(host, ","), ",")
-	for i, j := 0, len(labels)-1; i < j; i, j = i+1, j-1 {
-		labels[i], labels[j] = labels[j], labels[i]
-	}
+	slices.Reverse(labels)
 	u := url.URL{Scheme: "http", Host: strings.Join(labels, ".")}
 	if port != "" {
 		u.Host += ":" + port

@@ -168,7 +168,7 @@ func (d *detector) sample() {
 		text = text[:i+1]
 	}
 	splitLines(string(text), d.end, func(line string) bool {
-		if !isBlank([]byte(line)) {
+		if strings.TrimSpace(line) != "" {
 			d.coloured = d.coloured || strings.IndexByte(line, 0x1b) >= 0
 			d.lines = append(d.lines, colours.ReplaceAllString(strings.TrimPrefix(line, byteOrderMark), ""))
 		}

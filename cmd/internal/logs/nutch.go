@@ -56,24 +56,17 @@ func cutLast(s, sep string) (before, after string, ok bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// nutchRecord maps a status of CrawlDatum.
+// nutchStatus has the HTTP statuses that those of CrawlDatum stand for.
+var nutchStatus = map[int]int{2: 200, 3: 404, 4: 302, 5: 301, 6: 304, 7: 200}
+
+// nutchRecord makes the record of a URL with a status of CrawlDatum.
 func nutchRecord(url string, status int) Record {
-	r := Record{URL: url, Kind: Fetch}
+	r := Record{URL: url, Kind: Fetch, Status: nutchStatus[status]}
 	switch status {
 	case 1, 8: // unfetched, orphan
 		r.Kind = Link
-	case 2:
-		r.Status = 200
 	case 6:
-		r.Kind, r.Status = Revisit, 304
-	case 3:
-		r.Status = 404
-	case 4:
-		r.Status = 302
-	case 5:
-		r.Status = 301
-	case 7:
-		r.Status = 200
+		r.Kind = Revisit
 	}
 	return r
 }

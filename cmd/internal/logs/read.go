@@ -174,20 +174,20 @@ func (c *Counts) refuse(err error) {
 // details of a reason are what differs from line to line.
 var details = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\d+`)
 
-// An outcome is the error of a unit that is in order, and has no URL.
-type outcome struct{ what, reason string }
+// An outcome is the error of a unit that is in order, and has no URL: the reason.
+type outcome struct{ reason string }
 
-func (o *outcome) Error() string { return o.what + ": " + o.reason }
+func (o *outcome) Error() string { return o.reason }
 
-// The outcomes of units.
+// The outcomes of units that need no reason.
 var (
-	isBlankLine = &outcome{what: "blank"}
-	isHeader    = &outcome{what: "header"}
-	isComment   = &outcome{what: "comment"}
+	isBlankLine = &outcome{"blank"}
+	isHeader    = &outcome{"a header"}
+	isComment   = &outcome{"a comment"}
 )
 
 // other is the outcome of a unit that belongs to the format and has no URL.
-func other(reason string) error { return &outcome{"other", reason} }
+func other(reason string) error { return &outcome{reason} }
 
 // A Refusal is a unit that can't be read.
 type Refusal struct {
@@ -303,20 +303,24 @@ func (b *Batch) Each(f func(line []byte, number int64)) {
 
 // Check returns the URL of a line of Text, a part of it, and the status beside it, or why there can't be one although a canonicalizer may take it.
 func (b *Batch) Check(line []byte) (url []byte, status int, err error) {
-	if b.rows != nil {
+	switch {
+	case b.rows != nil:
 		return line, 0, nil
-	}
-	if bytes.IndexByte(line, 0) >= 0 && b.end != 0 {
+	case bytes.IndexByte(line, 0) >= 0 && b.end != 0:
 		return line, 0, errNUL
-	}
-	if b.obeyed {
+	case b.obeyed:
 		return line, 0, nil
 	}
+	return plainLine(line)
+}
+
+// plainLine reads a line of a list most of whose lines have only a URL.
+func plainLine(line []byte) (url []byte, status int, err error) {
 	if bytes.IndexByte(line, ' ') > 0 || bytes.IndexByte(line, '\t') > 0 {
 		if url, code := cutStatus(line); code != "" {
 			return url, int(number(code)), nil
 		}
-		if isTacked(line) || bytes.Contains(line, []byte(" #")) {
+		if isTacked(string(line)) || bytes.Contains(line, []byte(" #")) {
 			return line, 0, errTacked
 		}
 	}
@@ -458,7 +462,7 @@ func (s *sink) flush() bool {
 	b := s.b
 	s.total.Add(&b.Counts)
 	s.begin()
-	if s.stopped || b.Counts.Units == 0 && len(b.Text) == 0 && len(b.Records) == 0 && b.Counts.Refused == 0 { // the end of a table can give more of lines that were counted
+	if s.stopped || b.Counts.Units == 0 && len(b.Text) == 0 && len(b.Records) == 0 { // the end of a log can give a record of lines that were counted
 		return !s.stopped
 	}
 	s.stopped = !s.yield(b, nil)
@@ -519,33 +523,30 @@ var errHostless = bad("got a path and no host; name it with --base")
 func (s *sink) unit(err error, text string) {
 	b, c := s.b, &s.b.Counts
 	c.Units++
-	o, inOrder := err.(*outcome)
-	at := func(err error) Refusal {
-		return Refusal{Line: s.number, Offset: s.offset, Member: s.member, Text: text[:min(len(text), 200)], Err: err, archive: s.format == WARC || s.format == ARC}
-	}
 	switch {
-	case inOrder && o == isBlankLine:
-		c.Blank++
-	case inOrder && o == isHeader:
-		c.Headers++
-	case inOrder && o == isComment:
-		c.Comments++
-	case inOrder:
-		c.Other++
-		count(&c.OtherFor, o.reason, 1)
-		c.example(at(errors.New(o.reason)))
 	case err == nil && b.hostless:
-		b.refuse(at(errHostless))
-	case err != nil:
-		b.refuse(at(err))
-	case b.emitted == 0 && b.left != "":
-		c.Other++
-		count(&c.OtherFor, b.left, 1)
-		c.example(at(errors.New(b.left)))
-	default:
-		c.Read++
+		err = errHostless
+	case err == nil && b.emitted == 0 && b.left != "":
+		err = other(b.left)
 	}
 	b.left, b.emitted, b.hostless = "", 0, false
+	at := Refusal{Line: s.number, Offset: s.offset, Member: s.member, Text: text[:min(len(text), 200)], Err: err, archive: s.format == WARC || s.format == ARC}
+	switch o, inOrder := err.(*outcome); {
+	case err == nil:
+		c.Read++
+	case !inOrder:
+		b.refuse(at)
+	case o == isBlankLine:
+		c.Blank++
+	case o == isHeader:
+		c.Headers++
+	case o == isComment:
+		c.Comments++
+	default:
+		c.Other++
+		count(&c.OtherFor, o.reason, 1)
+		c.example(at)
+	}
 	if len(b.Records) >= batchRecords || b.bytes >= batchText || c.Units >= batchUnits {
 		s.flush()
 	}

@@ -441,8 +441,7 @@ func (t *tableParser) redirects(body [][]string) error {
 			text = text || i != status && strings.Trim(cell, " -0123456789") != ""
 		}
 	}
-	urls := slices.DeleteFunc(slices.Clone(t.names), func(name string) bool { return !isURLName(name) })
-	if !text || len(urls) == 1 && isURLName(t.names[url]) {
+	if !text || t.names != nil && isURLName(t.names[url]) && !slices.ContainsFunc(t.names, func(s string) bool { return s != t.names[url] && isURLName(s) }) {
 		return nil
 	}
 	return bad("its rows are redirects, and the URLs in column %s can be their targets: name the column with --url-field %d", t.called(url), url+1)
@@ -689,7 +688,7 @@ func (t *tableParser) record(cells []string) (r Record, err error) {
 		target = r.URL
 	}
 	switch {
-	case strings.IndexByte(r.URL, ' ') > 0 && isTacked([]byte(r.URL)), strings.IndexByte(r.URL, '"') > 0 && quotedCell.MatchString(r.URL):
+	case strings.IndexByte(r.URL, ' ') > 0 && isTacked(r.URL), strings.IndexByte(r.URL, '"') > 0 && quotedCell.MatchString(r.URL):
 		return r, errTacked
 	case isURL(strings.ReplaceAll(r.URL, " ", "+")):
 	case strings.HasPrefix(target, "/"):
