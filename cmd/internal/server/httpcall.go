@@ -66,12 +66,11 @@ func (s *httpAPI) admitted(r route) http.HandlerFunc {
 			return
 		}
 		defer s.admission.leave(c)
-		b := s.inHand(ctx)
-		held, err := b.take(ctx, r.holds)
-		if err != nil {
+		held := s.inHand(ctx)
+		if held.take(ctx, r.holds) != nil {
 			return // the client is gone, or its call was ended
 		}
-		defer b.give(held)
+		defer held.done()
 		answer := &callWriter{ResponseWriter: w, call: c, ctx: ctx, patience: s.patience}
 		if r.work > 0 {
 			inside, _, end, err := s.turn(ctx, r.work)
