@@ -457,33 +457,3 @@ func oneTurn[T, R any](ctx context.Context, s *gate, items []T, do func(context.
 // errDraining ends streams when the server does. Clients send again, on
 // another connection, what has no ack.
 var errDraining = status.Error(codes.Unavailable, "server is going down; send what has no ack again")
-
-// tally counts calls. Unlike a WaitGroup it may grow while a goroutine waits.
-type tally struct {
-	mu     sync.Mutex
-	n      int
-	waiter chan struct{} // closed at zero, nil while no goroutine waits
-}
-
-func (t *tally) add(n int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.n += n; t.n == 0 && t.waiter != nil {
-		close(t.waiter)
-		t.waiter = nil
-	}
-}
-
-// zero returns a channel that is closed when the count is zero. One goroutine
-// may ask.
-func (t *tally) zero() <-chan struct{} {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	c := make(chan struct{})
-	if t.n == 0 {
-		close(c)
-	} else {
-		t.waiter = c
-	}
-	return c
-}

@@ -19,29 +19,17 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-var httpStatus = map[codes.Code]int{
-	codes.NotFound:           http.StatusNotFound,
-	codes.InvalidArgument:    http.StatusBadRequest,
-	codes.FailedPrecondition: http.StatusConflict,
-	codes.ResourceExhausted:  http.StatusInsufficientStorage,
-	codes.Unavailable:        http.StatusServiceUnavailable,
-	codes.DeadlineExceeded:   http.StatusGatewayTimeout,
-	codes.Canceled:           http.StatusServiceUnavailable,
-	codes.PermissionDenied:   http.StatusForbidden,
-	codes.Unauthenticated:    http.StatusUnauthorized,
-}
-
-var faultCode = map[int]string{
-	http.StatusNotFound:              "not-found",
-	http.StatusBadRequest:            "invalid",
-	http.StatusConflict:              "stale",
-	http.StatusInsufficientStorage:   "disk-low",
-	http.StatusServiceUnavailable:    "unavailable",
-	http.StatusGatewayTimeout:        "timeout",
-	http.StatusForbidden:             "forbidden",
-	http.StatusUnauthorized:          "unauthenticated",
-	http.StatusInternalServerError:   "internal",
-	http.StatusRequestEntityTooLarge: "too-large",
+// httpFaults are the answers to errors, by what they are in gRPC's terms. All others are internal.
+var httpFaults = map[codes.Code]refusal{
+	codes.NotFound:           {status: http.StatusNotFound, code: "not-found"},
+	codes.InvalidArgument:    {status: http.StatusBadRequest, code: "invalid"},
+	codes.FailedPrecondition: {status: http.StatusConflict, code: "stale"},
+	codes.ResourceExhausted:  {status: http.StatusInsufficientStorage, code: "disk-low"},
+	codes.Unavailable:        {status: http.StatusServiceUnavailable, code: "unavailable"},
+	codes.DeadlineExceeded:   {status: http.StatusGatewayTimeout, code: "timeout"},
+	codes.Canceled:           {status: http.StatusServiceUnavailable, code: "unavailable"},
+	codes.PermissionDenied:   {status: http.StatusForbidden, code: "forbidden"},
+	codes.Unauthenticated:    {status: http.StatusUnauthorized, code: "unauthenticated"},
 }
 
 // refusedAs is an error with an answer of its own.
@@ -67,15 +55,14 @@ func (s *httpAPI) writeFault(w http.ResponseWriter, what string, err error) {
 	}
 	identity := errors.Is(err, store.ErrIdentity)
 	err = s.fault(what, err)
-	code, ok := httpStatus[codeOf(err)]
-	if !ok {
-		code = http.StatusInternalServerError
+	is, ok := httpFaults[codeOf(err)]
+	switch {
+	case !ok:
+		is = refusal{status: http.StatusInternalServerError, code: "internal"}
+	case identity:
+		is.code = "conflict" // no lease is stale
 	}
-	name := faultCode[code]
-	if identity {
-		name = "conflict" // no lease is stale
-	}
-	writeError(w, code, name, status.Convert(err).Message())
+	writeError(w, is.status, is.code, status.Convert(err).Message())
 }
 
 // posted makes the handler of a route whose body and answer are JSON. It does the work in a turn of so many units; with 0, do

@@ -184,8 +184,8 @@ func (w *callWriter) begin() error {
 // client doesn't take half an answer for a whole one.
 func (s *httpAPI) handled(pattern string, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		s.handlers.add(1)
-		defer s.handlers.add(-1)
+		s.handlers.Add(1)
+		defer s.handlers.Add(-1)
 		if conn, _ := r.Context().Value(connKey{}).(*admit.Conn); conn != nil && !conn.IsKnown() {
 			if d := s.admission.asking.Next(conn.Client(), 1); d > 0 && async.Sleep(r.Context(), d) != nil {
 				return // the client has left

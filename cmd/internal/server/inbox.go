@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc/codes"
@@ -13,8 +14,12 @@ import (
 	"github.com/firstseen/firstseen/internal/async"
 )
 
-// windowBytes is about how many bytes of messages one call may have waiting.
-const windowBytes = 2 << 20
+const (
+	// windowBytes is about how many bytes of messages one call may have waiting.
+	windowBytes = 2 << 20
+	// slab is how many bytes a call takes from the common memory at once.
+	slab = 64 << 10
+)
 
 // source is where the messages of a call come from.
 type source[T any] struct {
@@ -32,6 +37,7 @@ type source[T any] struct {
 type inbox[T any] struct {
 	source source[T]
 	memory holding             // empty; messages are paid for as it is
+	credit atomic.Int64        // bytes that were taken, and spent for no message yet
 	bytes  *semaphore.Weighted // what waiting messages may cost
 	// waiting has room for as many messages as a batch may have, and is closed after the last, when err says why it was.
 	waiting chan received[T]
@@ -68,16 +74,17 @@ func (in *inbox[T]) read(ctx context.Context) {
 
 // put pays for a message, decodes it, and puts it in when there is room.
 func (in *inbox[T]) put(ctx context.Context, m T) error {
-	held := in.memory
-	cost := held.pool.Most(int64(in.source.size(m)))
+	cost := in.memory.pool.Most(int64(in.source.size(m)))
 	err := in.bytes.Acquire(ctx, min(cost, windowBytes))
-	if err == nil {
-		err = held.take(ctx, cost)
+	for err == nil && !in.spend(cost) {
+		more := in.memory
+		err = more.take(ctx, max(cost, slab))
+		in.credit.Add(more.n)
 	}
-	if err == nil {
-		err = in.source.open(m)
+	if err != nil {
+		return err
 	}
-	if err == nil {
+	if err = in.source.open(m); err == nil {
 		select {
 		case in.waiting <- received[T]{m, cost}:
 			return nil
@@ -85,8 +92,19 @@ func (in *inbox[T]) put(ctx context.Context, m T) error {
 			err = ctx.Err()
 		}
 	}
-	held.done()
+	in.credit.Add(cost)
 	return err
+}
+
+// spend takes n bytes of the credit if there are so many.
+func (in *inbox[T]) spend(n int64) bool {
+	for {
+		if has := in.credit.Load(); has < n {
+			return false
+		} else if in.credit.CompareAndSwap(has, has-n) {
+			return true
+		}
+	}
 }
 
 // take blocks until messages wait and returns them. If none wait and the stream has ended,
@@ -128,7 +146,9 @@ func (in *inbox[T]) take(ctx context.Context, stop <-chan struct{}) (p parcel[T]
 		}
 	}
 	in.bytes.Release(paid)
+	p.n += in.credit.Swap(0) // a call that sends nothing more holds nothing
 	if len(p.messages) == 0 {
+		p.done()
 		return p, errDraining
 	}
 	return p, nil
@@ -136,9 +156,11 @@ func (in *inbox[T]) take(ctx context.Context, stop <-chan struct{}) (p parcel[T]
 
 // close frees the memory of messages that were not taken, once nothing more is read.
 func (in *inbox[T]) close() {
+	left := in.credit.Swap(0)
 	for m := range in.waiting {
-		in.memory.pool.Give(in.memory.client, m.cost)
+		left += m.cost
 	}
+	in.memory.pool.Give(in.memory.client, left)
 }
 
 func wait(ctx context.Context, c <-chan struct{}) error {
