@@ -312,23 +312,15 @@ func (s *gate) endRevoked() {
 	}
 }
 
-// budget is what a client may take of a pool of bytes.
-type budget struct {
-	pool   *admit.Pool
-	client admit.Client
-	// patience is how long take waits. The default is no bound.
-	patience time.Duration
+// inHand returns what a call holds, nothing yet, of the memory for what was decoded, waits for a commit, or is an answer.
+func (s *gate) inHand(ctx context.Context) *holding {
+	return &holding{pool: s.admission.inHand, client: clientOf(ctx)}
 }
 
-// inHand returns the budget for what a call has decoded, holds for a commit, or answers.
-func (s *gate) inHand(ctx context.Context) budget {
-	return budget{pool: s.admission.inHand, client: clientOf(ctx)}
-}
-
-// received returns the budget for what a call has received and not decoded. Calls that have
+// received does the same for what a call has received and not decoded. Calls that have
 // received half of something may wait for each other, so that a wait has a bound.
-func (s *gate) received(ctx context.Context) budget {
-	return budget{pool: s.admission.received, client: clientOf(ctx), patience: s.patience}
+func (s *gate) received(ctx context.Context) *holding {
+	return &holding{pool: s.admission.received, client: clientOf(ctx), patience: s.patience}
 }
 
 func clientOf(ctx context.Context) admit.Client {
@@ -338,45 +330,32 @@ func clientOf(ctx context.Context) admit.Client {
 	return admit.Client{}
 }
 
-// take waits until it can take n bytes, or half of all if that is less, and returns how
-// many it took. They are for give.
-func (b budget) take(ctx context.Context, n int64) (int64, error) {
-	if b.patience <= 0 {
-		return b.pool.Take(ctx, b.client, n)
+// holding is what a client took of a pool of bytes for something. The zero value has none.
+type holding struct {
+	pool     *admit.Pool
+	client   admit.Client
+	patience time.Duration // how long take waits; 0 for no bound
+	n        int64
+}
+
+// take waits until it can add n bytes, or half of the pool if that is less.
+func (h *holding) take(ctx context.Context, n int64) error {
+	limited, cancel := ctx, context.CancelFunc(func() {})
+	if h.patience > 0 {
+		limited, cancel = context.WithTimeout(ctx, h.patience)
 	}
-	limited, cancel := context.WithTimeout(ctx, b.patience)
 	defer cancel()
-	n, err := b.pool.Take(limited, b.client, n)
+	n, err := h.pool.Take(limited, h.client, n)
+	h.n += n
 	if err != nil && ctx.Err() == nil {
 		err = errBusy
 	}
-	return n, err
-}
-
-// try takes n bytes if that is possible immediately, and reports whether it was.
-func (b budget) try(n int64) bool { return b.pool.Try(b.client, n) }
-
-// most returns what something that costs n is charged: half of all at most.
-func (b budget) most(n int64) int64 { return b.pool.Most(n) }
-
-func (b budget) give(n int64) { b.pool.Give(b.client, n) }
-
-// holding is what something took of a budget.
-type holding struct {
-	budget budget
-	n      int64
-}
-
-// take adds n bytes.
-func (h *holding) take(ctx context.Context, n int64) error {
-	n, err := h.budget.take(ctx, n)
-	h.n += n
 	return err
 }
 
 // try adds n bytes if that is possible immediately, and reports whether it was.
 func (h *holding) try(n int64) bool {
-	ok := h.budget.try(n)
+	ok := h.pool.Try(h.client, n)
 	if ok {
 		h.n += n
 	}
@@ -386,7 +365,7 @@ func (h *holding) try(n int64) bool {
 // keep returns all but n bytes to the pool.
 func (h *holding) keep(n int64) {
 	if n < h.n {
-		h.budget.give(h.n - n)
+		h.pool.Give(h.client, h.n-n)
 		h.n = n
 	}
 }
@@ -478,33 +457,3 @@ func oneTurn[T, R any](ctx context.Context, s *gate, items []T, do func(context.
 // errDraining ends streams when the server does. Clients send again, on
 // another connection, what has no ack.
 var errDraining = status.Error(codes.Unavailable, "server is going down; send what has no ack again")
-
-// tally counts calls. Unlike a WaitGroup it may grow while a goroutine waits.
-type tally struct {
-	mu     sync.Mutex
-	n      int
-	waiter chan struct{} // closed at zero, nil while no goroutine waits
-}
-
-func (t *tally) add(n int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.n += n; t.n == 0 && t.waiter != nil {
-		close(t.waiter)
-		t.waiter = nil
-	}
-}
-
-// zero returns a channel that is closed when the count is zero. One goroutine
-// may ask.
-func (t *tally) zero() <-chan struct{} {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	c := make(chan struct{})
-	if t.n == 0 {
-		close(c)
-	} else {
-		t.waiter = c
-	}
-	return c
-}

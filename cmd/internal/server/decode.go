@@ -2,7 +2,6 @@ package server
 
 import (
 	"cmp"
-	"slices"
 	"unicode/utf8"
 
 	"google.golang.org/grpc/codes"
@@ -137,7 +136,7 @@ func (r *messageReader) openItem(it *putItem) error {
 			}
 		}
 	}
-	r.complete(&it.offered, &p, raw)
+	r.complete(&it.offered, &p)
 	it.id = cmp.Or(it.id, it.url.URL)
 	return nil
 }
@@ -190,7 +189,7 @@ func (r *messageReader) openBatch(batch *putBatch) error {
 			}
 			batch.urls = append(batch.urls, offered{})
 			o := &batch.urls[len(batch.urls)-1]
-			r.complete(o, &p, f.value)
+			r.complete(o, &p)
 			if err := crawls.add(o.url.Crawl); err != nil {
 				return err
 			}
@@ -199,12 +198,9 @@ func (r *messageReader) openBatch(batch *putBatch) error {
 	return nil
 }
 
-// complete makes a URL of what was read, given the message it was in.
-func (r *messageReader) complete(o *offered, p *infoParts, whole []byte) {
+// complete makes a URL of what was read.
+func (r *messageReader) complete(o *offered, p *infoParts) {
 	o.url = frontier.Link{URL: p.url, Queue: p.queue, Meta: p.meta, Crawl: crawlName(r.crawlOf(p.crawl))}
-	if p.tooLong {
-		o.url.Meta = whole // which is longer than metadata may be
-	}
 	o.ok = r.s.takes(&o.url)
 }
 
@@ -248,21 +244,12 @@ func (c *crawlCount) add(name string) error {
 // infoParts is what was read of a URLInfo, which may come in several parts.
 type infoParts struct {
 	url, queue, crawl string
-	meta              []byte // entries of the map, as isMetadata has them
-	copied            bool   // meta is a copy, and no part of the message
-	tooLong           bool   // more of them than are wanted, and so not copied
+	meta              []byte // entries of the map, as isMetadata has them: of the message, or a copy
 }
 
-// read reads a part.
-func (p *infoParts) read(whole []byte, maxMeta int) error {
-	metaAt, metaEnd := 0, 0 // entries that follow each other
-	take := func() {
-		if run := whole[metaAt:metaEnd:metaEnd]; p.meta == nil {
-			p.meta = run
-		} else if len(run) > 0 {
-			p.addMeta(run, maxMeta)
-		}
-	}
+// read reads a part. Metadata that is longer than it may be is not copied to the end: it will be refused.
+func (p *infoParts) read(whole []byte, maxMeta int) (err error) {
+	metaEnd := -1 // where the entries that are p.meta end in the message
 	for at := 0; at < len(whole); {
 		f, rest, ok := cutField(whole[at:])
 		if !ok {
@@ -277,20 +264,19 @@ func (p *infoParts) read(whole []byte, maxMeta int) error {
 		case bytes4:
 			p.crawl, ok = asText(f.value)
 		case bytes3:
-			switch {
-			case !isEntry(f.value):
-				take()
-				metaAt, metaEnd = end, end
-				entry, err := plainEntry(f.value)
-				if err != nil {
+			entry, asWritten := whole[at:end:end], isEntry(f.value)
+			if !asWritten {
+				if entry, err = plainEntry(f.value); err != nil {
 					return err
 				}
-				p.addMeta(entry, maxMeta)
-			case metaEnd == at && metaEnd > 0:
-				metaEnd = end
-			default:
-				take()
-				metaAt, metaEnd = at, end
+			}
+			switch {
+			case p.meta == nil && asWritten:
+				p.meta, metaEnd = entry, end
+			case metaEnd == at && asWritten:
+				p.meta, metaEnd = whole[at-len(p.meta):end:end], end
+			case len(p.meta) <= maxMeta:
+				p.meta, metaEnd = append(p.meta, entry...), -1
 			}
 		}
 		if !ok {
@@ -298,21 +284,7 @@ func (p *infoParts) read(whole []byte, maxMeta int) error {
 		}
 		at = end
 	}
-	if metaEnd > metaAt {
-		take()
-	}
 	return nil
-}
-
-// addMeta adds a copy of entries.
-func (p *infoParts) addMeta(entries []byte, maxMeta int) {
-	if p.tooLong = p.tooLong || len(p.meta)+len(entries) > maxMeta; p.tooLong {
-		return
-	}
-	if !p.copied {
-		p.meta, p.copied = slices.Clone(p.meta), true
-	}
-	p.meta = append(p.meta, entries...)
 }
 
 // plainEntry returns an entry of the metadata, in any form that protobuf has for it, as clients write it.

@@ -5,6 +5,7 @@ import (
 	"net"
 	"path"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -41,7 +42,7 @@ type grpcAPI struct {
 	*service
 	health  *health.Server
 	keys    *keyring
-	working tally // calls that do something
+	working atomic.Int64 // calls that do something
 }
 
 // newGRPC makes the gRPC server with its services.
@@ -231,8 +232,8 @@ func (s *grpcAPI) serveCall(srv any, stream grpc.ServerStream, _ *grpc.StreamSer
 	}
 	work := isWork(c.method)
 	if work {
-		s.working.add(1)
-		defer s.working.add(-1)
+		s.working.Add(1)
+		defer s.working.Add(-1)
 	}
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)

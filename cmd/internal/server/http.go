@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -23,7 +24,7 @@ type httpAPI struct {
 	*metrics
 	tls       bool
 	exporting chan struct{} // has room for one export
-	handlers  tally         // of requests, that run
+	handlers  atomic.Int64  // of requests, that run
 	shapes    sync.Map      // of the types that requests have
 }
 

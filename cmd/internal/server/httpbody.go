@@ -3,8 +3,6 @@ package server
 import (
 	"bufio"
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,40 +10,26 @@ import (
 	"net/url"
 	"os"
 	"reflect"
-	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/firstseen/firstseen/cmd/internal/logs"
-	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 )
 
-var httpStatus = map[codes.Code]int{
-	codes.NotFound:           http.StatusNotFound,
-	codes.InvalidArgument:    http.StatusBadRequest,
-	codes.FailedPrecondition: http.StatusConflict,
-	codes.ResourceExhausted:  http.StatusInsufficientStorage,
-	codes.Unavailable:        http.StatusServiceUnavailable,
-	codes.DeadlineExceeded:   http.StatusGatewayTimeout,
-	codes.Canceled:           http.StatusServiceUnavailable,
-	codes.PermissionDenied:   http.StatusForbidden,
-	codes.Unauthenticated:    http.StatusUnauthorized,
-}
-
-var faultCode = map[int]string{
-	http.StatusNotFound:              "not-found",
-	http.StatusBadRequest:            "invalid",
-	http.StatusConflict:              "stale",
-	http.StatusInsufficientStorage:   "disk-low",
-	http.StatusServiceUnavailable:    "unavailable",
-	http.StatusGatewayTimeout:        "timeout",
-	http.StatusForbidden:             "forbidden",
-	http.StatusUnauthorized:          "unauthenticated",
-	http.StatusInternalServerError:   "internal",
-	http.StatusRequestEntityTooLarge: "too-large",
+// httpFaults are the answers to errors, by what they are in gRPC's terms. All others are internal.
+var httpFaults = map[codes.Code]refusal{
+	codes.NotFound:           {status: http.StatusNotFound, code: "not-found"},
+	codes.InvalidArgument:    {status: http.StatusBadRequest, code: "invalid"},
+	codes.FailedPrecondition: {status: http.StatusConflict, code: "stale"},
+	codes.ResourceExhausted:  {status: http.StatusInsufficientStorage, code: "disk-low"},
+	codes.Unavailable:        {status: http.StatusServiceUnavailable, code: "unavailable"},
+	codes.DeadlineExceeded:   {status: http.StatusGatewayTimeout, code: "timeout"},
+	codes.Canceled:           {status: http.StatusServiceUnavailable, code: "unavailable"},
+	codes.PermissionDenied:   {status: http.StatusForbidden, code: "forbidden"},
+	codes.Unauthenticated:    {status: http.StatusUnauthorized, code: "unauthenticated"},
 }
 
 // refusedAs is an error with an answer of its own.
@@ -71,15 +55,14 @@ func (s *httpAPI) writeFault(w http.ResponseWriter, what string, err error) {
 	}
 	identity := errors.Is(err, store.ErrIdentity)
 	err = s.fault(what, err)
-	code, ok := httpStatus[codeOf(err)]
-	if !ok {
-		code = http.StatusInternalServerError
+	is, ok := httpFaults[codeOf(err)]
+	switch {
+	case !ok:
+		is = refusal{status: http.StatusInternalServerError, code: "internal"}
+	case identity:
+		is.code = "conflict" // no lease is stale
 	}
-	name := faultCode[code]
-	if identity {
-		name = "conflict" // no lease is stale
-	}
-	writeError(w, code, name, status.Convert(err).Message())
+	writeError(w, is.status, is.code, status.Convert(err).Message())
 }
 
 // posted makes the handler of a route whose body and answer are JSON. It does the work in a turn of so many units; with 0, do
@@ -158,28 +141,14 @@ const (
 	// smallBody is the size up to which a body needs no share of memory, so that a client that
 	// leases or settles a few URLs does not wait for bulk. The bound of calls bounds these.
 	smallBody = 4 << 10
-	fewOf     = 64 // elements of a small body, however short
+	fewOf     = 64 // elements of a small body
 )
-
-// shortest returns what the elements of a body's list are, and the shortest that means anything. A list of many shorter ones is
-// refused before it takes memory.
-func shortest(v any) (what, element string) {
-	switch v.(type) {
-	case *wire.Done:
-		return "leases", `{"key":"0123456789abcdef0123456789abcdef","token":"1"}`
-	case *wire.ForgetRequest:
-		return "URLs", `{"url":"ftp://a"}`
-	case *wire.ExclusionRequest:
-		return "rules", `"a"`
-	}
-	return "values", `"crawl":"a"` // there is no list
-}
 
 // readJSON reads a body that is one JSON value of T and nothing else. What it holds is the caller's to
 // give back, whatever it returns.
 func readJSON[T any](s *httpAPI, w http.ResponseWriter, r *http.Request) (v T, held *holding, ok bool) {
-	held = &holding{budget: s.inHand(r.Context())}
-	raw := &holding{budget: s.received(r.Context())}
+	held = s.inHand(r.Context())
+	raw := s.received(r.Context())
 	defer raw.done()
 	body, err := s.readBody(w, r, raw)
 	if n := countElements(body); err == nil && (len(body) > smallBody || n > fewOf) {
@@ -233,9 +202,8 @@ func (s *httpAPI) readBody(w http.ResponseWriter, r *http.Request, held *holding
 
 // decodeJSON reads a body into a value of the type of a shape.
 func decodeJSON[T any](body []byte, v *T, s *shape) error {
-	what, element := shortest(v)
-	if n := countElements(body); n > fewOf && n*len(element) > len(body) {
-		return fmt.Errorf("got %d %s in %d bytes; want at least %d bytes for each, as in %s", n, what, len(body), len(element), element)
+	if n := countElements(body); n > maxItems {
+		return misshapen("too-long", "got a list of %d elements; want at most %d", n, maxItems)
 	}
 	if err := logs.CheckJSON(body); err != nil {
 		return fmt.Errorf("%w; send a URL that is not UTF-8 as url_bytes or target_bytes, in base64", err)
@@ -263,32 +231,4 @@ func countElements(body []byte) int {
 		}
 	}
 	return n
-}
-
-// jsonError returns an error of encoding/json in words that name the field of the request, not the
-// types of this program.
-func jsonError(err error) error {
-	var kind *json.UnmarshalTypeError
-	var when *time.ParseError
-	var syntax *json.SyntaxError
-	var base64Error base64.CorruptInputError
-	switch {
-	case errors.As(err, &kind) && kind.Field != "":
-		return fmt.Errorf("got a JSON %s in the field %q; want %s", kind.Value, kind.Field, newShape(kind.Type, "", "").wants())
-	case errors.As(err, &kind):
-		return fmt.Errorf("got a JSON %s; want an object", kind.Value)
-	case errors.As(err, &when):
-		return fmt.Errorf("got the time %.60q; want one such as 2026-01-31T12:00:00Z", strings.Trim(when.Value, `"`))
-	case strings.HasPrefix(err.Error(), "Time.UnmarshalJSON"):
-		return errors.New("got a time that is not a JSON string; want one such as 2026-01-31T12:00:00Z")
-	case errors.As(err, &base64Error):
-		return errors.New("got bytes that are not base64")
-	case !errors.As(err, &syntax):
-		return err
-	case strings.HasPrefix(err.Error(), "unexpected end"):
-		return errors.New("got JSON that ends too early")
-	case strings.HasSuffix(err.Error(), "after top-level value"):
-		return errors.New("got more than one JSON value; want one")
-	}
-	return fmt.Errorf("got no JSON: %w", err)
 }

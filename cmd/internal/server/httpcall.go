@@ -66,12 +66,11 @@ func (s *httpAPI) admitted(r route) http.HandlerFunc {
 			return
 		}
 		defer s.admission.leave(c)
-		b := s.inHand(ctx)
-		held, err := b.take(ctx, r.holds)
-		if err != nil {
+		held := s.inHand(ctx)
+		if held.take(ctx, r.holds) != nil {
 			return // the client is gone, or its call was ended
 		}
-		defer b.give(held)
+		defer held.done()
 		answer := &callWriter{ResponseWriter: w, call: c, ctx: ctx, patience: s.patience}
 		if r.work > 0 {
 			inside, _, end, err := s.turn(ctx, r.work)
@@ -185,8 +184,8 @@ func (w *callWriter) begin() error {
 // client doesn't take half an answer for a whole one.
 func (s *httpAPI) handled(pattern string, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		s.handlers.add(1)
-		defer s.handlers.add(-1)
+		s.handlers.Add(1)
+		defer s.handlers.Add(-1)
 		if conn, _ := r.Context().Value(connKey{}).(*admit.Conn); conn != nil && !conn.IsKnown() {
 			if d := s.admission.asking.Next(conn.Client(), 1); d > 0 && async.Sleep(r.Context(), d) != nil {
 				return // the client has left

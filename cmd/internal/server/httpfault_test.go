@@ -114,10 +114,10 @@ func TestBodiesInHand(t *testing.T) {
 	}
 }
 
-// TestManyShortURLs forgets as many URLs as a body holds, of which each is as short as a URL can be, and refuses those that can't be
-// any.
+// TestManyShortURLs forgets as many URLs as a body holds, of which each is as short as a URL can be, and refuses
+// more elements than a body may have.
 func TestManyShortURLs(t *testing.T) {
-	r := start(t, canon.None(), Config{MaxMessage: 64 << 10})
+	r := start(t, canon.None(), Config{MaxMessage: 128 << 10})
 	short := `{"url":"ftp://a"}`
 	for _, c := range []struct {
 		url, want string
@@ -125,9 +125,9 @@ func TestManyShortURLs(t *testing.T) {
 	}{
 		{short, `200 {"forgotten":0}`, 1},
 		{short, `200 {"forgotten":0}`, 100},
-		{short, `200 {"forgotten":0}`, (64<<10 - len(`{"urls":[]}`)) / len(short+",")},
-		{short, `413 `, (64 << 10) / len(short)},
-		{"{}", `400 {"error":{"code":"json","message":"cannot read body; got 65 URLs in `, 65},
+		{short, `200 {"forgotten":0}`, (128<<10 - len(`{"urls":[]}`)) / len(short+",")},
+		{short, `413 `, (128 << 10) / len(short)},
+		{"{}", `400 {"error":{"code":"too-long","message":"cannot read body; got a list of 40000 elements; want at most 32768`, 40000},
 	} {
 		got := r.request(t, "POST", "/v1/forget", `{"urls":[`+strings.TrimSuffix(strings.Repeat(c.url+",", c.n), ",")+`]}`)
 		if got = strings.Replace(got, "\n", " ", 1); !strings.HasPrefix(got, c.want) {
@@ -136,8 +136,8 @@ func TestManyShortURLs(t *testing.T) {
 	}
 }
 
-// TestTinyLeases checks that leases that can't be any are refused before they
-// take memory, and others by themselves.
+// TestTinyLeases checks that more leases than a body may have are refused before they
+// take memory, and those that can't be any at the first.
 func TestTinyLeases(t *testing.T) {
 	r := start(t, canon.None(), Config{})
 	lease := `{"key":"0123456789abcdef0123456789abcdef","token":"1"}`
@@ -146,8 +146,8 @@ func TestTinyLeases(t *testing.T) {
 		n     int
 		want  string
 	}{
-		{"{}", fewOf + 1, `400 {"error":{"code":"json","message":"cannot read body; got 65 leases in `},
-		{"null", fewOf + 1, `400 {"error":{"code":"json","message":"cannot read body; got 65 leases in `},
+		{"{}", maxItems + 1, `400 {"error":{"code":"too-long","message":"cannot read body; got a list of 32769 elements`},
+		{"null", maxItems, `400 {"error":{"code":"json","message":"cannot read body; got a JSON null`},
 		{"{}", fewOf, `400 {"error":{"code":"invalid","message":"cannot read body; the field \"key\" is missing`},
 		{lease, 10 * fewOf, `200 {"answers":["stale"`},
 	} {

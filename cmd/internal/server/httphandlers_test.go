@@ -65,7 +65,9 @@ func TestHandlerPanics(t *testing.T) {
 		}
 		log.buf.Reset()
 	}
-	<-s.handlers.zero()
+	for s.handlers.Load() > 0 {
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // TestServeWaitsForHandlers ends a server while a handler is busy for longer than the drain: Serve

@@ -127,7 +127,7 @@ func (s *httpAPI) streamLines(w http.ResponseWriter, r *http.Request, answer lin
 	rc := http.NewResponseController(w)
 	_ = rc.EnableFullDuplex() // HTTP/2 has it anyway
 	w.Header().Set("Content-Type", "application/x-ndjson")
-	body := &chargedBody{r: r.Body, ctx: r.Context(), holding: holding{budget: s.received(r.Context())}}
+	body := &chargedBody{r: r.Body, ctx: r.Context(), holding: *s.received(r.Context())}
 	defer body.done()
 	in := bufio.NewReaderSize(body, bodyBuffer)
 	more := func() bool {
@@ -138,7 +138,7 @@ func (s *httpAPI) streamLines(w http.ResponseWriter, r *http.Request, answer lin
 	for {
 		more()
 		lines, end := readLines(in, s.maxLine(), more)
-		held := holding{budget: s.inHand(r.Context())}
+		held := s.inHand(r.Context())
 		if held.take(r.Context(), costOfLines(lines)) != nil {
 			return // the client is gone, or its call was ended
 		}
@@ -168,6 +168,9 @@ func (s *httpAPI) streamLines(w http.ResponseWriter, r *http.Request, answer lin
 // bodyBuffer is how many bytes of a body are read ahead. The bound of calls bounds all of them.
 const bodyBuffer = 16 << 10
 
+// bodySlab is how many bytes a body takes of the memory for received bytes at once.
+const bodySlab = 64 << 10
+
 // chargedBody reads a body. It takes memory for the bytes beyond its buffer before it reads them.
 type chargedBody struct {
 	r   io.Reader
@@ -179,7 +182,7 @@ type chargedBody struct {
 // Read implements io.Reader.
 func (b *chargedBody) Read(p []byte) (int, error) {
 	if b.pending+int64(len(p)) > bodyBuffer+b.n {
-		if err := b.take(b.ctx, slab); err != nil {
+		if err := b.take(b.ctx, bodySlab); err != nil {
 			return 0, err
 		}
 	}
@@ -189,7 +192,7 @@ func (b *chargedBody) Read(p []byte) (int, error) {
 }
 
 // room reports whether Read won't wait for memory.
-func (b *chargedBody) room() bool { return b.pending+bodyBuffer <= bodyBuffer+b.n || b.try(slab) }
+func (b *chargedBody) room() bool { return b.pending+bodyBuffer <= bodyBuffer+b.n || b.try(bodySlab) }
 
 // next frees the memory of the bytes read, except those buffered: the caller has copied it.
 func (b *chargedBody) next(buffered int) {
@@ -319,7 +322,11 @@ func (s *httpAPI) parseLine(line *bodyLine, l *wire.URLLine, v *wire.VerdictLine
 	} else if fault := line.fault(s.maxLine(), "; send a URL that is not UTF-8 as url_bytes, in base64"); fault != nil {
 		return u, true, fault
 	} else {
-		err = decode(s.shapeOf(reflect.TypeFor[wire.URLLine]()), line.text, l)
+		was := *l
+		if err = decode(s.shapeOf(reflect.TypeFor[wire.URLLine]()), line.text, l); err != nil {
+			*l = was
+			_ = json.Unmarshal(line.text, l) // the answer has the ID and the URL, if they can be read
+		}
 		l.Crawl = cmp.Or(l.Crawl, crawl) // "" names none
 	}
 	v.ID, v.URL, v.URLBytes = l.ID, l.URL, l.URLBytes

@@ -1,7 +1,7 @@
 package server
 
 import (
-	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,11 +23,10 @@ import (
 // before a handler sees them, so that what the file promises to refuse is refused: by every route, and also where a
 // handler would not come to look at the value, such as the crawl of an empty list. Handlers check what a tag cannot say.
 //
-// What is in almost every request, objects and lists of known fields, texts without escapes and whole numbers, is read in one
-// pass (quick): to read it by encoding/json alone took a fifth of the processor time of an offer. All else, and so whatever is
-// refused, goes to encoding/json, which refuses values of the wrong type. It accepts what the schemas do not: unknown fields, names
-// in other letter case, a field twice, null for anything, which leaves the value as it was, and objects without their required
-// fields. The text is read once more for these, since the decoded value does not show them.
+// One decoder reads and checks in one pass. encoding/json would take what the schemas do not allow: unknown fields, names in other
+// letter case, a field twice, null for anything, which leaves the value as it was, and objects without their required fields; to read
+// with it and then look at the text once more took a fifth of the processor time of an offer. It is left with strings that have escapes,
+// with numbers of other kinds than most, and with saying why a text is not JSON.
 // JSON Schema counts characters; maxLength is held in bytes, as the stores do, which is never more lenient.
 
 // shape is what a request may have in one place: a value of JSON or a query parameter.
@@ -229,198 +228,188 @@ func (s *shape) wants() string {
 	return "a number"
 }
 
-// decode reads a text that is one JSON value and UTF-8 into a value of the type of the shape.
+// decode reads a text that is one JSON value and UTF-8 into a value of the type of the shape. What a text leaves out stays as it was.
 func decode[T any](s *shape, text []byte, v *T) error {
-	was := *v
-	if end := s.quick(text, 0, reflect.ValueOf(v).Elem()); end > 0 && afterBlanks(text, end) == len(text) {
+	end, err := s.read(text, 0, reflect.ValueOf(v).Elem())
+	if err == nil && afterBlanks(text, end) == len(text) {
 		return nil
 	}
-	*v = was
-	if err := json.Unmarshal(text, v); err != nil {
-		return jsonError(err)
+	switch broken := json.Unmarshal(text, new(json.RawMessage)); {
+	case broken == nil:
+		return err
+	case strings.HasPrefix(broken.Error(), "unexpected end"):
+		return errors.New("got JSON that ends too early")
+	case strings.HasSuffix(broken.Error(), "after top-level value"):
+		return errors.New("got more than one JSON value; want one")
+	default:
+		return fmt.Errorf("got no JSON: %w", broken)
 	}
-	_, err := s.checkJSON(text, 0)
-	return err
 }
 
-// quick reads the value at a place of a text into v, and returns where it ends; 0 if it is not of the plain kind that quick
-// reads, or not of the shape. Then v may be changed.
-func (s *shape) quick(text []byte, at int, v reflect.Value) (end int) {
+// errNotJSON ends the reading of a text that is not JSON; decode says why it isn't.
+var errNotJSON = errors.New("got no JSON")
+
+// read reads the value at a place of a text into v, and returns where it ends.
+func (s *shape) read(text []byte, at int, v reflect.Value) (end int, err error) {
 	if at = afterBlanks(text, at); at == len(text) {
-		return 0
+		return at, errNotJSON
+	}
+	value, plain := []byte(nil), false
+	switch c := text[at]; {
+	case c == '"':
+		end, plain = stringEnd(text, at)
+		value = text[at:end]
+	case c != '{' && c != '[':
+		for end = at; end < len(text) && strings.IndexByte(",]} \t\r\n", text[end]) < 0; end++ {
+		}
+		value = text[at:end]
+	}
+	if isNull := string(value) == "null"; isNull && s.optional {
+		return end, nil
+	} else if isNull {
+		return end, misshapen("json", "got a JSON null%s; want %s", s.in(), s.wants())
 	}
 	if v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))
 		v = v.Elem()
 	}
 	switch c := text[at]; {
-	case c == '{' && s.fields != nil:
-		return s.quickObject(text, at, v)
+	case c == '{' && (v.Kind() == reflect.Map || s.fields != nil):
+		return s.readObject(text, at, v)
 	case c == '[' && v.Kind() == reflect.Slice && s.elem != nil:
-		return s.quickList(text, at, v)
+		return s.readList(text, at, v)
 	case c == '"' && s.kind == reflect.String:
-		end = at + 2 + bytes.IndexByte(text[at+1:], '"')
-		if end < at+2 || !isPlain(text[at:end]) || s.bounded && s.checkBounds(zerocopy.String(text[at+1:end-1])) != nil {
-			return 0
-		}
-		if !s.reads {
-			v.SetString(string(text[at+1 : end-1]))
-		} else if v.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(text[at:end]) != nil {
-			return 0
-		}
-		return end
-	case s.kind == reflect.Bool && bytes.HasPrefix(text[at:], []byte("true")):
-		v.SetBool(true)
-		return at + len("true")
-	case s.kind == reflect.Bool && bytes.HasPrefix(text[at:], []byte("false")):
-		v.SetBool(false)
-		return at + len("false")
-	}
-	return s.quickNumber(text, at, v)
-}
-
-// isPlain reports whether a string of JSON is its text, between its quotes.
-func isPlain(quoted []byte) bool {
-	for _, c := range quoted {
-		if c == '\\' || c < ' ' {
-			return false
-		}
-	}
-	return true
-}
-
-func (s *shape) quickObject(text []byte, at int, v reflect.Value) (end int) {
-	for has := uint64(0); ; {
-		if at = afterBlanks(text, at+1); at == len(text) || text[at] != '"' {
-			return 0
-		}
-		n := bytes.IndexByte(text[at+1:], '"')
-		if n < 0 {
-			return 0
-		}
-		f := s.fields[string(text[at+1:at+1+n])]
-		if at = afterBlanks(text, at+n+2); f == nil || has&f.bit != 0 || at == len(text) || text[at] != ':' {
-			return 0
-		}
-		has |= f.bit
-		if at = f.quick(text, at+1, v.FieldByIndex(f.at)); at == 0 {
-			return 0
-		}
-		switch at = afterBlanks(text, at); {
-		case at == len(text) || text[at] != ',' && text[at] != '}' || text[at] == '}' && s.required&^has != 0:
-			return 0
-		case text[at] == '}':
-			return at + 1
-		}
+		return end, s.readText(value, plain, v)
+	case s.kind == reflect.Bool && (string(value) == "true" || string(value) == "false"):
+		v.SetBool(c == 't')
+		return end, nil
+	case c == '-' || '0' <= c && c <= '9':
+		return end, s.readNumber(value, v)
+	default:
+		what := map[byte]string{'{': "object", '[': "array", '"': "string", 't': "bool", 'f': "bool"}[c]
+		return end, misshapen("json", "got a JSON %s%s; want %s", what, s.in(), s.wants())
 	}
 }
 
-func (s *shape) quickList(text []byte, at int, v reflect.Value) (end int) {
-	v.SetZero()
-	for i := 0; ; i++ {
-		v.Grow(1)
-		v.SetLen(i + 1)
-		if at = s.elem.quick(text, at+1, v.Index(i)); at == 0 {
-			return 0
-		}
-		switch at = afterBlanks(text, at); {
-		case at == len(text) || text[at] != ',' && text[at] != ']':
-			return 0
-		case text[at] == ']':
-			return at + 1
-		}
+// in names the field that a value is in.
+func (s *shape) in() string {
+	if s.name == "" {
+		return ""
 	}
+	return fmt.Sprintf(" in the field %q", s.name)
 }
 
-// quickNumber reads a whole number of up to nine digits.
-func (s *shape) quickNumber(text []byte, at int, v reflect.Value) (end int) {
-	n := int64(0)
-	for end = at; end < len(text) && end < at+9 && '0' <= text[end] && text[end] <= '9'; end++ {
-		n = 10*n + int64(text[end]-'0')
+// readText reads a string, whose text is between its quotes if it is plain.
+func (s *shape) readText(quoted []byte, plain bool, v reflect.Value) error {
+	text, err := unquoted(quoted, plain)
+	if err == nil {
+		err = s.checkBounds(text)
 	}
-	switch {
-	case end == at, text[at] == '0' && end > at+1, end < len(text) && strings.IndexByte(",]} \t\r\n", text[end]) < 0,
-		s.bounded && !(float64(n) >= s.min && float64(n) <= s.max):
-		return 0
-	case v.CanInt() && !v.OverflowInt(n):
-		v.SetInt(n)
-	case v.CanUint() && !v.OverflowUint(uint64(n)):
+	if err != nil {
+		return err
+	}
+	if !s.reads {
+		v.SetString(strings.Clone(text))
+		return nil
+	}
+	switch to := v.Addr().Interface().(type) {
+	case *time.Time:
+		if to.UnmarshalText([]byte(text)) != nil { // as in JSON, which is stricter than time.Parse
+			err = misshapen("json", "got the time %.60q%s; want one such as 2026-01-31T12:00:00Z", text, s.in())
+		}
+	case *wire.Bytes:
+		if *to, err = base64.StdEncoding.DecodeString(text); err != nil {
+			err = misshapen("json", "got bytes that are not base64%s", s.in())
+		}
+	}
+	return err
+}
+
+// readNumber reads a number; most are whole ones of few digits.
+func (s *shape) readNumber(text []byte, v reflect.Value) error {
+	if err := s.checkBounds(zerocopy.String(text)); err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(zerocopy.String(text))
+	switch isPlain := err == nil && (text[0] > '0' || len(text) == 1); {
+	case isPlain && v.CanInt() && !v.OverflowInt(int64(n)):
+		v.SetInt(int64(n))
+	case isPlain && v.CanUint() && !v.OverflowUint(uint64(n)):
 		v.SetUint(uint64(n))
-	case v.CanFloat():
-		v.SetFloat(float64(n))
-	default:
-		return 0
+	case json.Unmarshal(text, v.Addr().Interface()) != nil:
+		return misshapen("json", "got a JSON number %.40s%s; want %s", text, s.in(), s.wants())
 	}
-	return end
+	return nil
 }
 
-// checkJSON holds a value, and all that is in it, to its shape, and returns where it ends. The text must be JSON that
-// was decoded into the type of the shape.
-func (s *shape) checkJSON(text []byte, at int) (end int, err error) {
-	at = afterBlanks(text, at)
-	switch c := text[at]; {
-	case c == 'n':
-		if s.optional {
-			return at + len("null"), nil
-		}
-		in := ""
-		if s.name != "" {
-			in = fmt.Sprintf(" in the field %q", s.name)
-		}
-		return at, misshapen("json", "got a JSON null%s; want %s", in, s.wants())
-	case c == '{' || c == '[':
-		return s.checkInside(text, at)
-	case c == '"':
-		if end = stringEnd(text, at); !s.bounded {
-			return end, nil
-		}
-		return end, s.checkBounds(unquoted(text[at:end]))
-	default:
-		for end = at; end < len(text) && strings.IndexByte(",]} \t\r\n", text[end]) < 0; end++ {
-		}
-		if !s.bounded {
-			return end, nil
-		}
-		return end, s.checkBounds(string(text[at:end]))
+// readObject reads an object of known fields, or a map.
+func (s *shape) readObject(text []byte, at int, v reflect.Value) (end int, err error) {
+	if s.fields == nil {
+		v.Set(reflect.MakeMap(v.Type()))
 	}
-}
-
-// checkInside is checkJSON for an object or a list.
-func (s *shape) checkInside(text []byte, at int) (end int, err error) {
-	isObject, has := text[at] == '{', uint64(0)
-	for at = afterBlanks(text, at+1); text[at] != '}' && text[at] != ']'; {
-		one := s.elem
-		if isObject {
-			nameEnd := stringEnd(text, at)
-			if s.fields != nil {
-				if one = s.fields[string(text[at+1:nameEnd-1])]; one == nil {
-					one = s.fields[unquoted(text[at:nameEnd])]
-				}
-				switch {
-				case one == nil:
-					return at, misshapen("json", "got the unknown field %.40q", unquoted(text[at:nameEnd]))
-				case has&one.bit != 0:
-					return at, misshapen("json", "got the field %q twice; want it once", one.name)
-				}
-				has |= one.bit
-			}
-			at = afterBlanks(text, nameEnd) + len(":")
+	has := uint64(0)
+	end, err = readInside(text, at, '}', func(at int) (int, error) {
+		if at == len(text) || text[at] != '"' {
+			return at, errNotJSON
 		}
-		if at, err = one.checkJSON(text, at); err != nil {
+		nameEnd, plain := stringEnd(text, at)
+		name, err := unquoted(text[at:nameEnd], plain)
+		if at = afterBlanks(text, nameEnd); err != nil || at == len(text) || text[at] != ':' {
+			return at, errNotJSON
+		}
+		if s.fields == nil {
+			value := reflect.New(v.Type().Elem()).Elem()
+			at, err := s.elem.read(text, at+1, value)
+			v.SetMapIndex(reflect.ValueOf(strings.Clone(name)), value)
 			return at, err
 		}
-		if at = afterBlanks(text, at); text[at] == ',' {
-			at = afterBlanks(text, at+1)
+		f := s.fields[name]
+		switch {
+		case f == nil:
+			return at, misshapen("json", "got the unknown field %.40q", name)
+		case has&f.bit != 0:
+			return at, misshapen("json", "got the field %q twice; want it once", name)
 		}
-	}
-	if missing := s.required &^ has; missing != 0 {
+		has |= f.bit
+		return f.read(text, at+1, v.FieldByIndex(f.at))
+	})
+	if missing := s.required &^ has; err == nil && missing != 0 {
 		for _, f := range s.fields {
 			if f.bit == missing&-missing {
-				return at, misshapen("invalid", "the field %q is missing; want %s", f.name, f.wants())
+				err = misshapen("invalid", "the field %q is missing; want %s", f.name, f.wants())
 			}
 		}
 	}
-	return at + 1, nil
+	return end, err
+}
+
+func (s *shape) readList(text []byte, at int, v reflect.Value) (end int, err error) {
+	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+	return readInside(text, at, ']', func(at int) (int, error) {
+		n := v.Len()
+		v.Grow(1)
+		v.SetLen(n + 1)
+		return s.elem.read(text, at, v.Index(n))
+	})
+}
+
+// readInside reads what stands between the brackets that open at a place, one thing after the other, and returns where they end.
+func readInside(text []byte, at int, closing byte, one func(at int) (end int, err error)) (end int, err error) {
+	if at = afterBlanks(text, at+1); at < len(text) && text[at] == closing {
+		return at + 1, nil
+	}
+	for {
+		if at, err = one(at); err != nil {
+			return at, err
+		}
+		switch at = afterBlanks(text, at); {
+		case at < len(text) && text[at] == closing:
+			return at + 1, nil
+		case at == len(text) || text[at] != ',':
+			return at, errNotJSON
+		}
+		at = afterBlanks(text, at+1)
+	}
 }
 
 func afterBlanks(text []byte, at int) int {
@@ -430,21 +419,31 @@ func afterBlanks(text []byte, at int) int {
 	return at
 }
 
-// stringEnd returns where the string ends that begins at a quote.
-func stringEnd(text []byte, at int) int {
-	for at++; text[at] != '"'; at++ {
-		if text[at] == '\\' {
+// stringEnd returns where the string ends that begins at a quote, and whether its text is what stands between its quotes.
+func stringEnd(text []byte, at int) (end int, plain bool) {
+	plain = true
+	for at++; at < len(text); at++ {
+		switch c := text[at]; {
+		case c == '"':
+			return at + 1, plain
+		case c == '\\':
+			plain = false
 			at++
+		case c < ' ':
+			plain = false
 		}
 	}
-	return at + 1
+	return len(text), false
 }
 
-// unquoted returns the text of a string of JSON.
-func unquoted(quoted []byte) (text string) {
-	if !bytes.ContainsRune(quoted, '\\') {
-		return string(quoted[1 : len(quoted)-1])
+// unquoted returns the text of a string, which is part of it if it is plain.
+func unquoted(quoted []byte, plain bool) (string, error) {
+	if plain {
+		return zerocopy.String(quoted[1 : len(quoted)-1]), nil
 	}
-	_ = json.Unmarshal(quoted, &text) // it was decoded before
-	return text
+	var text string
+	if json.Unmarshal(quoted, &text) != nil {
+		return "", errNotJSON
+	}
+	return text, nil
 }

@@ -195,21 +195,12 @@ func (p *promised) refusedInside(s promise, send func(what, field string, v any)
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		f := p.resolved(s.Properties[name])
 		for what, value := range p.beyond(f) {
-			if f.Format != "date-time" {
-				with(what, name, name, value)
-			} else {
-				with(what, "got the time", name, value)
-			}
+			with(what, name, name, value)
 		}
 		if !f.Nullable {
 			with("null", name, name, nil)
 		}
-		switch f.Format {
-		case "date-time", "byte": // encoding/json names no field
-			with("an object", "string", name, map[string]any{})
-		default:
-			with("a wrong type", name, name, map[bool]any{true: []any{}, false: map[string]any{}}[f.Type == "object"])
-		}
+		with("a wrong type", name, name, map[bool]any{true: []any{}, false: map[string]any{}}[f.Type == "object"])
 		with("other letter case", strings.ToUpper(name), strings.ToUpper(name), p.least(f))
 		switch {
 		case f.Items != nil:

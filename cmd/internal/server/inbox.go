@@ -5,8 +5,9 @@ import (
 	"context"
 	"errors"
 	"io"
-	"sync"
+	"sync/atomic"
 
+	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -16,7 +17,7 @@ import (
 const (
 	// windowBytes is about how many bytes of messages one call may have waiting.
 	windowBytes = 2 << 20
-	// slab is how many bytes a call takes from the common budget at once.
+	// slab is how many bytes a call takes from the common memory at once.
 	slab = 64 << 10
 )
 
@@ -25,7 +26,7 @@ type source[T any] struct {
 	recv func() (T, error)
 	// size is about what a message costs in memory, known before it is decoded.
 	size func(T) int
-	// open decodes a message, whose size is bought by then.
+	// open decodes a message, whose size is paid for by then.
 	open func(T) error
 }
 
@@ -35,186 +36,131 @@ type source[T any] struct {
 // waits. A full inbox stops the reading, and so, by flow control, the client.
 type inbox[T any] struct {
 	source source[T]
-	window int    // maximum of messages waiting
-	budget budget // bytes
-
-	mu      sync.Mutex
-	changed chan struct{} // has room for one; something was put or taken
-	room    chan struct{}
-	waiting parcel[T]
-	credit  int64 // bought, and spent for no message yet
-	err     error // the end of the stream, io.EOF for a good one
+	memory holding             // empty; messages are paid for as it is
+	credit atomic.Int64        // bytes that were taken, and spent for no message yet
+	bytes  *semaphore.Weighted // what waiting messages may cost
+	// waiting has room for as many messages as a batch may have, and is closed after the last, when err says why it was.
+	waiting chan received[T]
+	err     error
+	drained bool // of the goroutine that commits: nothing more is taken
 }
 
-// parcel is a batch and its share of the budget.
+// received is a message that was paid for and decoded.
+type received[T any] struct {
+	message T
+	cost    int64
+}
+
+// parcel is a batch, and what it holds of memory.
 type parcel[T any] struct {
 	messages []T
-	bytes    int64 // what the messages cost
 	holding
 }
 
-func newInbox[T any](src source[T], window int, b budget) *inbox[T] {
-	return &inbox[T]{source: src, window: window, budget: b, changed: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+func newInbox[T any](src source[T], window int, memory *holding) *inbox[T] {
+	return &inbox[T]{source: src, memory: *memory, bytes: semaphore.NewWeighted(windowBytes), waiting: make(chan received[T], window)}
 }
 
-// read fills the inbox until its source fails.
+// read fills the inbox until its source fails or ctx ends.
 func (in *inbox[T]) read(ctx context.Context) {
-	for {
-		m, err := in.source.recv()
-		if err == nil {
-			err = in.put(ctx, m)
-		}
-		if err != nil {
-			in.end(err)
-			return
+	defer close(in.waiting)
+	for in.err == nil {
+		var m T
+		if m, in.err = in.source.recv(); in.err == nil {
+			in.err = in.put(ctx, m)
 		}
 	}
 }
 
+// put pays for a message, decodes it, and puts it in when there is room.
 func (in *inbox[T]) put(ctx context.Context, m T) error {
-	for {
-		lacks, err := in.place(m)
-		switch {
-		case err != nil || lacks == nothing:
-			return err
-		case lacks == credit:
-			err = in.buy(ctx, max(in.cost(m), slab))
-		case lacks == room:
-			err = wait(ctx, in.room)
-		}
-		if err != nil {
-			return err
-		}
+	cost := in.memory.pool.Most(int64(in.source.size(m)))
+	err := in.bytes.Acquire(ctx, min(cost, windowBytes))
+	for err == nil && !in.spend(cost) {
+		more := in.memory
+		err = more.take(ctx, max(cost, slab))
+		in.credit.Add(more.n)
 	}
-}
-
-// lack is why a message isn't in yet.
-type lack int
-
-const (
-	nothing lack = iota
-	room
-	credit
-)
-
-// cost is what a message is charged.
-func (in *inbox[T]) cost(m T) int64 { return in.budget.most(int64(in.source.size(m))) }
-
-// place spends credit on a message, decodes it and puts it in, unless something
-// lacks. The batch that waits may be taken during the decoding.
-func (in *inbox[T]) place(m T) (lack, error) {
-	n := in.cost(m)
-	if lacks, err := in.spend(n); err != nil || lacks != nothing {
-		return lacks, err
-	}
-	err := in.source.open(m)
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if err = cmp.Or(err, in.err); err != nil {
-		in.credit += n
-		return nothing, err
-	}
-	in.add(m, n)
-	return nothing, nil
-}
-
-// spend takes n bytes of the credit, unless something lacks. After the end
-// nothing goes in.
-func (in *inbox[T]) spend(n int64) (lack, error) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	w := &in.waiting
-	switch {
-	case in.err != nil:
-		return nothing, in.err
-	case len(w.messages) >= in.window || len(w.messages) > 0 && w.bytes+n > windowBytes:
-		return room, nil
-	case in.credit < n:
-		return credit, nil
-	}
-	in.credit -= n
-	return nothing, nil
-}
-
-func (in *inbox[T]) add(m T, n int64) {
-	w := &in.waiting
-	w.messages = append(w.messages, m)
-	w.bytes += n
-	if len(w.messages) == 1 {
-		signal(in.changed)
-	}
-}
-
-// buy adds n bytes of the common budget to the credit.
-func (in *inbox[T]) buy(ctx context.Context, n int64) error {
-	n, err := in.budget.take(ctx, n)
 	if err != nil {
 		return err
 	}
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	in.credit += n
-	return nil
+	if err = in.source.open(m); err == nil {
+		select {
+		case in.waiting <- received[T]{m, cost}:
+			return nil
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	in.credit.Add(cost)
+	return err
 }
 
-// end lets nothing more in. The first end counts.
-func (in *inbox[T]) end(err error) {
-	in.mu.Lock()
-	if in.err == nil {
-		in.err = err
+// spend takes n bytes of the credit if there are so many.
+func (in *inbox[T]) spend(n int64) bool {
+	for {
+		if has := in.credit.Load(); has < n {
+			return false
+		} else if in.credit.CompareAndSwap(has, has-n) {
+			return true
+		}
 	}
-	in.mu.Unlock()
-	signal(in.changed)
 }
 
 // take blocks until messages wait and returns them. If none wait and the stream has ended,
-// it returns the error of the end. Once stop is closed the inbox accepts no more messages:
+// it returns the error of the end. Once stop is closed it returns those that wait then, and no more:
 // a client that continues to send would keep the stream open.
-func (in *inbox[T]) take(ctx context.Context, stop <-chan struct{}) (parcel[T], error) {
-	for {
-		if async.Closed(stop) {
-			in.end(errDraining)
+func (in *inbox[T]) take(ctx context.Context, stop <-chan struct{}) (p parcel[T], err error) {
+	if in.drained {
+		return p, errDraining
+	}
+	p.holding = in.memory
+	paid := int64(0)
+	add := func(m received[T], ok bool) bool {
+		if ok {
+			p.messages = append(p.messages, m.message)
+			p.n += m.cost
+			paid += min(m.cost, windowBytes)
 		}
-		if p, err := in.grab(); err != nil || len(p.messages) > 0 {
-			return p, err
-		}
+		return ok && len(p.messages) < cap(in.waiting)
+	}
+	if in.drained = async.Closed(stop); !in.drained {
 		select {
-		case <-in.changed:
+		case m, ok := <-in.waiting:
+			if !ok {
+				return p, in.err
+			}
+			add(m, ok)
 		case <-stop:
+			in.drained = true
 		case <-ctx.Done():
-			return parcel[T]{}, context.Cause(ctx)
+			return p, context.Cause(ctx)
 		}
 	}
-}
-
-func (in *inbox[T]) grab() (parcel[T], error) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	p := in.waiting
-	if len(p.messages) == 0 {
-		return parcel[T]{}, in.err
+	for more := len(p.messages) < cap(in.waiting); more; {
+		select {
+		case m, ok := <-in.waiting:
+			more = add(m, ok)
+		default:
+			more = false
+		}
 	}
-	p.holding = holding{in.budget, p.bytes + in.credit} // a call that sends nothing more holds nothing
-	in.credit = 0
-	in.waiting = parcel[T]{messages: make([]T, 0, min(2*len(p.messages), in.window))}
-	signal(in.room)
+	in.bytes.Release(paid)
+	p.n += in.credit.Swap(0) // a call that sends nothing more holds nothing
+	if len(p.messages) == 0 {
+		p.done()
+		return p, errDraining
+	}
 	return p, nil
 }
 
-// close frees the memory of messages that were not taken.
+// close frees the memory of messages that were not taken, once nothing more is read.
 func (in *inbox[T]) close() {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	in.budget.give(in.waiting.bytes + in.credit)
-	in.waiting, in.credit = parcel[T]{}, 0
-}
-
-// signal leaves a note in a channel with room for one.
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
+	left := in.credit.Swap(0)
+	for m := range in.waiting {
+		left += m.cost
 	}
+	in.memory.pool.Give(in.memory.client, left)
 }
 
 func wait(ctx context.Context, c <-chan struct{}) error {
@@ -238,9 +184,9 @@ func withEnd(ctx context.Context, end <-chan struct{}) (context.Context, context
 
 // pump runs a call: it reads a stream into an inbox, commits what arrives, and
 // sends the answers in the order of the batches, until the stream ends or the
-// server does. Up to atOnce commits are under way; a client that doesn't read
+// server does. Up to atOnce batches are being committed or answered; a client that doesn't read
 // its answers stops the commits, and so the reading.
-func pump[T, A any](s *service, ctx context.Context, src source[T], window, atOnce int, commit func([]T) A, send func(A) error) error {
+func pump[T, A any](s *service, ctx context.Context, src source[T], window, atOnce int, commit func([]T) A, send func(A) error) (err error) {
 	in := newInbox(src, window, s.inHand(ctx))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -251,27 +197,45 @@ func pump[T, A any](s *service, ctx context.Context, src source[T], window, atOn
 		<-ctx.Done()
 		in.close()
 	}()
-	if atOnce == 1 {
-		return pumpOne(s, ctx, in, commit, send)
-	}
-	answers := make(chan chan answered[A], atOnce-2) // one is being sent, one waits to go in
-	var end error                                    // set before answers is closed
+	slots := make(chan struct{}, atOnce)
+	answers := make(chan chan answered[A], atOnce)
+	var end error // set before answers is closed
 	go func() {
 		defer close(answers)
-		end = pumpMany(s, ctx, in, commit, answers)
-	}()
-	for answer := range answers {
-		if err := sendOne(answer, send); err != nil {
-			cancel()
-			for answer := range answers { // the commits under way belong to this call
-				if a, ok := <-answer; ok {
-					a.done()
+		for {
+			slots <- struct{}{}
+			p, err := in.take(ctx, s.draining)
+			if err != nil {
+				if !errors.Is(err, io.EOF) {
+					end = err
 				}
+				return
 			}
-			return err
+			answer := make(chan answered[A], 1)
+			answers <- answer
+			if run := func() { commitTo(s, answer, &p, commit) }; atOnce == 1 {
+				run()
+			} else {
+				go run()
+			}
 		}
+	}()
+	for answer := range answers { // all of them: the commits under way belong to this call
+		a, ok := <-answer
+		switch {
+		case err != nil:
+		case !ok:
+			err = errBroken
+		default:
+			err = send(a.answer)
+		}
+		a.done()
+		if err != nil {
+			cancel()
+		}
+		<-slots
 	}
-	return end
+	return cmp.Or(err, end)
 }
 
 // answered is the answer to a batch, and the memory it holds until it is sent.
@@ -280,77 +244,22 @@ type answered[A any] struct {
 	holding
 }
 
-// sendOne sends an answer once it is there.
-func sendOne[A any](answer <-chan answered[A], send func(A) error) error {
-	a, ok := <-answer
-	if !ok {
-		return errBroken
-	}
-	defer a.done()
-	return send(a.answer)
-}
-
 // errBroken ends a call whose commit panicked; the log has the panic.
 var errBroken = status.Error(codes.Internal, "internal error, see the server's log")
 
-// pumpOne commits one batch after the other.
-func pumpOne[T, A any](s *service, ctx context.Context, in *inbox[T], commit func([]T) A, send func(A) error) error {
-	for {
-		p, err := in.take(ctx, s.draining)
-		if err != nil {
-			return goodEnd(err)
-		}
-		a := commitOne(&p, commit)
-		err = send(a.answer)
-		a.done()
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// commitOne commits a batch. It releases what the batch held, except the memory of the
-// answer, even if commit panics; a panic ends this call alone.
-func commitOne[T, A any](p *parcel[T], commit func([]T) A) (a answered[A]) {
+// commitTo commits a batch. It releases what the batch held, except the memory of the
+// answer, even if commit panics; then there is no answer, and the panic ends this call alone.
+func commitTo[T, A any](s *service, answer chan<- answered[A], p *parcel[T], commit func([]T) A) {
+	var err error // is in the log
+	defer s.recovered("commit", &err)
+	defer close(answer)
 	defer p.done()
-	a.answer = commit(p.messages)
-	p.messages = nil
-	a.holding, p.n = p.holding, 0
-	a.keep(sizeOfAnswer(a.answer))
-	return a
-}
-
-// sizeOfAnswer returns about the bytes of an answer that knows them.
-func sizeOfAnswer(a any) int64 {
-	if sized, ok := a.(interface{ size() int64 }); ok {
-		return sized.size()
+	a := answered[A]{answer: commit(p.messages), holding: p.holding}
+	p.messages, p.n = nil, 0
+	if sized, ok := any(a.answer).(interface{ size() int64 }); ok {
+		a.keep(sized.size())
+	} else {
+		a.keep(0)
 	}
-	return 0
-}
-
-// pumpMany begins a commit of each batch and hands on where its answer will
-// be.
-func pumpMany[T, A any](s *service, ctx context.Context, in *inbox[T], commit func([]T) A, answers chan<- chan answered[A]) error {
-	for {
-		p, err := in.take(ctx, s.draining)
-		if err != nil {
-			return goodEnd(err)
-		}
-		answer := make(chan answered[A], 1)
-		go func() {
-			var err error // is in the log
-			defer s.recovered("commit", &err)
-			defer close(answer)
-			answer <- commitOne(&p, commit)
-		}()
-		answers <- answer
-	}
-}
-
-// goodEnd is the status of a stream that ended with err.
-func goodEnd(err error) error {
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
+	answer <- a
 }

@@ -68,7 +68,7 @@ func TestPumpStopsReading(t *testing.T) {
 	}{
 		"by number":           {1, 1 << 20, 2*16 + 1},
 		"by bytes":            {windowBytes / 4, 1 << 30, 2*4 + 1},
-		"by the common bytes": {slab, 3 * slab, 4},
+		"by the common bytes": {64 << 10, 3 * 64 << 10, 4},
 		"a message at least":  {windowBytes * 2, 1 << 20, 2 + 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestPumpStopsReading(t *testing.T) {
 // bought, and that two calls that need more than is there together don't wait for each other.
 func TestPumpBuysFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const max, each = 8 * slab, 4 * slab // the most that a message is charged
+		const max, each = 512 << 10, 256 << 10 // the most that a message is charged
 		s := &service{gate: &gate{draining: make(chan struct{}), admission: withInHand(max)}}
 		var opened atomic.Int32
 		call := func() error {
@@ -200,22 +200,6 @@ func TestPumpDrainsWhileSent(t *testing.T) {
 	})
 }
 
-// TestPumpOnePanics checks that a commit that panics keeps none of the common
-// bytes.
-func TestPumpOnePanics(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, run := testPump(t, 16, 1<<20)
-		func() {
-			defer func() { _ = recover() }() // as recoverStream does
-			_ = run(func() (int, error) { return 0, nil }, func(int) int { return 1 }, func([]int) error { panic("x") })
-		}()
-		synctest.Wait()
-		if n := s.admission.inHand.Held(); n != 0 {
-			t.Errorf("got %d bytes that were not given back", n)
-		}
-	})
-}
-
 // TestPumpManyInOrder lets several commits be under way: answers come in the
 // order of the messages whatever commit ends first, and no more than asked for
 // are under way.
@@ -258,31 +242,31 @@ func TestPumpManyInOrder(t *testing.T) {
 	})
 }
 
-// TestPumpManyEnds ends calls by a client that is gone and by a commit that
-// panics.
-func TestPumpManyEnds(t *testing.T) {
+// TestPumpEnds ends calls by a client that is gone and by a commit that
+// panics, with one commit at once and with several.
+func TestPumpEnds(t *testing.T) {
 	gone := errors.New("gone")
 	endless := func() (int, error) { return 1, nil }
-	for name, c := range map[string]struct {
-		commit func([]int) error
-		want   error
-	}{
-		"cannot send": {func([]int) error { return gone }, gone},
-		"panics":      {func([]int) error { panic("x") }, errBroken},
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, atOnce := range []int{1, 3} {
+		for name, c := range map[string]struct {
+			commit func([]int) error
+			want   error
+		}{
+			"cannot send": {func([]int) error { return gone }, gone},
+			"panics":      {func([]int) error { panic("x") }, errBroken},
+		} {
 			synctest.Test(t, func(t *testing.T) {
 				s := &service{gate: &gate{draining: make(chan struct{}), admission: withInHand(1 << 20), log: slog.New(slog.DiscardHandler)}}
-				err := pump(s, t.Context(), decoded(endless, func(int) int { return 100 }), 4, 3, c.commit, func(err error) error { return err })
+				err := pump(s, t.Context(), decoded(endless, func(int) int { return 100 }), 4, atOnce, c.commit, func(err error) error { return err })
 				if !errors.Is(err, c.want) {
-					t.Errorf("got %v; want %v", err, c.want)
+					t.Errorf("%s, %d at once: got %v; want %v", name, atOnce, err, c.want)
 				}
 				synctest.Wait() // for the reader, which may outlive the call
 				if n := s.admission.inHand.Held(); n != 0 {
-					t.Errorf("got %d bytes that were not given back", n)
+					t.Errorf("%s, %d at once: got %d bytes that were not given back", name, atOnce, n)
 				}
 			})
-		})
+		}
 	}
 }
 

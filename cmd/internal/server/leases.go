@@ -37,14 +37,14 @@ const (
 // long as their clients take no answers.
 func (s *service) payForLeases(ctx context.Context, req *frontier.LeaseRequest, copies int64) (*holding, error) {
 	each := int64(leaseOverhead + s.cfg.MaxURL + s.cfg.MaxMetadata)
-	held := &holding{budget: s.inHand(ctx)}
+	held := s.inHand(ctx)
 	for req.MaxBytes = leaseBytes; req.MaxBytes > each; req.MaxBytes /= 2 {
 		if held.try(copies * min(int64(req.Max)*each, req.MaxBytes+each)) {
 			return held, nil
 		}
 	}
 	req.MaxBytes = 1 // one URL
-	held.budget.pool = s.admission.single
+	held.pool = s.admission.single
 	return held, held.take(ctx, copies*each)
 }
 
@@ -64,8 +64,8 @@ func bytesOfLeases(leases []*frontier.Lease) (n int64) {
 // thousands of calls wait. Few may wait to pay. The leases of others are given back, and
 // their calls refused.
 func (s *service) payLate(ctx context.Context, leases []*frontier.Lease) (*holding, error) {
-	held := &holding{budget: s.inHand(ctx)}
-	cost := held.budget.most(costOfLeases(leases, jsonCopies))
+	held := s.inHand(ctx)
+	cost := held.pool.Most(costOfLeases(leases, jsonCopies))
 	if held.try(cost) {
 		return held, nil
 	}

@@ -96,12 +96,16 @@ func New(ctx context.Context, f *frontier.Frontier, cfg Config) (*Server, error)
 // Listen takes the ports. Clients may connect from then on, and are served by
 // Serve.
 func (s *Server) Listen(ctx context.Context) error {
+	bounds := admit.Connections{Max: s.cfg.MaxConnections}
+	if s.tokens != nil { // at most an eighth are of clients that sent none yet
+		bounds.Strangers, bounds.Newcomers = max(1, bounds.Max/8), s.admission.newcomers
+	}
 	var err error
-	if s.grpcL, err = s.listen(ctx, s.cfg.GRPCAddr); err == nil && s.cfg.HTTPAddr != "off" {
-		s.httpL, err = s.listen(ctx, s.cfg.HTTPAddr)
+	if s.grpcL, err = s.listen(ctx, "grpc", s.cfg.GRPCAddr, bounds); err == nil && s.cfg.HTTPAddr != "off" {
+		s.httpL, err = s.listen(ctx, "http", s.cfg.HTTPAddr, bounds)
 	}
 	if err == nil && s.cfg.HealthAddr != "off" {
-		err = s.listenHealth(ctx)
+		s.healthL, err = s.listen(ctx, "health", s.cfg.HealthAddr, admit.Connections{Max: maxProbes})
 	}
 	if err != nil {
 		return errors.Join(err, s.closeListeners())
@@ -154,12 +158,22 @@ func (s *Server) Serve(ctx context.Context) error {
 	s.background.Go(func() { s.beat(watching) })
 	s.background.Go(func() { s.cfg.Evidence.Run(watching) })
 	failed := make(chan error, 3)
-	go func() { failed <- s.serveGRPC() }()
-	if s.httpL != nil {
-		go func() { failed <- s.serveHTTP() }()
+	serve := func(what string, do func() error) {
+		go func() {
+			if err := do(); err != nil && !errors.Is(err, http.ErrServerClosed) {
+				failed <- fmt.Errorf("cannot serve %s: %w", what, err)
+			}
+		}()
 	}
-	if s.healthL != nil {
-		go func() { failed <- s.serveHealth() }()
+	serve("gRPC", func() error { return s.grpc.Serve(s.grpcL) })
+	if s.httpL != nil && s.keys != nil {
+		s.http.TLSConfig = s.keys.config("h2", "http/1.1")
+		serve("HTTP", func() error { return s.http.ServeTLS(s.httpL, "", "") })
+	} else if s.httpL != nil {
+		serve("HTTP", func() error { return s.http.Serve(s.httpL) })
+	}
+	if s.healthL != nil { // until the server has drained, so that probes learn of it
+		serve("health", func() error { return s.healthHTTP.Serve(s.healthL) })
 		defer func() { _ = s.healthHTTP.Close() }() // its handlers use nothing that is closed
 	}
 	s.log.Info("serving", "grpc", s.GRPCAddr(), "http", s.HTTPAddr(), "health", s.HealthAddr(), "tls", s.keys != nil, "tokens", s.tokens != nil)
@@ -175,25 +189,6 @@ func (s *Server) Serve(ctx context.Context) error {
 	unwatch()
 	s.background.Wait()
 	return err
-}
-
-func (s *Server) serveGRPC() error {
-	if err := s.grpc.Serve(s.grpcL); err != nil {
-		return fmt.Errorf("cannot serve gRPC: %w", err)
-	}
-	return nil
-}
-
-func (s *Server) serveHTTP() error {
-	serve := func() error { return s.http.Serve(s.httpL) }
-	if s.keys != nil {
-		s.http.TLSConfig = s.keys.config("h2", "http/1.1")
-		serve = func() error { return s.http.ServeTLS(s.httpL, "", "") }
-	}
-	if err := serve(); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("cannot serve HTTP: %w", err)
-	}
-	return nil
 }
 
 // warn logs what an operator may not have meant.
@@ -274,50 +269,15 @@ func isLoopback(ctx context.Context, host string) bool {
 	return err == nil && len(ips) > 0
 }
 
-// listen opens a TCP port. If the server has tokens, at most an eighth of its connections
-// are of clients that sent none yet.
-func (s *Server) listen(ctx context.Context, address string) (net.Listener, error) {
+// listen opens a TCP port with bounds.
+func (s *Server) listen(ctx context.Context, flag, address string, bounds admit.Connections) (net.Listener, error) {
 	lc := net.ListenConfig{Control: admit.Control}
 	l, err := lc.Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %s: %w", address, err)
+		return nil, fmt.Errorf("cannot listen on --%s %s: %w", flag, address, err)
 	}
-	bounds := admit.Connections{Max: s.cfg.MaxConnections, WriteTimeout: s.patience}
-	if s.tokens != nil {
-		bounds.Strangers = max(1, bounds.Max/8)
-		bounds.Newcomers = s.admission.newcomers
-	}
+	bounds.WriteTimeout = s.patience
 	return admit.Listen(l, bounds), nil
-}
-
-func (s *Server) listenHealth(ctx context.Context) error {
-	lc := net.ListenConfig{Control: admit.Control}
-	l, err := lc.Listen(ctx, "tcp", s.cfg.HealthAddr)
-	if err != nil {
-		return fmt.Errorf("cannot listen on --health %s: %w", s.cfg.HealthAddr, err)
-	}
-	s.healthL = admit.Listen(l, admit.Connections{Max: maxProbes, WriteTimeout: s.patience})
-	return nil
-}
-
-// serveHealth answers probes until the server has drained, so that they learn of it.
-func (s *Server) serveHealth() error {
-	if err := s.healthHTTP.Serve(s.healthL); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("cannot serve health: %w", err)
-	}
-	return nil
-}
-
-// checkHealthAddress returns an error unless address is host:port. Every host is allowed: the
-// answers reveal only whether the daemon works.
-func checkHealthAddress(address string) error {
-	if address == "" || address == "off" {
-		return nil
-	}
-	if _, _, err := net.SplitHostPort(address); err != nil {
-		return fmt.Errorf("cannot listen; got --health %q; want host:port: %w", address, err)
-	}
-	return nil
 }
 
 // maxProbes bounds the open connections of Config.HealthAddr. A new one ends the oldest.
@@ -331,22 +291,14 @@ func (c Config) Check(ctx context.Context) error {
 	if c.HTTPAddr != "off" {
 		errs = append(errs, checkAddress(ctx, "http", c.HTTPAddr, c.TLS.enabled(), c.InsecurePublic))
 	}
-	errs = append(errs, checkHealthAddress(c.HealthAddr), checkHosts(c.HTTPHosts))
+	if c.HealthAddr != "off" { // any host: the answers reveal only whether the daemon works
+		errs = append(errs, checkAddress(ctx, "health", c.HealthAddr, false, true))
+	}
+	errs = append(errs, checkHosts(c.HTTPHosts))
 	_, err := loadKeyring(c.TLS)
 	errs = append(errs, err)
 	_, err = loadTokens(c.TokensFile)
 	errs = append(errs, err)
-	for _, limit := range []struct {
-		name  string
-		value int64
-	}{
-		{"MaxMessage", int64(c.MaxMessage)}, {"MaxConnections", int64(c.MaxConnections)}, {"MaxStreams", int64(c.MaxStreams)},
-		{"MaxCalls", int64(c.MaxCalls)}, {"MaxURL", int64(c.MaxURL)}, {"MaxMetadata", int64(c.MaxMetadata)}, {"MaxInHand", c.MaxInHand},
-	} {
-		if limit.value <= 0 {
-			errs = append(errs, fmt.Errorf("cannot serve; got %s %d; want more than 0", limit.name, limit.value))
-		}
-	}
 	return errors.Join(errs...)
 }
 
@@ -386,33 +338,30 @@ func (s *Server) drain() {
 	s.log.Info("drained", "took", time.Since(began))
 }
 
+// drainPoll is how often a drain looks whether handlers still run.
+const drainPoll = 5 * time.Millisecond
+
 // awaitHandlers waits until no handler of an HTTP request runs: their connections are closed, but
 // they may still use what the caller closes after Serve.
 func (s *Server) awaitHandlers() {
-	ended := s.web.handlers.zero()
 	slow := time.AfterFunc(time.Second, func() { s.log.Warn("waiting for the handlers of HTTP requests whose connections were closed") })
 	defer slow.Stop()
-	<-ended
+	for s.web.handlers.Load() > 0 {
+		time.Sleep(drainPoll)
+	}
 }
 
 // workEnds waits for the calls under way and for their answers, which are on
 // their way when handlers return. It returns false if ctx ends first.
 func (s *Server) workEnds(ctx context.Context, ended <-chan struct{}) bool {
-	select {
-	case <-ended:
-		return true
-	case <-s.rpc.working.zero():
-	case <-ctx.Done():
-		return false
+	for s.rpc.working.Load() > 0 {
+		if async.Sleep(ctx, drainPoll) != nil {
+			return false
+		}
 	}
 	watchers := time.AfterFunc(linger, s.endWatches)
 	defer watchers.Stop()
-	select {
-	case <-ended:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return wait(ctx, ended) == nil
 }
 
 // endRequests ends the HTTP requests that wait for something else than their connections,

@@ -238,7 +238,6 @@ func TestCheck(t *testing.T) {
 		{Config{TLS: TLSConfig{CertFile: "missing.pem"}}, "want --tls-key"},
 		{Config{TLS: TLSConfig{CertFile: "missing.pem", KeyFile: "missing.key"}}, "cannot load certificate"},
 		{Config{TokensFile: "missing"}, "cannot read tokens"},
-		{Config{MaxMessage: -1}, "MaxMessage -1"},
 	}
 	for _, test := range tests {
 		err := test.cfg.Check(t.Context())
