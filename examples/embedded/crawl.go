@@ -9,6 +9,7 @@ import (
 	"regexp"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/frontier/declared"
 )
 
 // crawler is a whole polite crawler: it fetches each page once, each host no faster than
@@ -16,6 +17,7 @@ import (
 // disk it continues after any end, including kill -9.
 type crawler struct {
 	frontier frontier.Interface
+	unlisted *declared.Unlisted
 	client   *http.Client // it does not follow redirects by itself
 	count    map[frontier.Status]int
 }
@@ -61,6 +63,7 @@ func (c *crawler) visit(ctx context.Context, lease *frontier.Lease) (follow *fro
 	for _, r := range results {
 		c.count[r.Status]++
 	}
+	c.unlisted.Fetched(lease.URL, declared.Of(lease.URL, resp.Header, body))
 	if err := c.frontier.Done(settle, lease); !errors.Is(err, frontier.ErrStale) {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"os/signal"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/frontier/declared"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/memstore"
 	"github.com/firstseen/firstseen/store/pebblestore"
@@ -46,9 +47,11 @@ func run(ctx context.Context, dir, crawl string, pages int) error {
 		return err
 	}
 	defer s.Close()
+	var unlisted declared.Unlisted // histories, forms and logs: they are most of a wiki
 	f, err := frontier.New(s, frontier.Options{
-		Crawl: crawl,
-		Delay: -1, // it is our own server; leave this away for others'
+		Crawl:   crawl,
+		Delay:   -1, // it is our own server; leave this away for others'
+		Exclude: unlisted.Exclude,
 	})
 	if err != nil {
 		return err
@@ -56,7 +59,7 @@ func run(ctx context.Context, dir, crawl string, pages int) error {
 	defer f.Close()
 	client := server.Client()
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	c := &crawler{frontier: f, client: client, count: map[frontier.Status]int{}}
+	c := &crawler{frontier: f, unlisted: &unlisted, client: client, count: map[frontier.Status]int{}}
 	if err := c.crawl(ctx, server.URL+"/"); err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}

@@ -27,43 +27,50 @@ const maxURL = 8 << 10
 // may write there, nor are those with media, hreflang or type, which name alternatives. Links that
 // name several URLs are refused.
 func HTMLCanonical(page, contentType string, body []byte) (string, error) {
+	canonical, _, err := readHead(page, contentType, body)
+	return canonical, err
+}
+
+// readHead returns the canonical link in the head of a page, and what its head says to robots.
+func readHead(page, contentType string, body []byte) (canonical string, robots []string, err error) {
 	r, err := charset.NewReader(bytes.NewReader(body[:min(len(body), MaxHTML)]), contentType)
 	if errors.Is(err, io.EOF) { // of an empty page
-		return "", nil
+		return "", nil, nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("cannot read the canonical link of %.200q: %w", page, err)
+		return "", nil, fmt.Errorf("cannot read the canonical link of %.200q: %w", page, err)
 	}
-	links, base := headLinks(r)
+	links, robots, base := headLinks(r)
 	if len(links) == 0 {
-		return "", nil
+		return "", robots, nil
 	}
 	if base != "" {
 		if base, err = resolve(page, base); err != nil {
-			return "", fmt.Errorf("cannot use the canonical link of %.200q; its base is broken: %w", page, err)
+			return "", robots, fmt.Errorf("cannot use the canonical link of %.200q; its base is broken: %w", page, err)
 		}
 		page = base
 	}
-	return oneOf(page, links)
+	canonical, err = oneOf(page, links)
+	return canonical, robots, err
 }
 
 // headElements are what the head of a page holds, and what leads to it (HTML Standard, 13.2.6.4.4).
 var headElements = []string{"html", "head", "base", "basefont", "bgsound", "link", "meta", "noscript", "script", "style", "template", "title", "noframes"}
 
-// headLinks returns the targets of the canonical links in the head of a page, and its base.
-func headLinks(r io.Reader) (links []string, base string) {
+// headLinks returns the targets of the canonical links in the head of a page, what its elements named robots say, and its base.
+func headLinks(r io.Reader) (links, robots []string, base string) {
 	in := html.NewTokenizer(r)
 	in.SetMaxBuf(MaxHTML * 4) // UTF-8 can take more bytes than the original encoding
 	inert, based := 0, false
 	for {
 		switch in.Next() {
 		case html.ErrorToken:
-			return links, base
+			return links, robots, base
 		case html.StartTagToken, html.SelfClosingTagToken:
 			t := in.Token()
 			switch {
 			case !slices.Contains(headElements, t.Data):
-				return links, base
+				return links, robots, base
 			case t.Data == "template":
 				inert++
 			case inert > 0:
@@ -72,11 +79,16 @@ func headLinks(r io.Reader) (links []string, base string) {
 			case t.Data == "link" && isCanonical(t):
 				href, _ := attr(t, "href")
 				links = append(links, href)
+			case t.Data == "meta":
+				if name, _ := attr(t, "name"); strings.EqualFold(name, "robots") {
+					content, _ := attr(t, "content")
+					robots = append(robots, content)
+				}
 			}
 		case html.EndTagToken:
 			switch name, _ := in.TagName(); string(name) {
 			case "head", "body", "html":
-				return links, base
+				return links, robots, base
 			case "template":
 				inert = max(0, inert-1)
 			}

@@ -1,13 +1,15 @@
-// Package declared reads the declarations that sites make about their own duplicates:
+// Package declared reads what sites declare of their duplicates, and of pages that are not worth a fetch:
 //
 //   - canonical links (RFC 6596), in the Link header (RFC 8288) or in HTML;
 //   - the response header No-Vary-Search (draft-ietf-httpbis-no-vary-search);
-//   - Clean-param lines in robots.txt (as Yandex documents them).
+//   - Clean-param lines in robots.txt (as Yandex documents them);
+//   - noindex and nofollow, in X-Robots-Tag or in HTML.
 //
 // It opens no connection: the caller passes the response.
 //
 // A declaration is evidence, not a fact. Wrong ones are common, and a canonical link to another
-// site can be an attack. So do not skip a fetch because of a declaration. The package returns an
+// site can be an attack. So do not skip a fetch because of one declaration; [Unlisted] leaves
+// out pages of which several of their kind declare the same. The package returns an
 // error for an invalid declaration: several canonical links that disagree, or a header that the
 // draft calls invalid.
 //
@@ -34,6 +36,8 @@ type Page struct {
 	// CleanParam are the rules of a robots.txt in the form of [CleanParam.String], a line each;
 	// "" for none.
 	CleanParam string
+	// Unlisted is set if the response asks robots neither to index it nor to follow its links, by X-Robots-Tag or by meta name=robots.
+	Unlisted bool
 	// Refused joins the reasons for which declarations were left out.
 	Refused error
 }
@@ -50,11 +54,15 @@ func Of(page string, header map[string][]string, body []byte) Page {
 	link, linkErr := LinkCanonical(page, fields(header, "Link")...)
 	p.refuse(linkErr)
 	contentType := strings.Join(fields(header, "Content-Type"), ",")
+	robots := fields(header, "X-Robots-Tag")
 	inHTML, htmlErr := "", error(nil)
 	if strings.Contains(strings.ToLower(contentType), "html") {
-		inHTML, htmlErr = HTMLCanonical(page, contentType, body)
+		var inHead []string
+		inHTML, inHead, htmlErr = readHead(page, contentType, body)
 		p.refuse(htmlErr)
+		robots = append(robots, inHead...)
 	}
+	p.Unlisted = isUnlisted(robots)
 	switch {
 	case linkErr != nil || htmlErr != nil:
 	case link != "" && inHTML != "" && link != inHTML:

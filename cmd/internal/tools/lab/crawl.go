@@ -28,11 +28,12 @@ import (
 
 // ours is the crawler of examples/embedded, with what can be switched on.
 type ours struct {
-	rules    []byte // a rule file
-	yield    bool   // traps by yield, as serve has them
-	nofollow bool   // leave out links that are marked nofollow, or whose page is
-	last     bool   // fetch these after all others
-	digest   digest // of what is reported as fetched; nil: the bytes
+	everything bool   // also what declared.Unlisted leaves out
+	rules      []byte // a rule file
+	yield      bool   // traps by yield, as serve has them
+	nofollow   bool   // leave out links that are marked nofollow, or whose page is
+	last       bool   // fetch these after all others
+	digest     digest // of what is reported as fetched; nil: the bytes
 
 	offered map[string]frontier.Result // by the link's text
 }
@@ -49,9 +50,12 @@ func (o *ours) crawl(ctx context.Context, l *lab, r *run, seed string, limit int
 			return err
 		}
 	}
+	unlisted := &declared.Unlisted{Profile: profile}
 	opt := frontier.Options{
 		Profile: profile, Delay: -1, RetryAfter: time.Millisecond, Logger: slog.New(slog.DiscardHandler),
-		Exclude: func(canonical string) bool { return string(canon.Host([]byte(canonical))) != start.Host },
+		Exclude: func(canonical string) bool {
+			return string(canon.Host([]byte(canonical))) != start.Host || !o.everything && unlisted.Exclude(canonical)
+		},
 	}
 	if o.yield {
 		learned := evidence.New(evidence.Options{Traps: evidence.LowerTraps, Profile: func() *canon.Profile { return profile }})
@@ -72,7 +76,7 @@ func (o *ours) crawl(ctx context.Context, l *lab, r *run, seed string, limit int
 	}
 	for lease, err := range f.Leases(ctx) {
 		for lease != nil && err == nil {
-			lease, err = o.visit(ctx, f, r.rec, client, lease)
+			lease, err = o.visit(ctx, f, unlisted, r.rec, client, lease)
 		}
 		if err != nil {
 			return err
@@ -85,7 +89,7 @@ func (o *ours) crawl(ctx context.Context, l *lab, r *run, seed string, limit int
 }
 
 // visit fetches a page, offers its links and settles its lease.
-func (o *ours) visit(ctx context.Context, f *frontier.Frontier, rec *recording, client *http.Client, lease *frontier.Lease) (*frontier.Lease, error) {
+func (o *ours) visit(ctx context.Context, f *frontier.Frontier, unlisted *declared.Unlisted, rec *recording, client *http.Client, lease *frontier.Lease) (*frontier.Lease, error) {
 	resp, err := client.Get(lease.URL)
 	if errors.Is(err, errUnrecorded) {
 		return nil, err
@@ -123,6 +127,7 @@ func (o *ours) visit(ctx context.Context, f *frontier.Frontier, rec *recording, 
 		}
 	}
 	says := declared.Of(lease.URL, resp.Header, body)
+	unlisted.Fetched(lease.URL, says)
 	content := ofBytes(body)
 	if o.digest != nil {
 		content = o.digest(body)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha1"
 	"fmt"
-	"hash/maphash"
 	"net/http"
 	"regexp"
 	"strings"
@@ -25,28 +24,6 @@ func ofText(body []byte) string { return declared.Digest("text/html", body) }
 
 // ofMasked is what a visitor reads but for numbers: times, counters, dates.
 func ofMasked(body []byte) string { return ofBytes([]byte(digits.ReplaceAllString(text(body), "0"))) }
-
-// novelty returns a digest that is one and the same for all pages of a crawl that bring little new text: of
-// their runs of three words, digits masked, less than a share was on pages before.
-func novelty(share float64) digest {
-	seen := map[uint64]bool{}
-	seed := maphash.MakeSeed()
-	return func(body []byte) string {
-		words := strings.Fields(digits.ReplaceAllString(text(body), "0"))
-		fresh := 0
-		for i := 0; i+3 <= len(words); i++ {
-			h := maphash.Comparable(seed, [3]string(words[i:i+3]))
-			if !seen[h] {
-				seen[h] = true
-				fresh++
-			}
-		}
-		if float64(fresh) < share*float64(len(words)) {
-			return "nothing new"
-		}
-		return ofBytes(body)
-	}
-}
 
 // digests print how many pages are the same twice in a row, by what is compared, and how many pairs of
 // objects would be one. A digest that is never the same says nothing of duplicates, and one that is the same for

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -49,6 +51,45 @@ func TestJudge(t *testing.T) {
 	}
 	if n := r.until(3, 0.99); n != 0 {
 		t.Errorf("got an object that is not there after %d fetches", n)
+	}
+}
+
+// TestUnlistedWiki: of the forms of a wiki some are fetched, of its index, which has the only link to a page, and of its pages all.
+func TestUnlistedWiki(t *testing.T) {
+	rec := &recording{linked: map[string][]link{}, answers: map[string]*answer{}}
+	const wiki = "http://x.lab/wiki?"
+	page := func(query, head string, links ...string) {
+		for i, l := range links {
+			links[i] = fmt.Sprintf("<a href=%q>l</a>", wiki+l)
+		}
+		rec.answers[wiki+query] = &answer{Status: http.StatusOK, Header: http.Header{"Content-Type": {"text/html"}}, Body: []byte(head + strings.Join(links, ""))}
+	}
+	const pages, none = 24, `<meta name=robots content="noindex,nofollow">`
+	for i := range pages {
+		name := fmt.Sprintf("t=%cpage", 'A'+i)
+		page(name, "", fmt.Sprintf("t=%cpage", 'A'+(i+1)%pages), "do=edit&"+name, "do=history&"+name, "do=index&"+name)
+		page("do=edit&"+name, none)
+		page("do=history&"+name, none, "do=diff&"+name, "do=edit&rev=1&"+name)
+		page("do=diff&"+name, none)
+		page("do=edit&rev=1&"+name, none)
+		page("do=index&"+name, "", "t=Orphan")
+	}
+	page("t=Orphan", "")
+	r := &run{rec: rec}
+	if err := (&ours{}).crawl(t.Context(), nil, r, wiki+"t=Apage", 1e6); err != nil {
+		t.Fatal(err)
+	}
+	fetched := map[string]int{}
+	for _, u := range r.log {
+		u = strings.TrimPrefix(u, wiki)
+		kind, _, _ := strings.Cut(u, "&")
+		if !strings.HasPrefix(u, "do=") {
+			kind = "pages"
+		}
+		fetched[kind]++
+	}
+	if diff := cmp.Diff(map[string]int{"pages": pages + 1, "do=index": pages, "do=edit": 3, "do=history": 3, "do=diff": 3}, fetched); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -145,16 +145,13 @@ func (l *lab) measure(ctx context.Context, a *app) (err error) {
 		name string
 		ours ours
 	}{
-		{"firstseen+rules", ours{rules: rules}},
-		{"firstseen+yield", ours{yield: true}},
-		{"firstseen+nofollow", ours{nofollow: true}},
 		{"firstseen+last", ours{last: true}},
-		{"firstseen+textrules", ours{rules: byText}},
-		{"firstseen+textyield", ours{yield: true, digest: ofText}},
-		{"firstseen+maskedyield", ours{yield: true, digest: ofMasked}},
-		{"firstseen+novelty", ours{yield: true, digest: novelty(0.1)}},
-		{"firstseen+last+textyield", ours{last: true, yield: true, digest: ofText}},
-		{"firstseen+last+maskedyield", ours{last: true, yield: true, digest: ofMasked}},
+		{"firstseen+everything", ours{everything: true}},
+		{"firstseen+rules", ours{everything: true, rules: rules}},
+		{"firstseen+yield", ours{everything: true, yield: true}},
+		{"firstseen+nofollow", ours{everything: true, nofollow: true}},
+		{"firstseen+textrules", ours{everything: true, rules: byText}},
+		{"firstseen+textyield", ours{everything: true, yield: true, digest: ofText}},
 	} {
 		if !wanted(l.crawlers, v.name) {
 			continue

@@ -1,0 +1,87 @@
+package declared
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestUnlisted: after these pages, which are fetched in order and of which none may be left out, some URLs are still fetched and others are left out. A URL ends in
+// "!" if its page asks for nothing.
+func TestUnlisted(t *testing.T) {
+	for name, c := range map[string]struct {
+		fetched       string
+		kept, without string
+	}{
+		"a parameter": {"/w?do=edit&t=a /w?do=edit&t=b /w?do=edit&t=c", "/w?do=index&t=a /v?do=edit&t=d /w?to=edit&t=d",
+			"/w?do=edit&t=d /w?do=edit&section=2&t=d"},
+		"two pages":        {"/w?do=edit&t=a /w?do=edit&t=b", "/w?do=edit&t=d", ""},
+		"one is listed":    {"/w?do=edit&t=a /w?do=edit&t=b /w?do=edit&t=c! /w?do=edit&t=d /w?do=edit&t=e /w?do=edit&t=f", "/w?do=edit&t=g", ""},
+		"a directory":      {"/Log/ann /Log/bob /Log/eve /Log/a /Log/b /Log/c /Log/d /Log/e", "/Log /Log2/x /", "/Log/joe /Log/joe/x /Log/joe?limit=50"},
+		"forms to log in":  {"/user/login /user/register /user/password /user/sso", "/user/ann", ""},
+		"the pages of one": {"/w?do=edit&t=a /w?do=log&t=a /w?do=info&t=a", "/w?t=a /w?do=edit&t=b", "/w?do=diff&t=a"},
+		"with digits":      {"/1/a /2/a /3/a /4/a /5/a /6/a /7/a /8/a", "/x/a", "/9/b"},
+		"values":           {"/w?id=v1&x=a /w?id=2&x=b /w?id=33&x=c", "/w?id=v&x=d /w?id=4", "/w?id=4&x=d"},
+		"below a value":    {"/w?t=Log/ann /w?t=Log%2Fbob /w?t=Log/eve", "/w?t=Login /w?t=x/Log", "/w?t=Log/joe /w?t=Log"},
+		"nothing else":     {"/a /b /c", "/ /d /a?x=y", ""},
+		"another host":     {"/w?do=edit&t=a /w?do=edit&t=b /w?do=edit&t=c", "//b.example/w?do=edit&t=d", "/w?do=edit&t=d"},
+	} {
+		var u Unlisted
+		absolute := func(url string) string { return "http:" + strings.Replace("//a.example"+url, "//a.example//", "//", 1) }
+		for url := range strings.FieldsSeq(c.fetched) {
+			url, listed := strings.CutSuffix(url, "!")
+			if u.Exclude(absolute(url)) {
+				t.Errorf("%s: %s is left out before it is fetched", name, url)
+			}
+			u.Fetched(strings.ToUpper("http")+absolute(url)[4:], Page{Unlisted: !listed})
+		}
+		for i, urls := range []string{c.kept, c.without} {
+			for url := range strings.FieldsSeq(urls) {
+				if got := u.Exclude(absolute(url)); got != (i == 1) {
+					t.Errorf("%s: %s: got left out %v; want %v", name, url, got, i == 1)
+				}
+			}
+		}
+	}
+}
+
+// TestUnlistedBound: kinds that find no room keep their pages, and those that did are left out.
+func TestUnlistedBound(t *testing.T) {
+	var u Unlisted
+	word := func(i int) string { return strings.NewReplacer("0", "a", "1", "b").Replace(fmt.Sprintf("%017b", i)) }
+	for i := range maxKinds + 1 {
+		for range enoughWith {
+			u.Fetched("http://a.example/w?x="+word(i), Page{Unlisted: true})
+		}
+	}
+	if first, last := u.Exclude("http://a.example/w?x="+word(0)), u.Exclude("http://a.example/w?x="+word(maxKinds)); !first || last || len(u.kinds) != maxKinds {
+		t.Errorf("got first %v, last %v, %d kinds; want the first alone left out, %d kinds", first, last, len(u.kinds), maxKinds)
+	}
+}
+
+// TestOfUnlisted: a response is unlisted if it asks for noindex and nofollow, in whatever way.
+func TestOfUnlisted(t *testing.T) {
+	for _, c := range []struct {
+		header []string
+		head   string
+		want   bool
+	}{
+		{nil, `<meta name="robots" content="noindex,nofollow">`, true},
+		{nil, `<META NAME=Robots CONTENT=" NOFOLLOW , noindex ">`, true},
+		{nil, `<meta name=robots content=none><link rel=canonical href="data:x">`, true},
+		{nil, `<meta name=robots content=noindex><meta name=robots content=nofollow>`, true},
+		{[]string{"noindex"}, `<meta name=robots content="nofollow">`, true},
+		{[]string{"noarchive, none"}, "", true},
+		{[]string{"otherbot: none", "noindex"}, "", false},
+		{nil, `<meta name=robots content="index,nofollow">`, false},
+		{nil, `<meta name=robots content="noindex,follow">`, false},
+		{nil, `<meta name=googlebot content="none">`, false},
+		{nil, `<title>x</title><p><meta name=robots content=none>`, false},
+		{nil, "", false},
+	} {
+		header := map[string][]string{"content-type": {"text/html"}, "x-robots-tag": c.header}
+		if got := Of(testPage, header, []byte(c.head)); got.Unlisted != c.want {
+			t.Errorf("%q, %s: got %v; want %v", c.header, c.head, got.Unlisted, c.want)
+		}
+	}
+}
