@@ -45,9 +45,7 @@ func (n *nodes) note(node *redis.Client, cmds []*redis.Cmd) {
 		n.down.Store(node, time.Now())
 		return
 	}
-	if _, was := n.down.Load(node); was {
-		n.down.Delete(node)
-	}
+	n.down.Delete(node)
 }
 
 func (n *nodes) silent(node *redis.Client) bool {

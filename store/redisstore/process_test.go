@@ -148,11 +148,14 @@ func dies(t *testing.T, o Options, operation func(*testing.T, *Store) error, num
 // daemon finishes the steps that it left: counters are right, and every known URL is in a queue or completed, once.
 func TestADaemonDiesAtEachStep(t *testing.T) {
 	t.Parallel()
-	addr := sharedServer(t)
+	addr, shards := sharedServer(t), 2
+	if os.Getenv("FIRSTSEEN_TORTURE") == "1" {
+		shards = 4 // and twice as many calls, each with more to finish
+	}
 	for name, operation := range operations {
 		t.Run(name, func(t *testing.T) {
 			for number, done := 0, false; !done; number++ {
-				o := testOptions(addr, 4)
+				o := testOptions(addr, shards)
 				o.KeepURLs = true
 				s := open(t, o)
 				must(s.Add(t.Context(), "c", daemonItems(0, 10), store.AddOptions{}))(t)

@@ -252,7 +252,7 @@ func (l *entryListing) queue(name string) (more bool, err error) {
 	}
 	slices.SortFunc(ended, func(a, b store.Entry) int { return bytes.Compare(a.Key[:], b.Key[:]) })
 	ended = slices.CompactFunc(ended, func(a, b store.Entry) bool { return a.Key == b.Key })
-	if !l.show(ended, store.Done, store.Dropped) {
+	if !l.show(ended) {
 		return false, nil
 	}
 	if err := l.gatherLeases(shard); err != nil {
@@ -262,21 +262,21 @@ func (l *entryListing) queue(name string) (more bool, err error) {
 	slices.SortFunc(running, func(a, b store.Entry) int {
 		return cmp.Or(a.Expires.Compare(b.Expires), cmp.Compare(a.Token, b.Token))
 	})
-	if !l.show(running, store.Leased, store.Leased) {
+	if !l.show(running) {
 		return false, nil
 	}
 	more = true
 	err = l.pages(shard, 'q', name, func(list []store.Entry) bool {
-		more = l.show(list, store.Queued, store.Queued)
+		more = l.show(list)
 		return more
 	})
 	return more && err == nil, err
 }
 
-// show yields those in one of two states.
-func (l *entryListing) show(list []store.Entry, state, or store.State) bool {
+// show yields a list, until the caller wants no more.
+func (l *entryListing) show(list []store.Entry) bool {
 	for _, e := range list {
-		if (e.State == state || e.State == or) && !l.yield(e, nil) {
+		if !l.yield(e, nil) {
 			return false
 		}
 	}
@@ -291,7 +291,7 @@ func (l *entryListing) gatherLeases(shard int) error {
 	l.leased[shard] = by
 	return l.pages(shard, 'L', "", func(list []store.Entry) bool {
 		for _, e := range list {
-			if e.State == store.Leased && !told[e.Key] {
+			if !told[e.Key] {
 				told[e.Key] = true
 				by[e.Queue] = append(by[e.Queue], e)
 			}

@@ -153,17 +153,17 @@ func (t *taking) rest(ctx context.Context, taken *store.Taken) error {
 	for i := range t.shards {
 		sh := &t.shards[i]
 		sooner(sh.next, sh.by)
-		sum, runs, silent = add(sum, sh.holding), runs || sh.runs, silent || sh.silent
+		sum, runs, silent = sched.SumOf(sum, sh.holding), runs || sh.runs, silent || sh.silent
 	}
 	for _, c := range t.limited {
 		holding, crawlRuns := c.rest(sooner)
-		sum, runs = add(sum, holding), runs || crawlRuns
+		sum, runs = sched.SumOf(sum, holding), runs || crawlRuns
 	}
 	taken.Next = sched.Time(next)
 	if len(taken.Leases) > 0 {
 		return nil
 	}
-	taken.State, taken.Holding = stateOf(sum, runs, by), sum
+	taken.State, taken.Holding = sched.StateOf(sum, runs, by == blocked), sum
 	if taken.State == store.Finished && t.req.Queue == "" { // or is a URL on its way to its queue?
 		by, err := t.s.statsBy(ctx, t.crawl)
 		if err != nil {
@@ -182,16 +182,12 @@ func (t *taking) rest(ctx context.Context, taken *store.Taken) error {
 	return nil
 }
 
-func add(a, b store.Holding) store.Holding {
-	return store.Holding{Queues: a.Queues + b.Queues, Paused: a.Paused + b.Paused, Limited: a.Limited + b.Limited, Blocked: a.Blocked + b.Blocked}
-}
-
 // rest returns what holds back the queues of a crawl, and whether a lease runs, and tells when there may be more.
 func (c *limited) rest(sooner func(int64, hold)) (sum store.Holding, runs bool) {
 	late, closed := false, free
 	for i := range c.shards {
 		s := &c.shards[i]
-		sum, runs, late = add(sum, s.holding), runs || s.runs, late || s.late
+		sum, runs, late = sched.SumOf(sum, s.holding), runs || s.runs, late || s.late
 		if closed != paused && s.closed != free {
 			closed = s.closed
 		}
@@ -207,29 +203,5 @@ func (c *limited) rest(sooner func(int64, hold)) (sum store.Holding, runs bool) 
 		}
 		sooner(c.shards[i].end, free)
 	}
-	switch {
-	case closed == paused:
-		sum = store.Holding{Queues: sum.Queues, Paused: sum.Queues}
-	case !serves:
-		sum = store.Holding{Queues: sum.Queues, Paused: sum.Paused, Limited: sum.Queues - sum.Paused}
-	case closed == blocked:
-		sum.Blocked = sum.Queues - sum.Paused - sum.Limited
-	}
-	return sum, runs
-}
-
-func stateOf(n store.Holding, runs bool, by hold) store.TakeState {
-	switch {
-	case n.Queues == 0:
-		return store.Finished
-	case n.Paused == n.Queues:
-		return store.Paused
-	case runs:
-		return store.Waiting
-	case n.Paused+n.Limited == n.Queues:
-		return store.Limited
-	case by == blocked:
-		return store.Blocked
-	}
-	return store.Delayed
+	return sched.HeldBack(sum, closed == paused, serves, closed == blocked), runs
 }

@@ -137,30 +137,48 @@ func (t *taking) state(crawls []*Crawl, first hold) (store.TakeState, store.Hold
 		if q := t.only; q != nil {
 			h = store.Holding{Queues: one(q.Held() > 0), Paused: one(q.held == paused), Limited: one(q.held == limited), Blocked: one(q.held == blocked)}
 		}
-		switch {
-		case c.Settings.Paused || c.sched.Defaults.Paused:
-			h = store.Holding{Queues: h.Queues, Paused: h.Queues}
-		case !t.serves(c):
-			h = store.Holding{Queues: h.Queues, Paused: h.Paused, Limited: h.Queues - h.Paused}
-		case !open(&c.Settings, t.Now) || !open(&c.sched.Defaults, t.Now):
-			h.Blocked = h.Queues - h.Paused - h.Limited
-		}
-		sum = store.Holding{Queues: sum.Queues + h.Queues, Paused: sum.Paused + h.Paused, Limited: sum.Limited + h.Limited, Blocked: sum.Blocked + h.Blocked}
+		isPaused := c.Settings.Paused || c.sched.Defaults.Paused
+		isBlocked := !open(&c.Settings, t.Now) || !open(&c.sched.Defaults, t.Now)
+		sum = SumOf(sum, HeldBack(h, isPaused, t.serves(c), isBlocked))
 		runs = runs || t.runs(c)
 	}
+	return StateOf(sum, runs, first == blocked), sum
+}
+
+// HeldBack returns what holds back the queues of a crawl, from what holds back each of them, whether the whole crawl is paused or blocked, and
+// whether its limit lets the request have anything.
+func HeldBack(h store.Holding, paused, serves, blocked bool) store.Holding {
 	switch {
-	case sum.Queues == 0:
-		return store.Finished, sum
-	case sum.Paused == sum.Queues:
-		return store.Paused, sum
-	case runs:
-		return store.Waiting, sum
-	case sum.Paused+sum.Limited == sum.Queues:
-		return store.Limited, sum
-	case first == blocked:
-		return store.Blocked, sum
+	case paused:
+		return store.Holding{Queues: h.Queues, Paused: h.Queues}
+	case !serves:
+		return store.Holding{Queues: h.Queues, Paused: h.Paused, Limited: h.Queues - h.Paused}
+	case blocked:
+		h.Blocked = h.Queues - h.Paused - h.Limited
 	}
-	return store.Delayed, sum
+	return h
+}
+
+// SumOf adds what holds back queues of two crawls, or in two places.
+func SumOf(a, b store.Holding) store.Holding {
+	return store.Holding{Queues: a.Queues + b.Queues, Paused: a.Paused + b.Paused, Limited: a.Limited + b.Limited, Blocked: a.Blocked + b.Blocked}
+}
+
+// StateOf returns the state of an answer without leases: whether a lease runs, and whether the first thing to open is blocked.
+func StateOf(n store.Holding, runs, blocked bool) store.TakeState {
+	switch {
+	case n.Queues == 0:
+		return store.Finished
+	case n.Paused == n.Queues:
+		return store.Paused
+	case runs:
+		return store.Waiting
+	case n.Paused+n.Limited == n.Queues:
+		return store.Limited
+	case blocked:
+		return store.Blocked
+	}
+	return store.Delayed
 }
 
 // runs reports whether a lease runs.

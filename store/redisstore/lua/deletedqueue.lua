@@ -11,6 +11,8 @@ local last, yard, grave, cursor = sub(blob, rest), base .. 'G' .. c.id, nil, ''
 
 local function grave_of(field) return { name = sub(field, 2), inc = byte(field), field = field } end
 
+local function set_of(set) return set < ':' and level_key(c, grave, set) or queue_key(c, set, grave) end
+
 local function left_of(keys)
   local rows, left = get_rows(c, keys), {}
   for i = 1, #keys do
@@ -34,10 +36,8 @@ if last ~= '' then
     grave = nil
   elseif set == 'L' and cursor == '' then
     call('HSET', yard, grave.field, '\0' .. sub(call('HGET', yard, grave.field) or '\0\0\0\0\0\0\0', 2))
-  elseif set == 'd' then
-    many('SREM', queue_key(c, 'd', grave), members)
   elseif set ~= 'L' then
-    many('ZREM', set == 'x' and queue_key(c, 'x', grave) or level_key(c, grave, set), members)
+    many(set == 'd' and 'SREM' or 'ZREM', set_of(set), members)
   end
 end
 if not grave and name == '' then
@@ -56,14 +56,10 @@ local function listed(set, next, members)
 end
 
 if cursor == '' then
-  for p = 0, 7 do
-    local got = call('ZRANGE', level_key(c, grave, p), '0', '999')
-    if #got > 0 then return listed(text(p), '', got) end
+  for set in string.gmatch('01234567xd', '.') do
+    local got = set == 'd' and call('SRANDMEMBER', set_of(set), 1000) or call('ZRANGE', set_of(set), '0', '999')
+    if #got > 0 then return listed(set, '', got) end
   end
-  local got = call('ZRANGE', queue_key(c, 'x', grave), '0', '999')
-  if #got > 0 then return listed('x', '', got) end
-  got = call('SRANDMEMBER', queue_key(c, 'd', grave), 1000)
-  if #got > 0 then return listed('d', '', got) end
   if byte(call('HGET', yard, grave.field) or '\0') == 0 then
     call('HDEL', yard, grave.field)
     return listed('G', '', {})

@@ -1,7 +1,7 @@
 -- A page of the URLs of one queue, or of all leases of the crawl.
 --
 -- blob: kind 1 (q: queued; d: done or dropped; L: all leases) | most keys 4 | length of queue 1 | queue | position, empty to begin
--- reply: next position as length 1 and text (empty: no more) | for each: key 16 | what found says
+-- reply: next position as length 1 and text (empty: no more) | for each that is of this kind still: key 16 | what found says
 --
 -- The position of queued URLs is that of the last one in their order (priority 1, due 6, arrival 6), so that each is listed once; that
 -- of others is the cursor of a scan.
@@ -43,4 +43,4 @@ else
   next, got = scan('HSCAN', c.L, from, want)
   for i = 1, #got, 2 do keys[#keys + 1] = got[i] end
 end
-return short(next) .. found(c, keys, true)
+return short(next) .. found(c, keys, ({ q = '1', L = '2', d = '34' })[kind])

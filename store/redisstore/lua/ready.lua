@@ -25,7 +25,7 @@ for _, c in ipairs(crawls) do
   if v[4] or v[5] or v[6] or now + 1000 < (tonumber(v[3]) or 0) then due = due + 1 end
   n = n + ready + due
   if v[7] == '0' and first_score(base .. 'U' .. c.id) <= now then urgent = 1 end
-  add_state(sum, c, limit, c.late > 0, c.active, c.paused, c.limited, c.blocked, c.leased - c.late + c.over > 0, function(left)
+  add_crawl(sum, c, limit, function(left)
     if ready + due > 0 then return now, FREE end -- or the shard is asked
     return first_waiting(c, left)
   end, ready + due > 0 and NEVER or first_end(c))

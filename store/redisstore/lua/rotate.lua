@@ -120,6 +120,5 @@ local function tell_of(sum, c, limit)
     local q = g.gave and not full() and find_queue(c, g.front)
     if q and offers(c, q) and not c.gave[q.name] then want.left = true end
   end
-  add_state(sum, c, limit, c.late > 0, c.active, c.paused, c.limited, c.blocked, c.leased - c.late + c.over > 0,
-    function(left) return next_of(c, left) end, first_end(c))
+  add_crawl(sum, c, limit, function(left) return next_of(c, left) end, first_end(c))
 end

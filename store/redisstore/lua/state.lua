@@ -55,6 +55,11 @@ local function add_state(sum, c, limit, late, queues, paused, limited, blocked, 
   if t < sum.next then sum.next, sum.by = t, by end
 end
 
+-- add_crawl adds a crawl of which the request may take from any queue.
+local function add_crawl(sum, c, limit, next, first)
+  add_state(sum, c, limit, c.late > 0, c.active, c.paused, c.limited, c.blocked, c.leased - c.late + c.over > 0, next, first)
+end
+
 local function tell_state(sum) return pack(SUM, sum.queues, sum.paused, sum.limited, sum.blocked, sum.runs, sum.by) .. concat(sum.crawls) end
 
 -- What holds back a queue, and its place, by its row.
