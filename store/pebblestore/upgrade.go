@@ -261,7 +261,7 @@ func copyRun(ctx context.Context, old *runfile.File, w *runfile.Writer, owner ui
 	}
 	w.Begin(owner, at.Keys)
 	for from := r.Read(nil); ; {
-		keys, err := from.Next()
+		keys, err := from()
 		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return place, err
 		}

@@ -337,7 +337,7 @@ func (v *verifier) run(key, value []byte) error {
 	var last store.Key
 	n := int64(0)
 	for from := r.Read(nil); ; {
-		keys, err := from.Next()
+		keys, err := from()
 		if err != nil {
 			v.s.damage.note(r.File.Path(), err)
 			return err
