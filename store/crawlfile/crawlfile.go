@@ -342,20 +342,13 @@ func export(ctx context.Context, w io.Writer, s store.Store, crawl string, id st
 	if err := rows.row(row{Identity: &id}); err != nil {
 		return err
 	}
-	if err := exportRows(ctx, rows, s, crawl, n); err != nil {
-		return err
-	}
-	return rows.end()
-}
-
-func exportRows(ctx context.Context, w *writer, s store.Store, crawl string, n *Counts) error {
 	for q, err := range s.Queues(ctx, crawl, "") {
 		if !q.NotBefore.After(time.Now()) {
 			q.NotBefore = time.Time{} // it has no effect any more
 		}
 		if err == nil && (q.QueueSettings != (store.QueueSettings{}) || !q.NotBefore.IsZero()) {
 			n.Queues++
-			err = w.row(row{Queue: queueRowOf(q)})
+			err = rows.row(row{Queue: queueRowOf(q)})
 		}
 		if err != nil {
 			return err
@@ -363,14 +356,14 @@ func exportRows(ctx context.Context, w *writer, s store.Store, crawl string, n *
 	}
 	for e, err := range s.Entries(ctx, crawl, "") {
 		if err == nil {
-			err = w.row(row{URL: urlRowOf(e)})
+			err = rows.row(row{URL: urlRowOf(e)})
 		}
 		if err != nil {
 			return err
 		}
 		n.count(e.State)
 	}
-	return nil
+	return rows.end()
 }
 
 // ExportKeys writes the keys of a crawl as a key file and returns their number. The file records the

@@ -154,7 +154,7 @@ func (g *generation) keysFrom(n int) (keys []store.Key, end bool, err error) {
 	}
 	merged := runfile.Merge(sources)
 	for len(keys) <= n {
-		page, err := merged.Next()
+		page, err := merged()
 		if err != nil || len(page) == 0 {
 			return keys, true, err
 		}

@@ -131,7 +131,12 @@ func newTexts(bytes int64) *texts {
 func (t *texts) shard(k *store.Key) *textShard { return &t.shards[k[0]%textShards] }
 
 // put notes that a URL is now held under a text.
-func (t *texts) put(crawl uint32, k *store.Key, text string) {
+func (t *texts) put(crawl uint32, k *store.Key, text string) { t.move(crawl, k, text, true) }
+
+// drop notes that the text of a URL has changed.
+func (t *texts) drop(crawl uint32, k *store.Key) { t.move(crawl, k, "", false) }
+
+func (t *texts) move(crawl uint32, k *store.Key, text string, kept bool) {
 	if !t.on.Load() {
 		return
 	}
@@ -140,25 +145,12 @@ func (t *texts) put(crawl uint32, k *store.Key, text string) {
 	defer s.mu.Unlock()
 	*s.version(k)++
 	at := placeKey{crawl, *k}
-	if !s.add(at, text) {
+	// Either half may have the text of another URL here, which is as short: it is read again. It must not hide an old one of this URL
+	// for a while.
+	if !kept || !s.add(at, text) {
 		delete(s.young.at, at.short())
 	}
 	delete(s.old.at, at.short()) // which may have been the young one
-}
-
-// drop notes that the text of a URL has changed.
-func (t *texts) drop(crawl uint32, k *store.Key) {
-	if !t.on.Load() {
-		return
-	}
-	s := t.shard(k)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	*s.version(k)++
-	// The text of another URL may go, which is as short. It must not hide an old one of this URL for a while.
-	at := placeKey{crawl, *k}
-	delete(s.young.at, at.short())
-	delete(s.old.at, at.short())
 }
 
 // get returns the text of a URL, "" for one whose text isn't kept. If the cache

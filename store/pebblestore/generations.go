@@ -312,15 +312,14 @@ func (tx *txn) deletePacked(g *generation) {
 	g.frozen = packedKeys{}
 }
 
-// listSource is a source of a list.
-type listSource struct{ keys []store.Key }
-
-// Next implements runfile.Source.
-func (l *listSource) Next() ([]store.Key, error) {
-	n := min(len(l.keys), 4096)
-	page := l.keys[:n]
-	l.keys = l.keys[n:]
-	return page, nil
+// listed is a source of a list.
+func listed(keys []store.Key) runfile.Source {
+	return func() ([]store.Key, error) {
+		n := min(len(keys), 4096)
+		page := keys[:n]
+		keys = keys[n:]
+		return page, nil
+	}
 }
 
 // generations returns all generations, those of a crawl oldest first.

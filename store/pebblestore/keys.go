@@ -521,7 +521,7 @@ func (s *Store) fill(parts []*keyPart) error {
 	eg.SetLimit(fillSteps)
 	for _, p := range parts {
 		for from := p.keys(); ctx.Err() == nil; {
-			keys, err := from.Next()
+			keys, err := from()
 			if err != nil {
 				return errors.Join(err, eg.Wait())
 			}

@@ -78,12 +78,29 @@ func (s *Store) stats(crawl string) (st store.Stats, done bool, err error) {
 func (s *Store) Keys(ctx context.Context, crawl string) iter.Seq2[store.Key, error] {
 	return func(yield func(store.Key, error) bool) {
 		held, from, err := s.openKeys(crawl)
-		if err == nil {
-			defer held.release()
-			err = s.eachKey(ctx, from, yield)
-		}
 		if err != nil {
 			yield(store.Key{}, err)
+			return
+		}
+		defer held.release()
+		for {
+			err := cmp.Or(ctx.Err(), s.usable())
+			var keys []store.Key
+			if err == nil {
+				keys, err = from()
+			}
+			if err != nil {
+				yield(store.Key{}, err)
+				return
+			}
+			if len(keys) == 0 {
+				return
+			}
+			for _, k := range keys {
+				if !yield(k, nil) {
+					return
+				}
+			}
 		}
 	}
 }
@@ -117,37 +134,15 @@ func (s *Store) openKeys(name string) (held heldRuns, from runfile.Source, err e
 	s.mu.Unlock()
 	sources := make([]runfile.Source, len(parts))
 	for i, p := range parts {
-		sources[i] = &sifted{p.keys(), s.visibleOf(p.g)}
+		sources[i] = sifted(p.keys(), func(keys []store.Key) ([]store.Key, error) { // without those that are forgotten
+			if err := s.rlock(); err != nil {
+				return nil, err
+			}
+			defer s.mu.RUnlock()
+			return p.g.visible(keys), nil
+		})
 	}
 	return held, runfile.Merge(sources), nil
-}
-
-func (s *Store) eachKey(ctx context.Context, from runfile.Source, yield func(store.Key, error) bool) error {
-	for {
-		if err := cmp.Or(ctx.Err(), s.usable()); err != nil {
-			return err
-		}
-		keys, err := from.Next()
-		if err != nil || len(keys) == 0 {
-			return err
-		}
-		for _, k := range keys {
-			if !yield(k, nil) {
-				return nil
-			}
-		}
-	}
-}
-
-// visibleOf returns what takes the keys out of a part of g that are forgotten.
-func (s *Store) visibleOf(g *generation) func([]store.Key) ([]store.Key, error) {
-	return func(keys []store.Key) ([]store.Key, error) {
-		if err := s.rlock(); err != nil {
-			return nil, err
-		}
-		defer s.mu.RUnlock()
-		return g.visible(keys), nil
-	}
 }
 
 // Lookup implements store.Store.

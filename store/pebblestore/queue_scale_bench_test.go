@@ -3,7 +3,6 @@ package pebblestore
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
@@ -83,46 +82,6 @@ func takeAndRequeue(b *testing.B, s *Store) {
 	}
 	if _, err := s.Settle(context.Background(), "", list); err != nil {
 		b.Fatal(err)
-	}
-}
-
-// BenchmarkRestart opens a store of 5 million queued URLs as kill -9 leaves
-// it, up to the first lease: Pebble's checkpoint has the tables and the log as
-// they are, with nothing flushed for it.
-func BenchmarkRestart(b *testing.B) {
-	const n, hosts = 5_000_000, 10_000
-	dir := b.TempDir()
-	s, err := openPrepared(dir, Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer s.Close()
-	fillBench(b, s, n, hosts, 0)
-	b.ResetTimer()
-	for range b.N {
-		b.StopTimer()
-		left := filepath.Join(b.TempDir(), "left")
-		if err := s.db.Checkpoint(left); err != nil {
-			b.Fatal(err)
-		}
-		runtime.GC()
-		cpu := cpuTime()
-		b.StartTimer()
-		again, err := openPrepared(left, Options{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		got, err := again.Take(context.Background(), store.TakeRequest{})
-		if err != nil || len(got.Leases) != 1 {
-			b.Fatal(len(got.Leases), err)
-		}
-		b.StopTimer()
-		b.ReportMetric((cpuTime() - cpu).Seconds(), "cpu-s")
-		if err := again.Close(); err != nil {
-			b.Fatal(err)
-		}
-		b.ReportMetric(float64(dirBytes(b, left))/n, "disk-B/queued")
-		b.StartTimer()
 	}
 }
 

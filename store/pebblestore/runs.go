@@ -380,7 +380,7 @@ func (p *keyPart) begin() {
 // keys returns the keys of the inputs.
 func (p *keyPart) keys() runfile.Source {
 	if p.inputs == nil {
-		return &listSource{p.rows.sorted()}
+		return listed(p.rows.sorted())
 	}
 	sources := make([]runfile.Source, len(p.inputs))
 	for i, r := range p.inputs {
@@ -388,7 +388,7 @@ func (p *keyPart) keys() runfile.Source {
 	}
 	from := runfile.Merge(sources)
 	if p.purge {
-		return &sifted{from, p.g.withoutPurging}
+		return sifted(from, p.g.withoutPurging)
 	}
 	return from
 }
@@ -453,7 +453,7 @@ func (w *runsWriter) write(p *keyPart) (err error) {
 	}
 	p.file.Begin(p.g.num, n)
 	for {
-		keys, err := from.Next()
+		keys, err := from()
 		if err != nil {
 			return err
 		}
@@ -638,20 +638,16 @@ func (h *heldRuns) release() {
 }
 
 // sifted is a source without the keys that sift takes out.
-type sifted struct {
-	from runfile.Source
-	sift func([]store.Key) ([]store.Key, error)
-}
-
-// Next implements runfile.Source.
-func (s *sifted) Next() ([]store.Key, error) {
-	for {
-		keys, err := s.from.Next()
-		if err != nil || len(keys) == 0 {
-			return nil, err
-		}
-		if keys, err = s.sift(keys); err != nil || len(keys) > 0 {
-			return keys, err
+func sifted(from runfile.Source, sift func([]store.Key) ([]store.Key, error)) runfile.Source {
+	return func() ([]store.Key, error) {
+		for {
+			keys, err := from()
+			if err != nil || len(keys) == 0 {
+				return nil, err
+			}
+			if keys, err = sift(keys); err != nil || len(keys) > 0 {
+				return keys, err
+			}
 		}
 	}
 }

@@ -195,10 +195,6 @@ func (u *upgrading) leases(db *pebble.DB) error {
 
 // runs writes the run files again: their checksums cover where something is.
 func (u *upgrading) runs(db *pebble.DB) error {
-	type section struct {
-		gen   uint32
-		place runfile.Place
-	}
 	files := map[runfile.ID][]section{}
 	err := scanRows(db, []byte{tableRun}, rowBound(tableRun), func(key, value []byte) error {
 		gen, id, place, err := parseRunRow(key, value)
@@ -211,18 +207,7 @@ func (u *upgrading) runs(db *pebble.DB) error {
 	dir := u.opt.FS.PathJoin(u.tmp, "runs")
 	for id, sections := range files {
 		b := db.NewBatch()
-		err := copyRuns(u.opt.FS, dir, id, func(old *runfile.File, w *runfile.Writer, to runfile.ID) error {
-			for _, s := range sections {
-				place, err := copyRun(u.ctx, old, w, s.gen, s.place)
-				if err != nil {
-					return err
-				}
-				if err := errors.Join(b.Delete(appendRunRow(nil, s.gen, id), nil), b.Set(appendRunRow(nil, s.gen, to), appendPlace(nil, place), nil)); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		err := u.copyRuns(dir, id, sections, b)
 		if err == nil {
 			err = b.Commit(pebble.Sync)
 		}
@@ -236,23 +221,36 @@ func (u *upgrading) runs(db *pebble.DB) error {
 	return syncDir(u.opt.FS, dir)
 }
 
-// copyRuns makes a run file of another.
-func copyRuns(fs vfs.FS, dir string, from runfile.ID, sections func(old *runfile.File, w *runfile.Writer, to runfile.ID) error) (err error) {
-	old, err := runfile.Open(fs, dir, from)
+// section is a run in a file.
+type section struct {
+	gen   uint32
+	place runfile.Place
+}
+
+// copyRuns makes a run file of another, and adds the rows that name it in place of that to a batch.
+func (u *upgrading) copyRuns(dir string, from runfile.ID, sections []section, b *pebble.Batch) (err error) {
+	old, err := runfile.Open(u.opt.FS, dir, from)
 	if err != nil {
 		return err
 	}
 	defer old.Release()
 	var to runfile.ID
 	_, _ = rand.Read(to[:]) // it never fails
-	w, err := runfile.Create(fs, dir, to)
+	w, err := runfile.Create(u.opt.FS, dir, to)
 	if err != nil {
 		return err
 	}
-	if err = sections(old, w, to); err == nil {
-		err = w.Finish()
+	defer func() { err = errors.Join(err, w.Close()) }()
+	for _, s := range sections {
+		place, err := copyRun(u.ctx, old, w, s.gen, s.place)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(b.Delete(appendRunRow(nil, s.gen, from), nil), b.Set(appendRunRow(nil, s.gen, to), appendPlace(nil, place), nil)); err != nil {
+			return err
+		}
 	}
-	return errors.Join(err, w.Close())
+	return w.Finish()
 }
 
 // copyRun copies a run, and returns its place in the new file.
@@ -263,7 +261,7 @@ func copyRun(ctx context.Context, old *runfile.File, w *runfile.Writer, owner ui
 	}
 	w.Begin(owner, at.Keys)
 	for from := r.Read(nil); ; {
-		keys, err := from.Next()
+		keys, err := from()
 		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return place, err
 		}

@@ -173,6 +173,14 @@ func (v *verifier) found(row []byte, format string, args ...any) {
 	v.r.Findings = append(v.r.Findings, Finding{Row: bytes.Clone(row), Text: fmt.Sprintf(format, args...)})
 }
 
+// unreadable reports a row that cannot be read, if there is an error.
+func (v *verifier) unreadable(row []byte, err error) bool {
+	if err != nil {
+		v.found(row, "%v", err)
+	}
+	return err != nil
+}
+
 func (v *verifier) rows() error {
 	err := scanRows(v.snapshot, nil, nil, func(key, value []byte) error {
 		v.r.Rows++
@@ -254,9 +262,8 @@ func (v *verifier) row(key, value []byte) error {
 		return v.queued(key, value)
 	case table == tableMark && n == 13:
 		v.crawlOf(key)
-		if _, err := parseMark(key, value); err != nil {
-			v.found(key, "%v", err)
-		}
+		_, err := parseMark(key, value)
+		v.unreadable(key, err)
 	case table == tableLease && n == 9:
 		return v.leased(key, value)
 	case table == tableDone && n == 9+keyLen:
@@ -278,8 +285,7 @@ func (v *verifier) row(key, value []byte) error {
 
 func (v *verifier) generation(key, value []byte) {
 	crawl, g, err := parseGeneration(key, value)
-	if err != nil {
-		v.found(key, "%v", err)
+	if v.unreadable(key, err) {
 		return
 	}
 	have := v.gens[g.num]
@@ -295,8 +301,7 @@ func (v *verifier) generation(key, value []byte) {
 
 func (v *verifier) packed(key, value []byte) error {
 	gen, _, value, err := parsePackedRow(key, value)
-	if err != nil {
-		v.found(key, "%v", err)
+	if v.unreadable(key, err) {
 		return nil
 	}
 	g := v.gens[gen]
@@ -314,8 +319,7 @@ func (v *verifier) packed(key, value []byte) error {
 // run verifies a run, with all of its keys.
 func (v *verifier) run(key, value []byte) error {
 	gen, id, place, err := parseRunRow(key, value)
-	if err != nil {
-		v.found(key, "%v", err)
+	if v.unreadable(key, err) {
 		return nil
 	}
 	g := v.gens[gen]
@@ -328,14 +332,12 @@ func (v *verifier) run(key, value []byte) error {
 		return nil
 	}
 	r := g.runs[i]
-	if err := r.File.Damage(); err != nil {
-		v.found(key, "%v", err)
-	}
+	v.unreadable(key, r.File.Damage())
 	g.runs = slices.Delete(g.runs, i, i+1)
 	var last store.Key
 	n := int64(0)
 	for from := r.Read(nil); ; {
-		keys, err := from.Next()
+		keys, err := from()
 		if err != nil {
 			v.s.damage.note(r.File.Path(), err)
 			return err
@@ -466,8 +468,7 @@ func (v *verifier) queue(key, value []byte) {
 		value = st.value
 	}
 	q, err := parseQueue(h.c, string(key[5:]), value)
-	if err != nil {
-		v.found(key, "%v", err)
+	if v.unreadable(key, err) {
 		return
 	}
 	if q.Queued > 0 || q.Levels() != 0 {
@@ -481,8 +482,7 @@ func (v *verifier) queued(key, value []byte) error {
 		return nil
 	}
 	rec, err := recordAt(key, value)
-	if err != nil {
-		v.found(key, "%v", err)
+	if v.unreadable(key, err) {
 		return nil
 	}
 	num, priority, at := queueNumber(key), rec.Priority, rec.Place()
@@ -527,8 +527,7 @@ func (v *verifier) placeOf(c *crawl, k *store.Key) (pointer, error) {
 
 func (v *verifier) leased(key, value []byte) error {
 	l, err := parseLease(key, value)
-	if err != nil {
-		v.found(key, "%v", err)
+	if v.unreadable(key, err) {
 		return nil
 	}
 	h := v.crawls[l.crawl]
@@ -559,9 +558,8 @@ func (v *verifier) ended(key []byte) error {
 
 func (v *verifier) place(key, value []byte) {
 	v.crawlOf(key)
-	if _, err := parsePointer(value); err != nil {
-		v.found(key, "%v", err)
-	}
+	_, err := parsePointer(value)
+	v.unreadable(key, err)
 }
 
 // queueCounts is counts for the queue side.

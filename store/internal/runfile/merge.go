@@ -7,11 +7,9 @@ import (
 	"github.com/firstseen/firstseen/store/internal/osfile"
 )
 
-// Source is where a merge or a copy of keys comes from: ascending keys, in
-// portions that are valid until the next call; none at the end.
-type Source interface {
-	Next() ([]Key, error)
-}
+// Source is where a merge or a copy of keys comes from: each call returns some ascending keys, in
+// memory that is valid until the next call; none at the end.
+type Source func() ([]Key, error)
 
 // Read returns the keys of the run from one on, in order, each bucket compared with
 // its checksum. Nil is from the first on.
@@ -20,7 +18,7 @@ func (r *Run) Read(from *Key) Source {
 	if from != nil {
 		s.next = bucketOf(from, r.buckets())
 	}
-	return s
+	return s.read
 }
 
 // reader returns some buckets at a time.
@@ -39,8 +37,7 @@ const portion = 4096
 // aheadBytes is how much the system is asked to read ahead.
 const aheadBytes = 1 << 20
 
-// Next implements Source.
-func (s *reader) Next() ([]Key, error) {
+func (s *reader) read() ([]Key, error) {
 	s.buf = s.buf[:0]
 	err := s.r.File.guarded(func() {
 		for ; s.next < s.r.buckets() && len(s.buf) < portion; s.next++ {
@@ -81,7 +78,8 @@ func Merge(sources []Source) Source {
 	if len(sources) == 1 {
 		return sources[0]
 	}
-	return &merger{from: sources, heads: make([][]Key, len(sources))}
+	m := &merger{from: sources, heads: make([][]Key, len(sources))}
+	return m.read
 }
 
 // merger takes from all sources the keys up to the least of their last ones, which
@@ -93,13 +91,12 @@ type merger struct {
 	bufs  [2][]Key
 }
 
-// Next implements Source.
-func (m *merger) Next() ([]Key, error) {
+func (m *merger) read() ([]Key, error) {
 	for i := 0; i < len(m.from); i++ {
 		if len(m.heads[i]) > 0 {
 			continue
 		}
-		keys, err := m.from[i].Next()
+		keys, err := m.from[i]()
 		if err != nil {
 			return nil, err
 		}

@@ -143,7 +143,7 @@ func TestRun(t *testing.T) {
 func read(t *testing.T, from Source) (all []Key) {
 	t.Helper()
 	for {
-		keys, err := from.Next()
+		keys, err := from()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -272,7 +272,7 @@ func noticed(t *testing.T, mem vfs.FS, place Place, keys []Key, written int) (no
 			t.Errorf("key %d: got %v", i, ok)
 		}
 	}
-	if _, err := r.Read(nil).Next(); (err != nil) != noticed {
+	if _, err := r.Read(nil)(); (err != nil) != noticed {
 		t.Errorf("reading all: got %v; look-ups noticed %v", err, noticed)
 	}
 	return noticed || f.Damage() != nil // which needs no more than to be told
