@@ -119,9 +119,9 @@ func (f *Frontier) offer(ctx context.Context, urls []Link, claim bool, do func(c
 		}
 	}
 	err = eachPart(ctx, parts, func(ctx context.Context, p part) error {
-		w := f.workspace(p.crawl, p.n)
+		w := f.workspace(p.crawl, len(p.at))
 		w.asks = !claim
-		f.prepare(w, urls, results, &p)
+		f.prepare(w, urls, results, p.at)
 		if err := do(ctx, w); err != nil {
 			return err // and the store may still read w
 		}
@@ -353,28 +353,29 @@ const (
 	chunkSize    = 256
 )
 
-// prepare makes offers of a call's URLs of one crawl: form, key, queue, item, and every refusal that
+// prepare makes offers of a call's URLs of one crawl, which are at these places: form, key, queue, item, and every refusal that
 // needs no knowledge of other URLs.
-func (f *Frontier) prepare(w *workspace, urls []Link, results []Result, p *part) {
+func (f *Frontier) prepare(w *workspace, urls []Link, results []Result, places []int) {
 	chunk := func(from, to int) {
 		id := f.identifier(w.crawl)
 		for i := from; i < to; i++ {
-			o, at := &w.offers[i], p.place(i)
+			o, at := &w.offers[i], places[i]
 			o.url, o.result, o.wantFirst = &urls[at], &results[at], !urls[at].SkipFirst
 			f.prepareOne(&id, o, w.asks)
 		}
 	}
-	workers := min(runtime.GOMAXPROCS(0), p.n/chunkSize)
-	if p.n < parallelFrom || workers < 2 {
-		chunk(0, p.n)
+	n := len(places)
+	workers := min(runtime.GOMAXPROCS(0), n/chunkSize)
+	if n < parallelFrom || workers < 2 {
+		chunk(0, n)
 		return
 	}
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for range workers {
 		wg.Go(func() {
-			for to := int(next.Add(chunkSize)); to-chunkSize < p.n; to = int(next.Add(chunkSize)) {
-				chunk(to-chunkSize, min(to, p.n))
+			for to := int(next.Add(chunkSize)); to-chunkSize < n; to = int(next.Add(chunkSize)) {
+				chunk(to-chunkSize, min(to, n))
 			}
 		})
 	}
@@ -439,19 +440,20 @@ func (f *Frontier) addProbes(ctx context.Context, w *workspace) error {
 		return nil
 	}
 	var urls []Link
+	var places []int
 	for i := range w.offers {
 		o := &w.offers[i]
 		if o.result.Status == StatusDuplicate && !o.result.Requeued && o.url.Discriminator == "" && isProbed(o.url.URL, f.opt.Probe) {
 			u := *o.url
 			u.Discriminator, u.Force, u.UnlessFetchedAfter = probePrefix+u.URL, false, time.Time{}
-			urls = append(urls, u)
+			urls, places = append(urls, u), append(places, len(places))
 		}
 	}
 	if len(urls) == 0 {
 		return nil
 	}
 	probes := &workspace{crawl: w.crawl, offers: make([]offer, len(urls))}
-	f.prepare(probes, urls, make([]Result, len(urls)), &part{n: len(urls)})
+	f.prepare(probes, urls, make([]Result, len(urls)), places)
 	return f.add(ctx, probes)
 }
 

@@ -77,9 +77,6 @@ func (t *crawls) keep(name, stored string) (*crawl, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.known == nil {
-		t.known = make(map[string]*crawl)
-	}
 	if have := t.known[name]; have != nil && have.stored == stored {
 		return have, nil
 	}
@@ -287,58 +284,35 @@ func (f *Frontier) SetProfile(p *canon.Profile) error {
 // part is what one call has for one crawl. The call does it in one step of the store.
 type part struct {
 	crawl *crawl
-	n     int
-	at    []int // places among the arguments of the call; nil if it has no other part
-}
-
-// place returns the place of the i-th argument of the part.
-func (p *part) place(i int) int {
-	if p.at == nil {
-		return i
-	}
-	return p.at[i]
+	at    []int // places among the arguments of the call
 }
 
 // parts splits the n arguments of a call by crawl, in the order of first arguments, and keeps the
 // order within a crawl. invalid are the places of names that no crawl can have.
 func (f *Frontier) parts(ctx context.Context, n int, nameOf func(i int) string, claim bool) (parts []part, invalid []int, err error) {
-	if n == 0 {
-		return nil, nil, nil
-	}
-	same := 1
-	for same < n && nameOf(same) == nameOf(0) {
-		same++
-	}
-	names, at := []string{nameOf(0)}, [][]int{nil}
-	if same < n {
-		names, at = nil, nil
-		index := make(map[string]int)
-		for i := range n {
-			name := f.named(nameOf(i))
-			k, ok := index[name]
-			if !ok {
+	var names []string
+	var at [][]int
+	index, k := make(map[string]int), 0
+	for i := range n {
+		if i == 0 || nameOf(i) != nameOf(i-1) {
+			name, ok := f.named(nameOf(i)), false
+			if k, ok = index[name]; !ok {
 				k = len(names)
 				index[name] = k
 				names, at = append(names, name), append(at, nil)
 			}
-			at[k] = append(at[k], i)
 		}
+		at[k] = append(at[k], i)
 	}
 	found, err := f.resolve(ctx, names, claim)
 	if err != nil {
 		return nil, nil, err
 	}
 	for k, c := range found {
-		p := part{crawl: c, n: n, at: at[k]}
-		if p.at != nil {
-			p.n = len(p.at)
-		}
 		if c != nil {
-			parts = append(parts, p)
-			continue
-		}
-		for i := range p.n {
-			invalid = append(invalid, p.place(i))
+			parts = append(parts, part{c, at[k]})
+		} else {
+			invalid = append(invalid, at[k]...)
 		}
 	}
 	return parts, invalid, nil

@@ -70,7 +70,7 @@ func TestUnicodeHostsAreTold(t *testing.T) {
 		c, err := f.crawl(t.Context(), name, false)
 		must(t, err)
 		w := f.workspace(c, len(urls))
-		f.prepare(w, urls, make([]Result, len(urls)), &part{n: len(urls)})
+		f.prepare(w, urls, make([]Result, len(urls)), []int{0, 1, 2})
 		maps := name != "none"
 		for i, want := range []bool{maps, false, maps && name != "qiita"} { // which refuses ws
 			if got := w.offers[i].item.UnicodeHost; got != want {

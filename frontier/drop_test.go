@@ -79,15 +79,6 @@ func TestWhatIsGivenBackDoesNotCount(t *testing.T) {
 	})
 }
 
-func TestKillersAreHandedOutForEver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := open(t, Options{Delay: -1, MaxExpired: -1})
-		addOne(t, f, Link{URL: "http://a.example/"})
-		dieHolding(t, f, 40)
-		leaseOne(t, f)
-	})
-}
-
 // TestNextPassesOverKillers waits for the second URL while the first is dropped,
 // and ends when that was all.
 func TestNextPassesOverKillers(t *testing.T) {

@@ -113,18 +113,6 @@ func (s *ruleSet) match(canonical string) (rule string, ok bool) {
 	return "a hashed URI", s.hashed.Excluded(canonical)
 }
 
-// match returns the rule by which a URL of a crawl is excluded.
-func (x *exclusions) match(crawl, canonical string) (rule string, ok bool) {
-	sets := *x.sets.Load()
-	if len(sets) == 0 {
-		return "", false
-	}
-	if rule, ok := sets["*"].match(canonical); ok {
-		return rule, true
-	}
-	return sets[crawl].match(canonical)
-}
-
 // listRule names Options.Exclude, which has no rules, among them.
 const listRule = "list"
 
@@ -133,7 +121,14 @@ func (f *Frontier) excludedBy(crawl, canonical string) (rule string, ok bool) {
 	if f.opt.Exclude != nil && f.opt.Exclude(canonical) {
 		return listRule, true
 	}
-	return f.exclusions.match(crawl, canonical)
+	sets := *f.exclusions.sets.Load()
+	if len(sets) == 0 {
+		return "", false
+	}
+	if rule, ok := sets["*"].match(canonical); ok {
+		return rule, true
+	}
+	return sets[crawl].match(canonical)
 }
 
 // ExcludedBy returns the rule by which a URL of a crawl is excluded, by its canonical form: that of an [Exclusion], or "list"
@@ -227,16 +222,13 @@ func (f *Frontier) ruleSetOf(crawl string, rules []string) (*ruleSet, error) {
 	off, known := false, old != nil && (*old)[crawl] != nil
 	for _, rule := range rules {
 		_, err := newRuleSet([]string{rule})
-		switch all := exceptsAll(rule); {
-		case err == nil:
+		if err == nil {
 			good = append(good, rule)
-		case known:
-			off = off || all
-		case all:
-			off = true
-			f.opt.Logger.Warn("an exception for every URL switches the exclusions of its crawl off, but for hashed URIs; take it back", "crawl", crawl, "rule", rule)
-		default:
-			f.opt.Logger.Warn("an exclusion excludes nothing; take it back", "crawl", crawl, "error", err)
+			continue
+		}
+		all := exceptsAll(rule)
+		if off = off || all; !known {
+			f.opt.Logger.Warn("an exclusion excludes nothing; take it back", "crawl", crawl, "error", err, "switches_others_off", all)
 		}
 	}
 	if s, err = newRuleSet(good); err != nil {

@@ -17,7 +17,7 @@ import (
 // When the fetcher's own network is down, most hosts fail at once. Nothing is learned of any of them then, so nothing
 // grows: see network. Nor does it when one page fails again and again: its host may be fine.
 
-// failing counts the failures in a row of queues. The zero value is empty.
+// failing counts the failures in a row of queues.
 type failing struct {
 	mu     sync.Mutex
 	queues map[queueName]*failingQueue // guarded by mu, like the rest
@@ -169,9 +169,6 @@ func (f *failing) network(now time.Time) bool {
 
 // add begins to count a queue. If there are too many, it drops the count of another.
 func (f *failing) add(name queueName) *failingQueue {
-	if f.queues == nil {
-		f.queues, f.waits = make(map[queueName]*failingQueue), make(map[queueName]time.Time)
-	}
 	for other := range f.queues {
 		if len(f.queues) < maxFailing {
 			break

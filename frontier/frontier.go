@@ -105,6 +105,9 @@ func New(s store.Store, opt Options) (*Frontier, error) {
 	opt = opt.withDefaults()
 	opt.Profile = opt.Profile.WithListsOf(s.Identity().Profile)
 	f := &Frontier{opt: opt, store: s, clock: time.Now, queries: newQueryTrap(opt.Traps), closing: make(chan struct{}), sweepSoon: make(chan struct{}, 1)}
+	f.crawls.known, f.purges.pending, f.refused.m = map[string]*crawl{}, map[queueName]bool{}, map[refusalKey]*Refusal{}
+	f.rooms.byName = map[string]map[LeaseRequest]*room{}
+	f.failing.queues, f.failing.waits = map[queueName]*failingQueue{}, map[queueName]time.Time{}
 	if shared, ok := s.(interface{ Shared() bool }); ok && shared.Shared() {
 		f.poll = pollEvery
 	}

@@ -96,8 +96,8 @@ func (f *Frontier) putPart(ctx context.Context, p *part, known []Known, results 
 	id := f.identifier(p.crawl)
 	now := f.clock()
 	var plain, moved []put
-	for k := range p.n {
-		this := put{known: &known[p.place(k)], result: &results[p.place(k)]}
+	for _, at := range p.at {
+		this := put{known: &known[at], result: &results[at]}
 		u, r := &this.known.Link, this.result
 		if id.identify(u, r) {
 			if _, excluded := f.excludedBy(p.crawl.name, r.Canonical); excluded {

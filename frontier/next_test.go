@@ -33,20 +33,24 @@ func newCountingStore() *countingStore {
 	return &countingStore{Store: memstore.New(memstore.Options{})}
 }
 
-func TestNextIsWokenByAnAddAndDoesNotPoll(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newCountingStore()
-		f := openOn(t, s, Options{})
-		start := time.Now()
-		time.AfterFunc(time.Hour, func() { addOne(t, f, Link{URL: "http://a.example/"}) })
-		l, err := f.Next(bg)
-		if err != nil || l.URL != "http://a.example/" || time.Since(start) != time.Hour {
-			t.Fatalf("got %v, %v after %v; want the URL when it was added", l, err, time.Since(start))
-		}
-		if n := s.takes.Load(); n > 3 {
-			t.Errorf("got %d takes in an hour of waiting; want at most 3", n)
-		}
-	})
+func TestWaitingIsEndedByAnAddAndDoesNotPoll(t *testing.T) {
+	for _, wait := range []func(f *Frontier) error{
+		func(f *Frontier) error { _, err := f.Next(bg); return err },
+		func(f *Frontier) error { _, _, err := f.LeaseWait(bg, LeaseRequest{Max: 5}, false); return err },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newCountingStore()
+			f := openOn(t, s, Options{})
+			start := time.Now()
+			time.AfterFunc(time.Hour, func() { addOne(t, f, Link{URL: "http://a.example/"}) })
+			if err := wait(f); err != nil || time.Since(start) != time.Hour {
+				t.Fatalf("got %v after %v; want the URL when it was added", err, time.Since(start))
+			}
+			if n := s.takes.Load(); n > 3 {
+				t.Errorf("got %d takes in an hour of waiting; want at most 3", n)
+			}
+		})
+	}
 }
 
 func TestNextIsWokenByForce(t *testing.T) {
@@ -218,6 +222,31 @@ func TestStoreErrorReachesAllWhoWait(t *testing.T) {
 		wg.Wait()
 		if n := s.takes.Load(); n > 10 {
 			t.Errorf("got %d takes; want no loop on an error", n)
+		}
+	})
+}
+
+func TestLeaseWaitEndsWhenTheCrawlIsFinished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, Options{})
+		addOne(t, f, Link{URL: "http://a.example/"})
+		addOne(t, f, Link{URL: "http://a.example/", Crawl: "other"})
+		leases, _, err := f.LeaseWait(bg, LeaseRequest{Crawl: "other"}, true)
+		if err != nil || len(leases) != 1 {
+			t.Fatalf("got %v, %v; want a lease", leases, err)
+		}
+		start := time.Now()
+		time.AfterFunc(time.Minute, func() {
+			if err := f.Done(bg, leases[0]); err != nil {
+				t.Error(err)
+			}
+		})
+		none, idle, err := f.LeaseWait(bg, LeaseRequest{Crawl: "other"}, true)
+		if err != nil || idle.State != store.Finished || len(none) != 0 || time.Since(start) != time.Minute {
+			t.Errorf("got %v, %v, %v after %v; want the end of the crawl when its last URL is done", none, idle, err, time.Since(start))
+		}
+		if leases, _, err = f.LeaseWait(bg, LeaseRequest{Crawl: "*"}, true); err != nil || len(leases) != 1 {
+			t.Errorf("got %v, %v; want the URL of the other crawl", leases, err)
 		}
 	})
 }

@@ -48,12 +48,13 @@ func (f *Frontier) SetDepthFirst(ctx context.Context, crawl string, on bool) err
 
 // DepthFirst reports whether a crawl, or with "*" every crawl, is set to depth first.
 func (f *Frontier) DepthFirst(crawl string) bool {
-	s := (*f.exclusions.sets.Load())[f.named(crawl)]
-	return s != nil && s.deep
+	return (*f.exclusions.sets.Load())[f.named(crawl)].isDeep()
 }
 
 // deepFirst reports whether URLs of a crawl are queued by depth.
 func (f *Frontier) deepFirst(crawl string) bool {
 	sets := *f.exclusions.sets.Load()
-	return len(sets) > 0 && (sets["*"] != nil && sets["*"].deep || sets[crawl] != nil && sets[crawl].deep)
+	return len(sets) > 0 && (sets["*"].isDeep() || sets[crawl].isDeep())
 }
+
+func (s *ruleSet) isDeep() bool { return s != nil && s.deep }

@@ -18,7 +18,7 @@ import (
 // Who adds a rule first records in the store that URLs of its crawl are to be forgotten, and the goroutine takes that back when they are. A
 // process that ends before leaves them to the next frontier of the store.
 
-// purges are the queues, and with "" as the queue the crawls, in which excluded URLs are to be forgotten. The zero value is empty.
+// purges are the queues, and with "" as the queue the crawls, in which excluded URLs are to be forgotten.
 type purges struct {
 	mu      sync.Mutex
 	pending map[queueName]bool // guarded by mu; the crawl may be "*" if the queue is ""
@@ -70,9 +70,6 @@ func (p *purges) add(f *Frontier, crawl, queue string) {
 	defer p.mu.Unlock()
 	if queue != "" && len(p.pending) >= maxPurges {
 		return
-	}
-	if p.pending == nil {
-		p.pending = make(map[queueName]bool)
 	}
 	p.pending[queueName{crawl, queue}] = true
 	if p.ended == nil {

@@ -95,7 +95,7 @@ func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redir
 		}
 	}
 	answers := make([]Settled, 1)
-	err = f.settlePart(ctx, &part{crawl: c, n: 1}, []Settlement{end}, answers)
+	err = f.settlePart(ctx, &part{crawl: c, at: []int{0}}, []Settlement{end}, answers)
 	if err == nil {
 		err = answers[0].err(l)
 	}
@@ -134,7 +134,7 @@ func (f *Frontier) targetOf(c *crawl, l *Lease, target, disc string) (*workspace
 	urls := []Link{{URL: target, Depth: l.Depth, Priority: l.Priority, Discriminator: disc, SkipTraps: kept.exempt, Meta: l.Meta}}
 	results := make([]Result, 1)
 	w := f.workspace(c, 1)
-	f.prepare(w, urls, results, &part{n: 1})
+	f.prepare(w, urls, results, []int{0})
 	if r := &results[0]; r.Status != StatusRefused && r.Key != l.Key {
 		chain := kept.chain
 		w.offers[0].item.Force = slices.Contains(chain, r.Key)

@@ -63,9 +63,6 @@ func (r *refusals) of(k refusalKey) *Refusal {
 	}
 	c := r.m[k]
 	if c == nil {
-		if r.m == nil {
-			r.m = make(map[refusalKey]*Refusal)
-		}
 		k.crawl = strings.Clone(k.crawl)
 		c = &Refusal{Crawl: k.crawl, Reason: k.reason, Rule: k.rule, Dropped: k.dropped}
 		r.m[k] = c

@@ -177,22 +177,22 @@ func (f *Frontier) settle(ctx context.Context, settlements []Settlement) ([]Sett
 // settlePart settles the leases of one crawl.
 func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, answers []Settled) error {
 	now := time.Now()
-	out := make([]store.Settlement, p.n)
+	out := make([]store.Settlement, len(p.at))
 	gaveUp := make(map[int]Reason)
-	leases := make([]*Lease, p.n) // with what the store has of them
-	for k := range out {
-		s := all[p.place(k)]
+	leases := make([]*Lease, len(p.at)) // with what the store has of them
+	for k, at := range p.at {
+		s := all[at]
 		if s.isPutBack() || s.Outcome == Recrawl || s.Outcome == Drop || s.Outcome == Redirected || s.Meta != nil {
 			var err error
 			if s.Lease, err = f.whole(ctx, p.crawl, s.Lease); err != nil {
 				return err
 			}
 		}
-		if out[k], answers[p.place(k)] = f.settlement(&s, now); s.reason != "" {
+		if out[k], answers[at] = f.settlement(&s, now); s.reason != "" {
 			gaveUp[k] = s.reason
 		}
 		if s.isNotFound() && f.respell(p.crawl, &s, &out[k]) {
-			answers[p.place(k)] = OK
+			answers[at] = OK
 			delete(gaveUp, k)
 		}
 		leases[k] = s.Lease
@@ -204,7 +204,7 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 	queued := make(map[store.Key]string) // those that may be excluded
 	waits := make(map[string]store.QueueChange)
 	for k, status := range statuses {
-		s := &all[p.place(k)]
+		s, answer := &all[p.at[k]], &answers[p.at[k]]
 		if status == store.Settled { // others changed nothing: the URL may be done, or somebody else's
 			if delete(queued, out[k].Key); out[k].Outcome == store.Requeue && f.mayExclude() {
 				queued[out[k].Key] = cmp.Or(out[k].URL, leases[k].URL)
@@ -214,9 +214,9 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 			f.noteResult(p.crawl, &result, waits, now)
 		}
 		if status == store.AlreadyDone {
-			answers[p.place(k)] = AlreadyDone
+			*answer = AlreadyDone
 		} else if status != store.Settled {
-			answers[p.place(k)] = Stale
+			*answer = Stale
 		} else if out[k].URL != "" {
 			f.respelled.Add(1)
 		} else if s.reason == "" && gaveUp[k] != "" { // others are logged, too: see returnTaken

@@ -154,14 +154,8 @@ func (q *queryTrap) pathOf(c *crawl, canonical string) uint64 {
 	if q == nil || i < 0 {
 		return 0
 	}
-	return q.hash(c.stored, canonical[:i])
+	return maphash.Comparable(q.seed, [2]string{c.stored, canonical[:i]})
 }
-
-func (q *queryTrap) hash(crawl, path string) uint64 {
-	return maphash.Comparable(q.seed, queryPath{crawl, path})
-}
-
-type queryPath struct{ crawl, path string }
 
 // reserveQueries reserves the places of the offers of a batch, and refuses offers whose path has none
 // left. A known URL is no growth: it is never refused.

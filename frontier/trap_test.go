@@ -169,13 +169,14 @@ func TestQueryTrapOfManyBatchesAtOnce(t *testing.T) {
 
 func TestQueryTrapMemoryIsBoundedAndHeavyPathsStay(t *testing.T) {
 	q := newQueryTrap(Traps{Queries: 1000})
-	heavy := q.hash("c", "http://h.example/heavy")
+	c := &crawl{stored: "c"}
+	heavy := q.pathOf(c, "http://h.example/heavy?")
 	for i := range 1000 {
 		if !q.take(heavy) {
 			t.Fatalf("refused at %d; want 1000 taken", i)
 		}
 		for j := range 500 { // half a million paths seen once
-			q.take(q.hash("c", fmt.Sprintf("http://h.example/%d/%d", i, j)))
+			q.take(q.pathOf(c, fmt.Sprintf("http://h.example/%d/%d?", i, j)))
 		}
 	}
 	if q.take(heavy) {

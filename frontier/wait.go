@@ -213,8 +213,7 @@ func wasSet(from, to time.Time, passed time.Duration) bool {
 	return off <= -time.Second || off >= time.Second
 }
 
-// rooms are the rooms with callers in them, by crawl ("*" is any) and request. The
-// zero value is empty.
+// rooms are the rooms with callers in them, by crawl ("*" is any) and request.
 type rooms struct {
 	mu     sync.Mutex
 	byName map[string]map[LeaseRequest]*room
@@ -226,24 +225,19 @@ func (rs *rooms) join(f *Frontier, req LeaseRequest) *room {
 	req.Crawl = cmp.Or(req.Crawl, f.opt.Crawl)
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	r := rs.byName[req.Crawl][req]
+	of := rs.byName[req.Crawl]
+	if of == nil {
+		of = make(map[LeaseRequest]*room, 1)
+		rs.byName[req.Crawl] = of
+	}
+	r := of[req]
 	if r == nil {
 		r = &room{f: f, req: req, changed: make(chan struct{})}
 		r.line.Alone = req.MaxQueues > 0 // the bound holds for each caller
-		rs.put(r)
+		of[req] = r
 	}
 	r.callers++
 	return r
-}
-
-func (rs *rooms) put(r *room) {
-	if rs.byName == nil {
-		rs.byName = make(map[string]map[LeaseRequest]*room)
-	}
-	if rs.byName[r.req.Crawl] == nil {
-		rs.byName[r.req.Crawl] = make(map[LeaseRequest]*room, 1)
-	}
-	rs.byName[r.req.Crawl][r.req] = r
 }
 
 func (rs *rooms) leave(r *room) {

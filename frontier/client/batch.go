@@ -48,8 +48,8 @@ type part struct {
 type batcher struct {
 	c    *Client
 	what string
-	// send makes one request of asks and fills in the answers.
-	send func(context.Context, []*ask) error
+	// send makes one request of asks and fills in the answers. Sent reports whether the daemon may have begun with it.
+	send func(context.Context, []*ask) (sent bool, err error)
 
 	mu      sync.Mutex
 	pending []*part // guarded by mu
@@ -118,7 +118,10 @@ func (b *batcher) deliver(parts []*part) {
 		if len(asks) == 0 {
 			return nil
 		}
-		err := b.send(ctx, asks)
+		sent, err := b.send(ctx, asks)
+		for _, a := range asks {
+			a.sent = a.sent || sent && !a.answered
+		}
 		if parts = release(parts); len(parts) == 0 {
 			return nil
 		}
@@ -162,13 +165,6 @@ func unanswered(parts []*part) []*ask {
 		}
 	}
 	return asks
-}
-
-// markSent says of asks without an answer that they were sent.
-func markSent(asks []*ask) {
-	for _, a := range asks {
-		a.sent = a.sent || !a.answered
-	}
 }
 
 // Add offers one URL of [Options.Crawl]. It is AddBatch for one.
@@ -247,8 +243,8 @@ func (c *Client) askFor(urls []frontier.Link, from int, results []frontier.Resul
 
 // sendLines returns what sends a request of lines, each of which is answered by
 // a line in order.
-func (c *Client) sendLines(path string) func(context.Context, []*ask) error {
-	return func(ctx context.Context, asks []*ask) error {
+func (c *Client) sendLines(path string) func(context.Context, []*ask) (bool, error) {
+	return func(ctx context.Context, asks []*ask) (sent bool, err error) {
 		path := path
 		if !slices.ContainsFunc(asks, func(a *ask) bool { return !a.brief }) {
 			path += "?brief"
@@ -257,12 +253,7 @@ func (c *Client) sendLines(path string) func(context.Context, []*ask) error {
 		for _, a := range asks {
 			body = append(body, a.line...)
 		}
-		r := &request{method: http.MethodPost, path: path, body: body, read: func(r io.Reader) error { return readVerdicts(r, asks) }}
-		sent, err := c.try(ctx, r)
-		if sent {
-			markSent(asks)
-		}
-		return err
+		return c.try(ctx, &request{method: http.MethodPost, path: path, body: body, read: func(r io.Reader) error { return readVerdicts(r, asks) }})
 	}
 }
 

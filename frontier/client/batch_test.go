@@ -14,13 +14,13 @@ func TestAnsweredCallsDoNotWaitForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, sendings := time.Now(), 0
 		b := &batcher{c: &Client{opt: Options{Patience: time.Minute}, closing: make(chan struct{})}, what: "add URLs"}
-		b.send = func(_ context.Context, asks []*ask) error {
+		b.send = func(_ context.Context, asks []*ask) (sent bool, err error) {
 			sendings++
 			asks[0].answered = true
 			if time.Since(began) < 10*time.Second {
-				return io.ErrUnexpectedEOF
+				return true, io.ErrUnexpectedEOF
 			}
-			return nil
+			return true, nil
 		}
 		parts := []*part{{asks: make([]ask, 1), done: make(chan struct{})}, {asks: make([]ask, 2), done: make(chan struct{})}}
 		go b.deliver(parts)

@@ -107,9 +107,6 @@ func onlyOwn(t *testing.T, empty, other frontier.Interface) {
 	if leases, _, err := empty.Lease(bg, frontier.LeaseRequest{Max: 9}); err != nil || len(leases) != 0 {
 		t.Errorf("Lease: got %v, %v; want nothing of another crawl", leases, err)
 	}
-	if leases, _, err := empty.Lease(bg, frontier.LeaseRequest{Max: 9}); err != nil || len(leases) != 0 {
-		t.Errorf("LeaseFrom: got %v, %v; want nothing of another crawl", leases, err)
-	}
 	if _, err := empty.Lookup(bg, frontier.Link{URL: "http://host0.example/"}); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("Lookup: got %v; want ErrNotFound", err)
 	}

@@ -111,7 +111,7 @@ func settledOf(a *ask, outcome frontier.Outcome) frontier.Settled {
 }
 
 // sendLeases sends a request of settlements, answered all or not at all.
-func (c *Client) sendLeases(ctx context.Context, asks []*ask) error {
+func (c *Client) sendLeases(ctx context.Context, asks []*ask) (sent bool, err error) {
 	body := []byte(`{"leases":[`)
 	for i, a := range asks {
 		if i > 0 {
@@ -119,14 +119,7 @@ func (c *Client) sendLeases(ctx context.Context, asks []*ask) error {
 		}
 		body = append(body, a.line...)
 	}
-	r := &request{method: http.MethodPost, path: "/v1/done", body: append(body, "]}"...), read: func(r io.Reader) error {
-		return readSettled(r, asks)
-	}}
-	sent, err := c.try(ctx, r)
-	if sent {
-		markSent(asks)
-	}
-	return err
+	return c.try(ctx, &request{method: http.MethodPost, path: "/v1/done", body: append(body, "]}"...), read: func(r io.Reader) error { return readSettled(r, asks) }})
 }
 
 func readSettled(body io.Reader, asks []*ask) error {

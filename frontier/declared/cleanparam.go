@@ -93,8 +93,8 @@ func (c CleanParam) Names(param string) bool { return slices.Contains(c.Params, 
 // CleanParams returns the Clean-param lines of a robots.txt. They can be anywhere in it, since they
 // belong to no group. The error joins the errors of the lines that it left out.
 func CleanParams(robots []byte) ([]CleanParam, error) {
-	var rules []CleanParam
-	var refused []error
+	var lines []string
+	var beyond error
 	robots = bytes.TrimPrefix(robots[:min(len(robots), maxRobots)], []byte("\xef\xbb\xbf"))
 	for line := range bytes.FieldsFuncSeq(robots, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		line, _, _ = bytes.Cut(line, []byte{'#'})
@@ -102,16 +102,15 @@ func CleanParams(robots []byte) ([]CleanParam, error) {
 		if !ok || !bytes.EqualFold(bytes.TrimSpace(name), []byte("Clean-param")) {
 			continue
 		}
-		if len(rules)+len(refused) == maxCleanRules {
-			refused = append(refused, fmt.Errorf("cannot use further Clean-param lines; want at most %d", maxCleanRules))
+		if len(lines) == maxCleanRules {
+			beyond = fmt.Errorf("cannot use further Clean-param lines; want at most %d", maxCleanRules)
 			break
 		}
-		c, err := ParseCleanParam(string(bytes.TrimSpace(value)))
-		if err != nil {
-			refused = append(refused, err)
-			continue
-		}
-		rules = append(rules, c)
+		lines = append(lines, string(bytes.TrimSpace(value)))
 	}
-	return rules, errors.Join(refused...)
+	if lines == nil {
+		return nil, nil
+	}
+	rules, refused := ParseCleanParams(strings.Join(lines, "\n"))
+	return rules, errors.Join(refused, beyond)
 }

@@ -154,7 +154,7 @@ func (g *group) file(q *Queue, t, now int64) {
 	case t <= now:
 		q.unfile()
 		q.enter(inGroup, &g.line)
-	case q.place == inWaiting && g.front != q && q.wake == t && t != Never:
+	case q.place == inWaiting && g.front != q && q.wake == t:
 	default:
 		if q.unfile(); t != Never {
 			q.wait(t)

@@ -373,24 +373,19 @@ func (q *Queue) File(now int64) {
 		g.file(q, t, now)
 		return
 	}
-	switch q.place {
-	case inReady:
-		if t <= now && q.class == q.classOf() {
-			q.hurry()
-			return
-		}
-	case inWaiting:
-		if t > now && q.wake == t && t != Never {
-			return
-		}
+	switch {
+	case q.place == inReady && t <= now && q.class == q.classOf():
+		q.hurry()
+		return
+	case q.place == inWaiting && t > now && q.wake == t:
+		return
 	}
 	q.unfile()
 	switch {
-	case t == Never:
-	case t > now:
-		q.wait(t)
-	default:
+	case t <= now:
 		q.ready()
+	case t != Never:
+		q.wait(t)
 	}
 }
 
