@@ -333,7 +333,6 @@ func guarded[T any](ctx context.Context, s *service, items []T, kind prometheus.
 	if err != nil {
 		c.failed.Add(n)
 		s.log.Error("cannot store URLs", "urls", len(items), "error", err)
-		s.store.noticed(err)
 		return nil, err
 	}
 	c.commit.Observe(time.Since(began).Seconds())
