@@ -31,7 +31,7 @@ func ParseBase(url string) (*Base, error) {
 	if parts.Slashes == ":/." { // before a path that begins with "//", and no authority
 		parts.Slashes, parts.Path = ":", "/."+parts.Path
 	}
-	return &Base{parts, parts.Scheme == "file" || whatwg.DefaultPort(parts.Scheme) != ""}, nil
+	return &Base{parts, whatwg.IsSpecial(parts.Scheme)}, nil
 }
 
 // Opaque reports whether the base has no hierarchy, as in "mailto:a@b": then only a fragment is relative to it.

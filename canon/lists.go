@@ -1,6 +1,7 @@
 package canon
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -167,12 +168,13 @@ type lists struct {
 	version            int
 	tracking, sessions *paramIndex
 	index              map[string]bool
+	aspMark            *regexp.Regexp
 	wide               bool // has the patterns that are new in version 2
 }
 
 var versions = func() (v [newestLists + 1]*lists) {
 	for n := 1; n <= newestLists; n++ {
-		v[n] = &lists{version: n, wide: n >= 2, index: map[string]bool{}, tracking: indexParams(listUpTo(n, StripTrackingParams)), sessions: indexParams(listUpTo(n, StripSessionIDs))}
+		v[n] = &lists{version: n, wide: n >= 2, aspMark: aspMarks[min(n-1, 1)], index: map[string]bool{}, tracking: indexParams(listUpTo(n, StripTrackingParams)), sessions: indexParams(listUpTo(n, StripSessionIDs))}
 		for _, p := range listUpTo(n, StripIndex) {
 			v[n].index[p.Name] = true
 		}
@@ -236,13 +238,13 @@ const longestKnown = 32
 // paramIndex finds a parameter by name without allocating. first spares the look-up
 // for names that begin with no listed letter, which most do.
 type paramIndex struct {
-	exact    map[string]string // name -> kind of value
+	exact    map[string]*regexp.Regexp // by name: what the value must be; nil for any
 	prefixes []string
 	first    whatwg.Set
 }
 
 func indexParams(list []Param) *paramIndex {
-	x := &paramIndex{exact: map[string]string{}}
+	x := &paramIndex{exact: map[string]*regexp.Regexp{}}
 	for _, p := range list {
 		if p.Path {
 			continue
@@ -251,7 +253,7 @@ func indexParams(list []Param) *paramIndex {
 		if prefix, ok := strings.CutSuffix(p.Name, "*"); ok {
 			x.prefixes = append(x.prefixes, prefix)
 		} else {
-			x.exact[p.Name] = p.Value
+			x.exact[p.Name] = kinds[p.Value]
 		}
 	}
 	return x
@@ -275,19 +277,14 @@ func (x *paramIndex) matches(name, value []byte) bool {
 		low[i] = whatwg.Lower(c)
 	}
 	kind, ok := x.exact[string(low[:len(name)])]
-	return ok && fits(value, kind)
+	return ok && (kind == nil || kind.Match(value))
 }
 
-func fits(value []byte, kind string) bool {
-	switch kind {
-	case "digits":
-		return len(value) > 0 && !slices.ContainsFunc(value, func(c byte) bool { return c < '0' || c > '9' })
-	case "id32":
-		return len(value) == 32 && isAlnum(value)
-	case "id16":
-		return len(value) >= 16 && isAlnum(value)
-	}
-	return true
+// kinds are the kinds of values that a [Param] names.
+var kinds = map[string]*regexp.Regexp{
+	"digits": regexp.MustCompile(`^[0-9]+$`),
+	"id32":   regexp.MustCompile(`^[0-9A-Za-z]{32}$`),
+	"id16":   regexp.MustCompile(`^[0-9A-Za-z]{16,}$`),
 }
 
 // stripSessions drops the parameters of sessions from a pair of a query, and reports whether
@@ -313,7 +310,7 @@ func (l *lists) stripPathSessions(path string) string {
 	}
 	kept := segments[:0]
 	for i, s := range segments { // what stripJSession leaves may be a mark
-		if !l.isASPMark(s) && !(l.wide && isASP1Session(s) && namesASPX(segments[i+1:])) {
+		if !l.aspMark.MatchString(s) && !(l.wide && asp1Session.MatchString(s) && namesASPX(segments[i+1:])) {
 			kept = append(kept, s)
 		}
 	}
@@ -334,46 +331,18 @@ func stripJSession(segment string) string {
 	return strings.Join(kept, ";")
 }
 
-// isASPMark matches one or more of a letter and a mark in brackets, all of them in brackets: "(S(…))",
-// "(A(…)S(…))". A mark of any letter has 24 letters or digits. Since version 2, X may have a
-// number, and A, F, S and X 16 or more letters, digits, "-" and "_".
-func (l *lists) isASPMark(s string) bool {
-	if len(s) < len("(X(1))") || s[0] != '(' || s[len(s)-1] != ')' {
-		return false
+// The segments with marks of ASP.NET. Those of version 1 and of .NET 2, whose name is of one letter, have 24 letters or
+// digits. Since version 2 of the lists, X may have a number, and A, F, S and X 16 or more letters, digits, "-", ".", "_" and "~".
+var (
+	asp1Session = regexp.MustCompile(`^\([0-9A-Za-z]{24}\)$`)
+	aspMarks    = [...]*regexp.Regexp{
+		regexp.MustCompile(`^\(([0-9A-Za-z]\([0-9A-Za-z]{24}\))+\)$`),
+		regexp.MustCompile(`^\(([0-9A-Za-z]\([0-9A-Za-z]{24}\)|[Xx]\([0-9]+\)|[AFSXafsx]\([-.~\w]{16,}\))+\)$`),
 	}
-	for s = s[1 : len(s)-1]; s != ""; {
-		end := strings.IndexByte(s, ')')
-		if end < 3 || !isAlnum(s[:1]) || s[1] != '(' {
-			return false
-		}
-		letter, mark := whatwg.Lower(s[0]), s[2:end]
-		isID := len(mark) == 24 && isAlnum(mark)
-		isNew := letter == 'x' && strings.Trim(mark, whatwg.Digits) == "" ||
-			strings.IndexByte("afsx", letter) >= 0 && len(mark) >= 16 && strings.Trim(mark, whatwg.Unreserved) == ""
-		if !isID && !(l.wide && isNew) {
-			return false
-		}
-		s = s[end+1:]
-	}
-	return true
-}
-
-// isASP1Session matches 24 letters and digits in brackets.
-func isASP1Session(s string) bool {
-	return len(s) == 26 && s[0] == '(' && s[25] == ')' && isAlnum(s[1:25])
-}
+)
 
 func namesASPX(segments []string) bool {
 	return slices.ContainsFunc(segments, func(s string) bool { return strings.Contains(whatwg.LowerText(s), ".aspx") })
-}
-
-func isAlnum[T string | []byte](s T) bool {
-	for i := range len(s) {
-		if c := whatwg.Lower(s[i]); !('a' <= c && c <= 'z' || '0' <= c && c <= '9') {
-			return false
-		}
-	}
-	return true
 }
 
 // hasPrefixFold reports whether s begins with prefix, which is lower-case, in any case.

@@ -2,6 +2,7 @@ package canon
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -432,17 +433,10 @@ func scopePath(s string) (string, error) {
 // scopePattern checks a pattern and returns it in canonical form. A "$" that is not at the end stands
 // for itself.
 func scopePattern(s string) (string, error) {
-	text, end := strings.CutSuffix(s, "$")
-	parts := strings.Split(text, "*")
-	for i, part := range parts {
-		parts[i] = normalizeEscapes(part, pathRaw)
-	}
-	pattern := strings.Join(parts, "*")
-	if text == "" || text[0] != '/' && text[0] != '*' || strings.ContainsAny(text, `?#\`) || whatwg.WithoutDots(pattern) != pattern {
+	pattern := newPathPattern(s).text
+	text, path := strings.TrimSuffix(s, "$"), strings.TrimSuffix(pattern, "$")
+	if text == "" || text[0] != '/' && text[0] != '*' || strings.ContainsAny(text, `?#\`) || whatwg.WithoutDots(path) != path {
 		return "", fmt.Errorf(`got pattern %q; want one that begins with "/" or "*", without "?", "#", "\" and dot segments`, s)
-	}
-	if end {
-		pattern += "$"
 	}
 	return pattern, nil
 }
@@ -489,29 +483,25 @@ type fileReader struct {
 	data  []byte
 	dec   *json.Decoder
 	lists *lists // of the rules in the file
-	bad   int64  // where the syntax error is; 0 if there is none
-	at    int64  // where an entry ends that can never hold; 0 if there is none
+	at    int64  // where the error is; 0 if it is in the token read last
 }
 
 func newFileReader(data []byte) *fileReader {
 	return &fileReader{data: data, dec: json.NewDecoder(bytes.NewReader(data))}
 }
 
-// line is the number of the line, from 1, of the token read last.
+// line is the number of the line of the error, from 1.
 func (f *fileReader) line() int {
-	at := max(f.bad, f.dec.InputOffset())
-	if f.at > 0 {
-		at = f.at
-	}
-	return 1 + bytes.Count(f.data[:min(int(at), len(f.data))], []byte("\n"))
+	at := int(cmp.Or(f.at, f.dec.InputOffset()))
+	return 1 + bytes.Count(f.data[:min(at, len(f.data))], []byte("\n"))
 }
 
 func (f *fileReader) token() (json.Token, error) {
 	t, err := f.dec.Token()
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
-		f.bad = syntax.Offset
+		f.at = syntax.Offset
 	} else if err != nil {
-		f.bad = int64(len(f.data))
+		f.at = int64(len(f.data))
 		err = errors.New("got the end of the file inside the object; want the rest")
 	}
 	return t, err

@@ -126,8 +126,8 @@ func eachOf(scopes []*scope, yield func(*scope) bool) bool {
 type paramRules struct {
 	hostTable
 	// single are the scopes of one host and one path, which sites can declare by the
-	// thousand: by host, then by path.
-	single   map[string]map[string][]*scope
+	// thousand: by host and path.
+	single   map[string][]*scope
 	patterns bool // some entries have one
 	list     []*scope
 	digest   string // of the rules, for Profile.String
@@ -175,12 +175,11 @@ func (r *paramRules) scopesFor(host, path []byte) (found []*scope) {
 		return nil
 	}
 	var space [256]byte
-	var form []byte // of the path, for patterns
+	form := append(space[:0], host...)
 	if r.patterns {
-		form = appendMatched(space[:0], path)
-		if exact := r.single[string(host)]; exact != nil {
-			found = append(found, exact[string(form)]...)
-		}
+		form = appendMatched(form, path)
+		found = append(found, r.single[string(form)]...)
+		form = form[len(host):]
 	}
 	exact := len(found)
 	r.each(host, func(s *scope) bool {
@@ -206,15 +205,11 @@ func (r *paramRules) add(sc *scope) {
 		r.hostTable.add(sc)
 		return
 	}
-	paths := r.single[sc.host]
-	if paths == nil {
-		paths = map[string][]*scope{}
-		if r.single == nil {
-			r.single = map[string]map[string][]*scope{}
-		}
-		r.single[sc.host] = paths
+	if r.single == nil {
+		r.single = map[string][]*scope{}
 	}
-	paths[sc.pattern.parts[0]] = append(paths[sc.pattern.parts[0]], sc)
+	place := sc.host + sc.pattern.parts[0]
+	r.single[place] = append(r.single[place], sc)
 }
 
 // pathPattern is a pattern for paths as robots.txt has it: the start of a path, in which "*" stands for
@@ -222,16 +217,23 @@ func (r *paramRules) add(sc *scope) {
 // which all but letters, digits, "-._~" and "/" have escapes (2.2.2). So "%2A" and "%24" in a pattern
 // match the characters themselves, escaped or not, and "%62%61%7A" matches "baz".
 type pathPattern struct {
-	text  string   // as in the file, in canonical form
+	text  string   // in canonical form
 	parts []string // between the asterisks, in the form in which they are compared
 	end   bool     // whether the last part ends the path
 }
 
 func newPathPattern(text string) *pathPattern {
-	p := &pathPattern{text: text}
+	p := &pathPattern{}
 	text, p.end = strings.CutSuffix(text, "$")
-	for part := range strings.SplitSeq(text, "*") {
-		p.parts = append(p.parts, string(appendMatched(nil, []byte(part))))
+	p.parts = strings.Split(text, "*")
+	for i, part := range p.parts {
+		p.parts[i] = normalizeEscapes(part, pathRaw)
+	}
+	if p.text = strings.Join(p.parts, "*"); p.end {
+		p.text += "$"
+	}
+	for i, part := range p.parts {
+		p.parts[i] = string(appendMatched(nil, []byte(part)))
 	}
 	return p
 }

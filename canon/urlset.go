@@ -110,14 +110,7 @@ func (r *urlRules) add(rule, place string) error {
 		if hasDots(text, end) {
 			return fmt.Errorf(`got %q; want a path without "\" and dot segments, which no canonical form has`, rule)
 		}
-		parts := strings.Split(text, "*")
-		for i, part := range parts {
-			parts[i] = normalizeEscapes(part, pathRaw)
-		}
-		if text = strings.Join(parts, "*"); end {
-			text += "$"
-		}
-		sc.pattern, r.patterns = newPathPattern(text), true
+		sc.pattern, r.patterns = newPathPattern(path), true
 	}
 	if sc.host == "*" && sc.scheme+sc.port == "" && sc.pattern == nil {
 		r.every = rule

@@ -89,18 +89,8 @@ func (w *work) dropFragment() {
 
 func (w *work) dropQuery() { w.Query = "" }
 
-// escapeUserinfo cuts at the first colon; further ones belong to the password, escaped.
 func (w *work) escapeUserinfo() {
-	user, pass, _ := strings.Cut(strings.TrimSuffix(w.Userinfo, "@"), ":")
-	user, pass = normalizeEscapes(user, userinfoRaw), normalizeEscapes(pass, userinfoRaw)
-	switch {
-	case pass != "":
-		w.Userinfo = user + ":" + pass + "@"
-	case user != "":
-		w.Userinfo = user + "@"
-	default:
-		w.Userinfo = ""
-	}
+	w.EachOfUserinfo(func(s string) string { return normalizeEscapes(s, userinfoRaw) })
 }
 
 func (w *work) stripUserinfo() { w.Userinfo = "" }

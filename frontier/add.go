@@ -82,7 +82,7 @@ func (f *Frontier) Peek(ctx context.Context, urls []Link) ([]Result, error) {
 			if o.result.Status == StatusRefused {
 				continue
 			}
-			e, known, err := f.known(ctx, w.crawl, o)
+			e, known, err := f.lookup(ctx, w.crawl, o.item.Key, o.url.URL)
 			if err != nil {
 				return err
 			}
@@ -218,7 +218,7 @@ func (f *Frontier) raise(ctx context.Context, w *workspace) error {
 		if !o.url.Raise && !o.url.Force && o.url.UnlessFetchedAfter.IsZero() || o.result.Status != StatusDuplicate || o.result.Requeued {
 			continue
 		}
-		e, known, err := f.known(ctx, w.crawl, o)
+		e, known, err := f.lookup(ctx, w.crawl, o.item.Key, o.url.URL)
 		if err != nil {
 			return err
 		}
@@ -290,14 +290,14 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// known looks up an offer.
-func (f *Frontier) known(ctx context.Context, c *crawl, o *offer) (e store.Entry, known bool, err error) {
-	e, err = f.store.Lookup(ctx, c.stored, o.item.Key)
+// lookup returns the entry of a key, and whether the key is known.
+func (f *Frontier) lookup(ctx context.Context, c *crawl, key store.Key, url string) (e store.Entry, known bool, err error) {
+	e, err = f.store.Lookup(ctx, c.stored, key)
 	if errors.Is(err, store.ErrNotFound) {
 		return e, false, nil
 	}
 	if err != nil {
-		return e, false, fmt.Errorf("cannot look up %q: %w", o.url.URL, err)
+		return e, false, fmt.Errorf("cannot look up %q: %w", url, err)
 	}
 	return e, true, nil
 }

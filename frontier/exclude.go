@@ -89,7 +89,7 @@ func newRuleSet(rules []string) (*ruleSet, error) {
 
 // check refuses rules that exclude every URL.
 func (s *ruleSet) check() error {
-	if s.urls == nil {
+	if s == nil || s.urls == nil {
 		return nil
 	}
 	return s.urls.Check()
@@ -142,6 +142,14 @@ func (f *Frontier) ExcludedBy(crawl, canonical string) (rule string, ok bool) {
 	return f.excludedBy(f.named(crawl), canonical)
 }
 
+// excluded returns the rule by which a URL is excluded. One that the profile, whose rules may have changed, refuses by now is not.
+func (id *identifier) excluded(url string) (rule string, ok bool) {
+	if id.canonicalize(url) != nil {
+		return "", false
+	}
+	return id.f.excludedBy(id.crawl.name, string(id.scratch))
+}
+
 // mayExclude reports whether anything is excluded.
 func (f *Frontier) mayExclude() bool {
 	return f.opt.Exclude != nil || len(*f.exclusions.sets.Load()) > 0
@@ -163,47 +171,32 @@ func ruleOf(queue string) (crawl, rule string, ok bool) {
 	return queue[:at], queue[at+1:], true
 }
 
-// forgetting names a queue of OwnCrawl that has a limit while queued URLs of a crawl are to be forgotten: a process that ends before
-// leaves that to the next frontier of the store.
+// forgetting names a queue of OwnCrawl that has a limit while queued URLs of a crawl are to be forgotten: see purge.go.
 const forgetting = "\x00forgetting"
 
-// setForgetting records whether queued URLs of a crawl are to be forgotten.
-func (f *Frontier) setForgetting(ctx context.Context, crawl string, limit int64) error {
-	if err := f.store.Configure(ctx, OwnCrawl, ruleKey(crawl, forgetting), store.QueueChange{Limit: &limit}); err != nil {
-		return fmt.Errorf("cannot record that excluded URLs of crawl %q are forgotten: %w", crawl, err)
-	}
-	return nil
-}
-
-// goOnForgetting forgets what an earlier process had to leave.
-func (f *Frontier) goOnForgetting(ctx context.Context) error {
-	f.exclusions.changing.Lock() // see purges.end
-	defer f.exclusions.changing.Unlock()
-	for q, err := range f.store.Queues(ctx, OwnCrawl, "") {
-		if err != nil {
-			return fmt.Errorf("cannot read which URLs are to be forgotten: %w", err)
-		}
-		if crawl, rule, ok := ruleOf(q.Name); ok && rule == forgetting && q.Limit > 0 {
-			f.forgetExcluded(crawl)
-		}
-	}
-	return nil
-}
-
-// loadExclusions reads the rules from the store.
-func (f *Frontier) loadExclusions(ctx context.Context) error {
+// loadExclusions reads the rules from the store, and returns the crawls of which queued URLs are still to be forgotten.
+func (f *Frontier) loadExclusions(ctx context.Context) (unforgotten []string, err error) {
 	f.exclusions.changing.Lock()
 	defer f.exclusions.changing.Unlock()
+	return f.readExclusions(ctx)
+}
+
+// readExclusions is loadExclusions for who holds exclusions.changing.
+func (f *Frontier) readExclusions(ctx context.Context) (unforgotten []string, err error) {
 	rules := make(map[string][]string)
 	for q, err := range f.store.Queues(ctx, OwnCrawl, "") {
 		if err != nil {
-			return fmt.Errorf("cannot read which URLs are excluded: %w", err)
+			return nil, fmt.Errorf("cannot read which URLs are excluded: %w", err)
 		}
-		if crawl, rule, ok := ruleOf(q.Name); ok && q.Paused {
+		switch crawl, rule, ok := ruleOf(q.Name); {
+		case !ok:
+		case rule == forgetting && q.Limit > 0:
+			unforgotten = append(unforgotten, crawl)
+		case q.Paused:
 			rules[crawl] = append(rules[crawl], rule)
 		}
 	}
-	return f.setExclusions(rules)
+	return unforgotten, f.setExclusions(rules)
 }
 
 // setExclusions puts rules in force; it takes over the map.
@@ -270,7 +263,7 @@ func (f *Frontier) followExclusions() {
 	for {
 		select {
 		case <-tick.C:
-			if err := f.loadExclusions(context.Background()); err != nil {
+			if _, err := f.loadExclusions(context.Background()); err != nil {
 				f.opt.Logger.Warn("cannot follow the exclusions; those read before stay in force", "error", err)
 			}
 		case <-f.closing:
@@ -290,26 +283,6 @@ func (f *Frontier) Exclude(ctx context.Context, crawl string, rules ...string) (
 	return f.changeExclusions(ctx, crawl, rules, true)
 }
 
-// WaitExcluded waits until the queued URLs that were excluded by rules so far are forgotten, or the context ends. Close does not wait for them: they
-// are forgotten by the next frontier of the store. So are those that could not be forgotten since the last call: the error is why.
-func (f *Frontier) WaitExcluded(ctx context.Context) error {
-	f.purges.mu.Lock()
-	ended := f.purges.ended
-	f.purges.mu.Unlock()
-	if ended != nil {
-		select {
-		case <-ended:
-		case <-ctx.Done():
-			return fmt.Errorf("not all URLs that are excluded are forgotten yet: %w", ctx.Err())
-		}
-	}
-	f.purges.mu.Lock()
-	defer f.purges.mu.Unlock()
-	err := f.purges.err
-	f.purges.err = nil
-	return err
-}
-
 // Include takes rules back, and returns how many. The error is store.ErrNotFound if there is no such rule: then none was
 // taken back. URLs that were forgotten are new when they are offered again.
 func (f *Frontier) Include(ctx context.Context, crawl string, rules ...string) (removed int, err error) {
@@ -325,106 +298,84 @@ func (f *Frontier) changeExclusions(ctx context.Context, crawl string, rules []s
 	if err != nil {
 		return 0, err
 	}
-	if err := f.loadExclusions(ctx); err != nil { // of other frontiers
-		return 0, err
-	}
 	f.exclusions.changing.Lock()
 	defer f.exclusions.changing.Unlock()
-	have := f.rulesByCrawl()
-	orders := len(rules) == 1 && rules[0] == depthFirst
-	if !orders {
-		if rules, err = checkRules(c.name, rules, have, add); err != nil {
-			return 0, err
-		}
-		if err := f.checkLeft(c.name, rules, have[c.name], add); err != nil {
-			return 0, err
-		}
+	if _, err := f.readExclusions(ctx); err != nil { // of other frontiers
+		return 0, err
 	}
-	rules = slices.DeleteFunc(slices.Clone(rules), func(r string) bool { return slices.Contains(have[c.name], r) == add })
-	forgets := add && !orders && len(rules) > 0
-	if forgets {
+	if rules, err = f.checkRules(c.name, rules, add); err != nil || len(rules) == 0 {
+		return 0, err
+	}
+	if add {
 		if err := f.setForgetting(ctx, c.name, 1); err != nil {
 			return 0, err
 		}
 	}
-	for _, rule := range rules {
-		if slices.Contains(have[c.name], rule) == add { // it is twice in the list
-			continue
-		}
-		if err := f.store.Configure(ctx, OwnCrawl, ruleKey(c.name, rule), store.QueueChange{Paused: &add}); err != nil {
-			return changed, fmt.Errorf("cannot change exclusion %q: %w", rule, err)
-		}
-		changed++
-		if add {
-			have[c.name] = append(have[c.name], rule)
-		} else {
-			have[c.name] = slices.DeleteFunc(have[c.name], func(r string) bool { return r == rule })
+	for n, rule := range rules {
+		if err := f.keepRule(ctx, c.name, rule, add); err != nil {
+			return n, err
 		}
 	}
-	if err := f.setExclusions(have); err != nil || !forgets {
-		return changed, err
+	if _, err := f.readExclusions(ctx); err != nil {
+		return len(rules), err
 	}
-	f.forgetExcluded(c.name)
-	return changed, nil
+	if add {
+		f.purges.add(f, c.name, "")
+	}
+	return len(rules), nil
 }
 
-// rulesByCrawl copies the rules in force.
-func (f *Frontier) rulesByCrawl() map[string][]string {
-	all := make(map[string][]string)
-	for crawl, s := range *f.exclusions.sets.Load() {
-		all[crawl] = slices.Clone(s.rules)
+// keepRule records whether a rule is in force.
+func (f *Frontier) keepRule(ctx context.Context, crawl, rule string, is bool) error {
+	if err := f.store.Configure(ctx, OwnCrawl, ruleKey(crawl, rule), store.QueueChange{Paused: &is}); err != nil {
+		return fmt.Errorf("cannot change exclusion %q: %w", rule, err)
 	}
-	return all
+	return nil
 }
 
-// checkRules trims rules, and returns store.ErrInvalid for one that cannot be kept, or ErrNotFound for one that is to be
-// taken back and is not there.
-func checkRules(crawl string, rules []string, have map[string][]string, add bool) ([]string, error) {
-	n := 0
-	for _, list := range have {
-		n += len(list)
+// checkRules returns the rules that a change adds or takes back, trimmed, each once. The error is store.ErrInvalid for rules that cannot be
+// kept, or by which a crawl comes to exclude every URL, and ErrNotFound for one that is to be taken back and is not there.
+func (f *Frontier) checkRules(crawl string, rules []string, add bool) (changed []string, err error) {
+	sets := *f.exclusions.sets.Load()
+	var have []string
+	if sets[crawl] != nil {
+		have = sets[crawl].rules
 	}
-	out := make([]string, 0, len(rules))
 	for _, rule := range rules {
-		rule = strings.TrimSpace(rule)
-		if !add && !slices.Contains(have[crawl], rule) {
+		switch rule = strings.TrimSpace(rule); {
+		case !add && !slices.Contains(have, rule):
 			return nil, fault.As(store.ErrNotFound, "cannot take back exclusion %.200q of crawl %q: there is no such rule", rule, crawl)
-		}
-		if add && (len(ruleKey(crawl, rule)) > store.MaxQueueKey || strings.ContainsRune(rule, 0)) {
+		case add && (len(ruleKey(crawl, rule)) > store.MaxQueueKey || strings.ContainsRune(rule, 0)):
 			return nil, fault.As(store.ErrInvalid, "cannot exclude by %.200q: a rule has at most %d bytes", rule, store.MaxQueueKey-len(ruleKey(crawl, "")))
+		case slices.Contains(have, rule) != add && !slices.Contains(changed, rule):
+			changed = append(changed, rule)
 		}
-		out = append(out, rule)
 	}
-	if !add {
-		return out, nil
+	left := slices.DeleteFunc(slices.Clone(have), func(r string) bool { return slices.Contains(changed, r) })
+	if add {
+		if _, err := newRuleSet(slices.Clone(changed)); err != nil {
+			return nil, fault.As(store.ErrInvalid, "cannot exclude: %w", err)
+		}
+		n := 0
+		for _, s := range sets {
+			n += len(s.rules)
+		}
+		if n+len(changed) > maxExclusions {
+			return nil, fault.As(store.ErrInvalid, "cannot exclude by %d more rules: there are %d of %d; put long lists into a file of hashed URIs", len(changed), n, maxExclusions)
+		}
+		left = slices.Concat(have, changed)
 	}
-	if _, err := newRuleSet(slices.Clone(out)); err != nil {
-		return nil, fault.As(store.ErrInvalid, "cannot exclude: %w", err)
-	}
-	if n+len(out) > maxExclusions {
-		return nil, fault.As(store.ErrInvalid, "cannot exclude by %d more rules: there are %d of %d; put long lists into a file of hashed URIs", len(out), n, maxExclusions)
-	}
-	return out, nil
-}
-
-// checkLeft returns store.ErrInvalid for a change by which the rules of a crawl come to exclude every URL.
-func (f *Frontier) checkLeft(crawl string, rules, have []string, add bool) error {
-	left := slices.Concat(have, rules)
-	if !add {
-		left = slices.DeleteFunc(slices.Clone(have), func(r string) bool { return slices.Contains(rules, r) })
-	}
-	was, err := f.ruleSetOf(crawl, slices.Clone(have))
-	if err != nil || was.check() != nil {
-		return err
+	if sets[crawl].check() != nil { // it does so already
+		return changed, nil
 	}
 	is, err := f.ruleSetOf(crawl, left)
 	if err == nil {
 		err = is.check()
 	}
 	if err != nil {
-		return fault.As(store.ErrInvalid, "cannot change what is excluded: %w", err)
+		return nil, fault.As(store.ErrInvalid, "cannot change what is excluded: %w", err)
 	}
-	return nil
+	return changed, nil
 }
 
 // Exclusions lists the rules in force in a crawl ("" is that of [Options.Crawl]), with those of all crawls, or with "*" all
@@ -462,88 +413,4 @@ func (f *Frontier) Exclusions(crawl string) []Exclusion {
 	}
 	slices.SortStableFunc(list, func(a, b Exclusion) int { return cmp.Compare(a.Crawl, b.Crawl) })
 	return list
-}
-
-// forgetExcluded forgets the queued URLs of a crawl, or with "*" of all, that are excluded, in the background.
-func (f *Frontier) forgetExcluded(crawl string) {
-	f.purges.begin(crawl)
-	if crawl != "*" {
-		f.purges.add(f, crawl, "")
-		return
-	}
-	names, err := f.Crawls(context.Background())
-	if err != nil {
-		f.purges.failed(err)
-		f.purges.leave("*")
-	}
-	for _, name := range names {
-		f.purges.add(f, name, "")
-	}
-}
-
-// excludedOf returns which of some URLs are excluded.
-func (f *Frontier) excludedOf(c *crawl, urls map[store.Key]string) (excluded []excludedURL) {
-	if len(urls) == 0 || !f.mayExclude() {
-		return nil
-	}
-	id := f.identifier(c)
-	for key, url := range urls {
-		if id.canonicalize(url) != nil {
-			continue
-		}
-		if rule, ok := f.excludedBy(c.name, string(id.scratch)); ok {
-			excluded = append(excluded, excludedURL{key, url, rule})
-		}
-	}
-	return excluded
-}
-
-// dropExcluded forgets URLs that are excluded, queued or taken by this call, in one step, and counts them.
-func (f *Frontier) dropExcluded(ctx context.Context, c *crawl, urls []excludedURL) error {
-	urls, err := f.stillExcluded(ctx, c, urls)
-	if err != nil || len(urls) == 0 {
-		return err
-	}
-	keys := make([]store.Key, len(urls))
-	gone := make(map[refusalKey][]string)
-	for i, u := range urls {
-		keys[i] = u.key
-		k := refusalKey{crawl: c.name, reason: ReasonExcluded, dropped: true, rule: u.rule}
-		gone[k] = append(gone[k], u.url)
-	}
-	if _, err := f.store.Forget(ctx, store.Selection{Crawl: c.stored, Keys: keys}); err != nil {
-		return fmt.Errorf("cannot forget URLs that are excluded: %w", err)
-	}
-	f.rooms.wake(c.name)
-	for k, urls := range gone {
-		f.noteGone(k, urls)
-	}
-	return nil
-}
-
-// stillExcluded returns which of some URLs are excluded by the rules that the store has now: of a shared one another frontier may have taken
-// a rule back, and what is forgotten is lost.
-func (f *Frontier) stillExcluded(ctx context.Context, c *crawl, urls []excludedURL) (still []excludedURL, err error) {
-	if len(urls) == 0 || f.poll == 0 {
-		return urls, nil
-	}
-	if err := f.loadExclusions(ctx); err != nil {
-		return nil, err
-	}
-	id := f.identifier(c)
-	for _, u := range urls {
-		if id.canonicalize(u.url) != nil {
-			continue
-		}
-		if rule, ok := f.excludedBy(c.name, string(id.scratch)); ok {
-			still = append(still, excludedURL{u.key, u.url, rule})
-		}
-	}
-	return still, nil
-}
-
-// excludedURL is one that is to be forgotten.
-type excludedURL struct {
-	key       store.Key
-	url, rule string
 }

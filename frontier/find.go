@@ -229,16 +229,16 @@ func (f *Frontier) Change(ctx context.Context, q Query, do Action) (n int64, err
 			}
 			return batch.n, err
 		}
-		if !touches(do, e.StateAt(now)) || do == ActionRequeue && f.excludes(&e) {
+		if !touches(do, e.StateAt(now)) || do == ActionRequeue && f.mayExclude() && f.excludes(&e) {
 			continue // what is excluded is counted, as an offer of it is
 		}
-		if e.Crawl != batch.crawl || len(batch.keys) == changeAtOnce {
+		if e.Crawl != batch.crawl || len(batch.urls) == changeAtOnce {
 			if err := batch.apply(ctx); err != nil {
 				return batch.n, err
 			}
 			batch.crawl = e.Crawl
 		}
-		batch.add(&e)
+		batch.urls = append(batch.urls, e)
 	}
 	err = batch.apply(ctx)
 	return batch.n, err
@@ -259,9 +259,6 @@ func touches(do Action, state QueryState) bool {
 
 // excludes reports whether an entry is excluded: queued again, it would be forgotten.
 func (f *Frontier) excludes(e *Entry) bool {
-	if !f.mayExclude() {
-		return false
-	}
 	form, err := f.Profile(e.Crawl).Canonicalize(e.URL)
 	if err != nil {
 		return false
@@ -278,14 +275,12 @@ type changes struct {
 	f     *Frontier
 	do    Action
 	crawl string
-	keys  []store.Key
-	urls  []string           // of the keys
-	steps []store.Settlement // for all actions but ActionForget
+	urls  []Entry
 	n     int64
 }
 
-func (c *changes) add(e *Entry) {
-	c.keys, c.urls = append(c.keys, e.Key), append(c.urls, e.URL)
+// step is what becomes of a URL by any action but ActionForget.
+func (c *changes) step(e *Entry) store.Settlement {
 	s, r := store.Settlement{Key: e.Key, Outcome: store.Requeue}, e.kept
 	switch c.do {
 	case ActionDrop:
@@ -301,16 +296,20 @@ func (c *changes) add(e *Entry) {
 		s.Unleased, s.NewRound, r = true, true, r.anew()
 	}
 	s.Meta = r.replacing()
-	c.steps = append(c.steps, s)
+	return s
 }
 
 func (c *changes) apply(ctx context.Context) error {
-	if len(c.keys) == 0 {
+	urls := c.urls
+	if c.urls = nil; len(urls) == 0 {
 		return nil
 	}
-	defer func() { c.keys, c.urls, c.steps = c.keys[:0], c.urls[:0], c.steps[:0] }()
+	keys, steps := make([]store.Key, len(urls)), make([]store.Settlement, len(urls))
+	for i := range urls {
+		keys[i], steps[i] = urls[i].Key, c.step(&urls[i])
+	}
 	if c.do == ActionForget {
-		n, err := c.f.Forget(ctx, Selection{Crawl: c.crawl, Keys: c.keys})
+		n, err := c.f.Forget(ctx, Selection{Crawl: c.crawl, Keys: keys})
 		c.n += n
 		return err
 	}
@@ -318,19 +317,19 @@ func (c *changes) apply(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	statuses, err := c.f.store.Settle(ctx, of.stored, c.steps)
+	statuses, err := c.f.store.Settle(ctx, of.stored, steps)
 	if err != nil {
 		return fmt.Errorf("cannot %s URLs: %w", c.do, err)
 	}
 	c.f.rooms.wake(of.name)
-	queued := make(map[store.Key]string)
+	var queued []keyedURL
 	for i, s := range statuses {
 		if s == store.Settled {
 			c.n++
 			if c.do == ActionFree {
-				queued[c.keys[i]] = c.urls[i]
+				queued = append(queued, keyedURL{keys[i], urls[i].URL})
 			}
 		}
 	}
-	return c.f.dropExcluded(ctx, of, c.f.excludedOf(of, queued))
+	return c.f.dropExcluded(ctx, of, queued)
 }

@@ -125,7 +125,7 @@ func TestChangeSparesNewLeases(t *testing.T) {
 			for e, err := range f.Find(bg, Query{}) {
 				must(t, err)
 				batch.crawl = e.Crawl
-				batch.add(&e)
+				batch.urls = append(batch.urls, e)
 			}
 			if do == ActionFree {
 				_, err := f.Change(bg, Query{}, ActionFree)

@@ -127,11 +127,12 @@ func (f *Frontier) start(ctx context.Context) error {
 	if _, err := f.crawlOrAll(ctx, f.opt.Crawl); err != nil {
 		return err
 	}
-	if err := f.loadExclusions(ctx); err != nil {
+	unforgotten, err := f.loadExclusions(ctx)
+	if err != nil {
 		return err
 	}
-	if err := f.goOnForgetting(ctx); err != nil {
-		return err
+	for _, crawl := range unforgotten {
+		f.purges.add(f, crawl, "")
 	}
 	if f.poll > 0 {
 		f.working.Go(f.followExclusions)

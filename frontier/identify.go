@@ -122,37 +122,21 @@ type QueueFunc func(url string) string
 // ByHost queues by host name, in lower case, without user and port: the
 // servers behind several ports of a name are taken for one machine.
 func ByHost(url string) string {
-	start := strings.Index(url, "://") + 3
-	if start < 3 {
+	_, host, ok := strings.Cut(url, "://")
+	if !ok {
 		return ""
 	}
-	if n := strings.IndexByte(url[start:], '/'); n >= 0 && isPlainHost(url[start:start+n]) {
-		return url[start : start+n] // most are, and this is done for every URL that is offered
+	if n := strings.IndexByte(host, '/'); n >= 0 && isPlainHost(host[:n]) {
+		return host[:n] // most are, and this is done for every URL that is offered
 	}
-	end, port, lower := len(url), -1, true
-scan:
-	for i := start; i < len(url); i++ {
-		switch c := url[i]; {
-		case c == '/' || c == '?' || c == '#' || c == '\\':
-			end = i
-			break scan
-		case c == '@':
-			start, port = i+1, -1
-		case c == ':':
-			port = i
-		case c == ']':
-			port = -1 // what colons there were belong to the address
-		case 'A' <= c && c <= 'Z' || c >= 0x80:
-			lower = false
-		}
+	if n := strings.IndexAny(host, `/?#\`); n >= 0 {
+		host = host[:n]
 	}
-	if port >= 0 {
-		end = port
+	host = host[strings.LastIndexByte(host, '@')+1:]
+	if port := strings.LastIndexByte(host, ':'); port > strings.LastIndexByte(host, ']') {
+		host = host[:port]
 	}
-	if lower {
-		return url[start:end]
-	}
-	return strings.ToLower(url[start:end])
+	return strings.ToLower(host)
 }
 
 // isPlainHost reports whether a host has nothing but lower-case letters, digits, dots and hyphens.

@@ -89,11 +89,12 @@ type put struct {
 	store.Settlement
 }
 
-// putPart creates and overwrites the known URLs of one crawl. Redirects come first: if the state of
-// their target is also put, that counts.
+// putPart creates and overwrites the known URLs of one crawl. Redirects to variants of the same page come first: if the state of their
+// target is also put, that counts.
 func (f *Frontier) putPart(ctx context.Context, p *part, known []Known, results []Result) error {
 	defer f.rooms.wake(p.crawl.name)
 	id := f.identifier(p.crawl)
+	now := f.clock()
 	var plain, moved []put
 	for k := range p.n {
 		this := put{known: &known[p.place(k)], result: &results[p.place(k)]}
@@ -108,100 +109,98 @@ func (f *Frontier) putPart(ctx context.Context, p *part, known []Known, results 
 			continue
 		}
 		item := id.item(u, r)
-		if o := this.known.Outcome; o == Done && !this.known.Next.IsZero() {
-			fetched, err := f.lastFetch(ctx, p.crawl, r.Key, this.known)
+		moves := id.isVariant(u, r.Key, this.known.Redirect)
+		var was Entry
+		if moves || this.known.depends(now) {
+			e, _, err := f.lookup(ctx, p.crawl, r.Key, u.URL)
+			if err == nil {
+				was, err = entryOf(e)
+			} else if errors.Is(err, store.ErrCorrupt) { // which Settle answers with Unreadable
+				err = nil
+			}
 			if err != nil {
 				return err
 			}
-			item.Meta = record{depth: u.Depth, disc: u.Discriminator, exempt: u.SkipTraps, fetched: fetched.UnixMilli(), meta: u.Meta}.encode()
 		}
-		this.Settlement = settlementOf(item, this.known)
-		if err := f.countKnown(ctx, p.crawl, &this); err != nil {
-			return err
+		switch {
+		case moves && was.URL == this.known.Redirect: // it was said before, and the target has a state of its own
+			r.Status = StatusDuplicate
+			continue
+		case moves && was.Redirects >= f.opt.maxRedirects: // it gets the state that its client says
+			f.refused.add(p.crawl.name, ReasonRedirects, this.known.Redirect)
+			moves = false
 		}
-		if id.isVariant(u, r.Key, this.known.Redirect) {
+		this.Settlement = store.Settlement{Key: item.Key, Outcome: store.Requeue, NewRound: true, Queue: item.Queue, UnicodeHost: item.UnicodeHost}
+		if item.Priority > 0 {
+			this.Priority = &item.Priority
+		}
+		if moves {
+			// Offered as a link the target is a duplicate, so nobody would ever fetch it.
+			this.Due, this.URL = u.Due, this.known.Redirect
+			this.Meta = record{depth: max(was.Depth, u.Depth), hops: was.Redirects + 1, disc: u.Discriminator, meta: u.Meta}.replacing()
 			moved = append(moved, this)
 		} else {
+			this.state(&was, now)
 			plain = append(plain, this)
 		}
 	}
-	ended, err := f.followKnown(ctx, p.crawl, moved)
+	// Create would keep the first URL of an existing entry, so a second step creates missing entries.
+	unknown, err := f.settlePuts(ctx, p.crawl, moved)
 	if err != nil {
 		return err
 	}
-	_, err = f.settlePuts(ctx, p.crawl, append(plain, ended...))
+	for i := range unknown {
+		unknown[i].Create = true
+	}
+	if _, err = f.settlePuts(ctx, p.crawl, unknown); err != nil {
+		return err
+	}
+	for i := range moved {
+		moved[i].result.Requeued = moved[i].result.Status != StatusRefused
+	}
+	_, err = f.settlePuts(ctx, p.crawl, plain)
 	return err
 }
 
-// lastFetch is when a URL that will be fetched again was fetched last. The caller's time may be that of an old log, of a page that was
-// fetched or dropped since: then the store's counts. Of a URL that is completed Settle takes the later time by itself, since a
-// look-up for each would cost an import several times what the rest does.
-func (f *Frontier) lastFetch(ctx context.Context, c *crawl, key store.Key, k *Known) (time.Time, error) {
-	now := f.clock()
-	if k.At.IsZero() || k.At.After(now) {
-		return now, nil
-	}
-	e, err := f.store.Lookup(ctx, c.stored, key)
+// depends reports whether the state that is put depends on what the store knows. A look-up for each URL would cost an import several times
+// what the rest does.
+func (k *Known) depends(now time.Time) bool {
+	return !k.Next.IsZero() && (k.Outcome == Retry || k.Outcome == Defer || k.Outcome == Done && k.isOld(now))
+}
+
+func (k *Known) isOld(now time.Time) bool { return !k.At.IsZero() && !k.At.After(now) }
+
+// state makes the settlement create or overwrite the URL, due at the next time or completed; was is what is known of it, where that matters.
+func (k *put) state(was *Entry, now time.Time) {
+	u := k.known
+	k.URL, k.Due, k.Create, k.Fetched = u.URL, u.Next, true, u.Outcome == Done
+	r := record{depth: u.Depth, disc: u.Discriminator, exempt: u.SkipTraps, meta: u.Meta}
 	switch {
-	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrCorrupt): // which Settle answers with Unreadable
-		return k.At, nil
-	case err != nil:
-		return now, fmt.Errorf("cannot look up %q: %w", k.URL, err)
+	case u.Next.IsZero():
+		k.Outcome, k.Ended = store.Complete, u.At
+	case u.Outcome == Done:
+		// The time may be that of an old log, of a page that was fetched or dropped since: then the store's counts. Of a URL that is
+		// completed Settle takes the later time by itself.
+		fetched := now
+		if u.isOld(now) {
+			fetched = later(u.At, was.Fetched)
+		}
+		r.fetched = fetched.UnixMilli()
+	case u.Outcome == Retry, u.Outcome == Defer: // they count with those of the round, which goes on
+		if r = was.kept; r.reason == endedRedirected {
+			r = r.anew()
+		}
+		if u.Outcome == Retry {
+			r.failures++
+		} else {
+			r.deferrals++
+		}
+		if r.depth, r.meta = u.Depth, u.Meta; u.Fetched != nil {
+			r.status = u.Fetched.Status
+		}
+		k.NewRound = false
 	}
-	was, err := entryOf(e)
-	return later(k.At, was.Fetched), err
-}
-
-// settlementOf is the settlement that creates or overwrites a URL, due at the next time or completed.
-func settlementOf(item store.Item, k *Known) store.Settlement {
-	s := store.Settlement{Key: item.Key, Outcome: store.Requeue, Due: k.Next, NewRound: true, Create: true,
-		URL: item.URL, Meta: item.Meta, Queue: item.Queue, UnicodeHost: item.UnicodeHost}
-	if s.Meta == nil {
-		s.Meta = record{}.replacing()
-	}
-	if k.Next.IsZero() {
-		s.Outcome, s.Ended = store.Complete, k.At
-	}
-	s.Fetched = k.Outcome == Done
-	if item.Priority > 0 {
-		s.Priority = &item.Priority
-	}
-	return s
-}
-
-// countKnown counts a failure or deferral with those of the round, which goes on.
-func (f *Frontier) countKnown(ctx context.Context, c *crawl, k *put) error {
-	failed := k.known.Outcome == Retry
-	if k.Outcome != store.Requeue || !failed && k.known.Outcome != Defer {
-		return nil
-	}
-	r, err := f.recordOf(ctx, c, k.Key, k.known.URL)
-	if err != nil {
-		return err
-	}
-	if r.reason == endedRedirected {
-		r = r.anew()
-	}
-	if failed {
-		r.failures++
-	} else {
-		r.deferrals++
-	}
-	r.depth, r.meta = k.known.Depth, k.known.Meta
-	if k.known.Fetched != nil {
-		r.status = k.known.Fetched.Status
-	}
-	k.NewRound, k.Meta = false, r.replacing()
-	return nil
-}
-
-// recordOf returns what is kept of a URL; nothing of one that is not known.
-func (f *Frontier) recordOf(ctx context.Context, c *crawl, key store.Key, url string) (record, error) {
-	e, err := f.store.Lookup(ctx, c.stored, key)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return record{}, fmt.Errorf("cannot look up %q: %w", url, err)
-	}
-	return decodeRecord(e.Meta)
+	k.Meta = r.replacing()
 }
 
 // settlePuts settles known URLs in one step and fills in their results. It returns those that the store
@@ -242,50 +241,4 @@ func (id *identifier) isVariant(u *Link, key store.Key, target string) bool {
 	other, r := *u, Result{}
 	other.URL = target
 	return id.identify(&other, &r) && r.Key == key
-}
-
-// followKnown queues the targets of redirects to variants of the same page, due now. Offered as a link
-// such a target is a duplicate, so nobody would ever fetch it. It returns the URLs whose chain of
-// redirects is too long: they get the state that their client says.
-func (f *Frontier) followKnown(ctx context.Context, c *crawl, moved []put) (ended []put, err error) {
-	var follow []put
-	for _, m := range moved {
-		e, err := f.store.Lookup(ctx, c.stored, m.Key)
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return nil, fmt.Errorf("cannot look up %q: %w", m.known.URL, err)
-		}
-		was, err := decodeRecord(e.Meta)
-		if err != nil {
-			return nil, err
-		}
-		switch {
-		case e.URL == m.known.Redirect: // it was said before, and the target has a state of its own
-			m.result.Status = StatusDuplicate
-			continue
-		case was.hops >= f.opt.maxRedirects:
-			f.refused.add(c.name, ReasonRedirects, m.known.Redirect)
-			ended = append(ended, m)
-			continue
-		}
-		u := &m.known.Link
-		m.Fetched, m.Ended = false, time.Time{}
-		m.Outcome, m.Due, m.Create, m.URL = store.Requeue, u.Due, false, m.known.Redirect
-		m.Meta = record{depth: max(was.depth, u.Depth), hops: was.hops + 1, disc: u.Discriminator, meta: u.Meta}.replacing()
-		follow = append(follow, m)
-	}
-	// Create would keep the first URL of an existing entry, so a second step creates missing entries.
-	unknown, err := f.settlePuts(ctx, c, follow)
-	if err != nil {
-		return nil, err
-	}
-	for i := range unknown {
-		unknown[i].Create = true
-	}
-	if _, err = f.settlePuts(ctx, c, unknown); err != nil {
-		return nil, err
-	}
-	for i := range follow {
-		follow[i].result.Requeued = follow[i].result.Status != StatusRefused
-	}
-	return ended, nil
 }

@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
@@ -225,7 +223,7 @@ func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpi
 		}
 		s := f.unwanted(&id, l, maxExpired)
 		if s != nil && s.reason == ReasonExcluded && !fresh {
-			if err := f.loadExclusions(ctx); err != nil {
+			if _, err := f.loadExclusions(ctx); err != nil {
 				return nil, nil, idle, err
 			}
 			fresh = true
@@ -304,11 +302,10 @@ func (f *Frontier) unwanted(id *identifier, l *Lease, maxExpired int) *Settlemen
 		return nil // nothing to ask, or the rules, which may have changed, refuse it
 	}
 	form := string(id.scratch)
-	rule, excluded := f.excludedBy(id.crawl.name, form)
-	switch {
-	case excluded:
-		return &Settlement{Lease: l, Outcome: Drop, reason: ReasonExcluded, rule: rule}
-	case mayLower && f.opt.Lower(form, true):
+	if _, excluded := f.excludedBy(id.crawl.name, form); excluded {
+		return &Settlement{Lease: l, Outcome: Drop, reason: ReasonExcluded}
+	}
+	if mayLower && f.opt.Lower(form, true) {
 		return &Settlement{Lease: l, Outcome: Release, Priority: new(uint8), lowered: true}
 	}
 	return nil
@@ -321,18 +318,16 @@ func (f *Frontier) returnTaken(ctx context.Context, unwanted []Settlement, next 
 	if len(unwanted) == 0 {
 		return next, nil
 	}
-	excluded := make(map[string][]excludedURL)
-	kept := unwanted[:0]
-	for _, s := range unwanted {
+	excluded := make(map[string][]keyedURL)
+	unwanted = slices.DeleteFunc(unwanted, func(s Settlement) bool {
 		l := s.Lease
 		l.Started = time.Time{} // there was no fetch
 		if s.reason == ReasonExcluded {
 			f.purges.add(f, l.Crawl, l.Queue)
-			excluded[l.Crawl] = append(excluded[l.Crawl], excludedURL{l.Key, l.URL, s.rule})
-			continue
+			excluded[l.Crawl] = append(excluded[l.Crawl], keyedURL{l.Key, l.URL})
 		}
-		kept = append(kept, s)
-	}
+		return s.reason == ReasonExcluded
+	})
 	var errs []error
 	for name, urls := range excluded {
 		c, err := f.crawl(ctx, name, false)
@@ -341,7 +336,6 @@ func (f *Frontier) returnTaken(ctx context.Context, unwanted []Settlement, next 
 		}
 		errs = append(errs, err)
 	}
-	unwanted = kept
 	answers, err := f.settle(ctx, unwanted)
 	if err = errors.Join(append(errs, err)...); err != nil {
 		if next.IsZero() {
@@ -383,149 +377,4 @@ func (f *Frontier) noteGone(k refusalKey, urls []string) {
 		attrs = append(attrs, "rule", k.rule)
 	}
 	f.opt.Logger.Warn(what, attrs...)
-}
-
-// purges are the queues in which an excluded URL was taken, and the crawls ("" as their queue) that got a rule. One
-// goroutine forgets the other excluded URLs of them. Taking them one by one, as they come up, was tried first: each costs the queue its
-// delay, and the URLs behind them wait. The zero value is empty.
-type purges struct {
-	mu      sync.Mutex
-	pending map[queueName]bool // guarded by mu
-	crawls  map[string]bool    // guarded by mu; the crawls, or "*", that setForgetting has recorded
-	ended   chan struct{}      // guarded by mu; closed when the goroutine ends, nil if none runs
-	err     error              // guarded by mu; the first since WaitExcluded returned one
-}
-
-// queueName names a queue of a crawl.
-type queueName struct{ crawl, queue string }
-
-const (
-	// maxPurges bounds the queues that wait. One that found no room is met again. A crawl always finds room.
-	maxPurges = 1024
-	// purgeAtOnce is how many excluded URLs are forgotten in one step.
-	purgeAtOnce = 1000
-)
-
-// add makes a queue wait; the call of the frontier that adds it must be one that Close waits for.
-func (p *purges) add(f *Frontier, crawl, queue string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if queue != "" && len(p.pending) >= maxPurges {
-		return
-	}
-	if p.pending == nil {
-		p.pending = make(map[queueName]bool)
-	}
-	p.pending[queueName{crawl, queue}] = true
-	if p.ended == nil {
-		p.ended = make(chan struct{})
-		f.working.Go(func() {
-			for done := false; !done; done = p.end(f) {
-				for q, ok := p.next(f); ok; q, ok = p.next(f) {
-					if err := f.purge(q); err != nil {
-						p.failed(err)
-						p.leave(q.crawl)
-					}
-				}
-			}
-		})
-	}
-}
-
-// begin notes a crawl for which setForgetting has recorded that URLs are to be forgotten.
-func (p *purges) begin(crawl string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.crawls == nil {
-		p.crawls = make(map[string]bool)
-	}
-	p.crawls[crawl] = true
-}
-
-// leave lets what setForgetting has recorded of a crawl stand, with that of all: some of its URLs could not be forgotten, and the next
-// frontier of the store has to.
-func (p *purges) leave(crawl string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.crawls, crawl)
-	delete(p.crawls, "*")
-}
-
-// end records that nothing is to be forgotten any more of the crawls of which all was, if the frontier stays open. It reports whether the
-// goroutine may end: no more came meanwhile.
-func (p *purges) end(f *Frontier) bool {
-	f.exclusions.changing.Lock() // who adds a rule has recorded it, and not yet added to pending
-	defer f.exclusions.changing.Unlock()
-	p.mu.Lock()
-	var crawls map[string]bool
-	if len(p.pending) == 0 && !f.isClosing() {
-		crawls, p.crawls = p.crawls, nil
-	}
-	p.mu.Unlock()
-	for crawl := range crawls {
-		p.failed(f.setForgetting(context.Background(), crawl, 0))
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.pending) > 0 {
-		return false
-	}
-	close(p.ended)
-	p.ended = nil
-	return true
-}
-
-// failed keeps an error for WaitExcluded. The URLs that it left are forgotten when they are taken.
-func (p *purges) failed(err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.err = cmp.Or(p.err, err)
-}
-
-// next takes a queue, if there is one and the frontier does not close.
-func (p *purges) next(f *Frontier) (q queueName, ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if f.isClosing() {
-		clear(p.pending)
-	}
-	for q = range p.pending {
-		delete(p.pending, q)
-		return q, true
-	}
-	return q, false
-}
-
-func (f *Frontier) isClosing() bool { return async.Closed(f.closing) }
-
-// purge forgets the queued URLs of a queue that are excluded, until the frontier closes.
-func (f *Frontier) purge(q queueName) error {
-	ctx := context.Background()
-	c, err := f.crawl(ctx, q.crawl, false)
-	if err != nil {
-		return fmt.Errorf("cannot look for URLs that are excluded: %w", err)
-	}
-	id := f.identifier(c)
-	var found []excludedURL
-	for e, err := range f.store.Entries(ctx, c.stored, q.queue) {
-		if err != nil {
-			return fmt.Errorf("cannot look for URLs that are excluded: %w", err)
-		}
-		if f.isClosing() {
-			break
-		}
-		if e.State != store.Queued || id.canonicalize(e.URL) != nil {
-			continue
-		}
-		if rule, ok := f.excludedBy(c.name, string(id.scratch)); ok {
-			found = append(found, excludedURL{e.Key, e.URL, rule})
-		}
-		if len(found) == purgeAtOnce {
-			if err := f.dropExcluded(ctx, c, found); err != nil {
-				return err
-			}
-			found = found[:0]
-		}
-	}
-	return f.dropExcluded(ctx, c, found)
 }

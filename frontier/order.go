@@ -31,7 +31,18 @@ func isOrder(due time.Time) bool { return !due.IsZero() && !due.After(dueAt(0)) 
 // The default is breadth first: in order of arrival. The setting is durable; a frontier on a shared store heeds it within
 // seconds. URLs that are queued already keep their order.
 func (f *Frontier) SetDepthFirst(ctx context.Context, crawl string, on bool) error {
-	_, err := f.changeExclusions(ctx, crawl, []string{depthFirst}, on)
+	if err := f.enter(); err != nil {
+		return err
+	}
+	defer f.leave()
+	c, err := f.crawlOrAll(ctx, crawl)
+	if err != nil {
+		return err
+	}
+	if err := f.keepRule(ctx, c.name, depthFirst, on); err != nil {
+		return err
+	}
+	_, err = f.loadExclusions(ctx)
 	return err
 }
 

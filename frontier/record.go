@@ -87,11 +87,12 @@ const (
 	hasTries
 	hasChain
 
-	hasStatus = 1 << (iota - 8) // the first of more flags
+	hasStatus // the first of more flags
 	hasReason
 	hasFirst
 	hasFetched
-	knownMore = hasStatus | hasReason | hasFirst | hasFetched
+
+	unknownFlags = ^uint64(hasFetched<<1 - 1)
 )
 
 // isPlain reports whether a lease shows all of the record.
@@ -103,58 +104,43 @@ func (r record) encode() []byte {
 	if r.depth == 0 && r.hops == 0 && r.disc == "" && r.tries == (tries{}) && len(r.meta) == 0 && r.isPlain() {
 		return nil // the most common, and encode is called for every URL that is offered
 	}
-	var flags, more byte
-	b := make([]byte, 2, 2+len(r.disc)+16*len(r.chain)+len(r.reason)+len(r.meta)+18)
-	if r.depth > 0 {
-		flags |= hasDepth
-		b = binary.AppendUvarint(b, uint64(r.depth))
+	b, flags := make([]byte, 2, 2+len(r.disc)+16*len(r.chain)+len(r.reason)+len(r.meta)+18), 0
+	number := func(flag int, is bool, n uint64) {
+		if is {
+			flags |= flag
+			b = binary.AppendUvarint(b, n)
+		}
 	}
-	if r.hops > 0 {
-		flags |= hasHops
-		b = binary.AppendUvarint(b, uint64(r.hops))
-	}
-	if r.disc != "" {
-		flags |= hasDisc
-		b = zerocopy.AppendText(b, r.disc)
+	text := func(flag int, s string) {
+		if s != "" {
+			flags |= flag
+			b = zerocopy.AppendText(b, s)
+		}
 	}
 	if r.exempt {
 		flags |= isExempt
 	}
-	if r.tries != (tries{}) {
-		flags |= hasTries
-		b = binary.AppendUvarint(b, uint64(r.failures))
-		b = binary.AppendUvarint(b, uint64(r.deferrals))
-		b = binary.AppendUvarint(b, uint64(r.releases))
+	number(hasDepth, r.depth > 0, uint64(r.depth))
+	number(hasHops, r.hops > 0, uint64(r.hops))
+	text(hasDisc, r.disc)
+	tried := r.tries != tries{}
+	number(hasTries, tried, uint64(r.failures))
+	number(hasTries, tried, uint64(r.deferrals))
+	number(hasTries, tried, uint64(r.releases))
+	number(hasChain, len(r.chain) > 0, uint64(len(r.chain)))
+	for i := range r.chain {
+		b = append(b, r.chain[i][:]...)
 	}
-	if len(r.chain) > 0 {
-		flags |= hasChain
-		b = binary.AppendUvarint(b, uint64(len(r.chain)))
-		for i := range r.chain {
-			b = append(b, r.chain[i][:]...)
-		}
-	}
-	if r.status > 0 {
-		more |= hasStatus
-		b = binary.AppendUvarint(b, uint64(r.status))
-	}
-	if r.reason != "" {
-		more |= hasReason
-		b = zerocopy.AppendText(b, string(r.reason))
-	}
-	if r.first != 0 {
-		more |= hasFirst
-		b = binary.AppendUvarint(b, uint64(r.first))
-	}
-	if r.fetched != 0 {
-		more |= hasFetched
-		b = binary.AppendUvarint(b, uint64(r.fetched))
-	}
+	number(hasStatus, r.status > 0, uint64(r.status))
+	text(hasReason, string(r.reason))
+	number(hasFirst, r.first != 0, uint64(r.first))
+	number(hasFetched, r.fetched != 0, uint64(r.fetched))
 	b = append(b, r.meta...)
-	if more != 0 {
-		b[0], b[1] = flags|hasMore, more
+	if more := flags >> 8; more != 0 {
+		b[0], b[1] = byte(flags)|hasMore, byte(more)
 		return b
 	}
-	b[1] = flags
+	b[1] = byte(flags)
 	return b[1:]
 }
 
@@ -171,48 +157,42 @@ func decodeRecord(b []byte) (r record, err error) {
 		return r, nil
 	}
 	d := zerocopy.Reader{B: b}
-	flags, more := d.Byte(), byte(0)
+	flags := uint64(d.Byte())
 	if flags&hasMore != 0 {
-		more = d.Byte()
+		flags |= uint64(d.Byte()) << 8
 	}
-	if more&^knownMore != 0 {
-		return r, fmt.Errorf("cannot read the frontier's data of a URL; got flags %#x; want none beyond %#x, unless a newer program wrote it: %w", more, knownMore, errors.Join(store.ErrCorrupt, store.ErrFormat))
+	if flags&unknownFlags != 0 {
+		return r, fmt.Errorf("cannot read the frontier's data of a URL; got flags %#x; want none beyond %#x, unless a newer program wrote it: %w", flags, ^unknownFlags, errors.Join(store.ErrCorrupt, store.ErrFormat))
+	}
+	number := func(flag uint64) (n uint64) {
+		if flags&flag != 0 {
+			n = d.Uvarint()
+		}
+		return n
+	}
+	small := func(flag uint64) (n int) {
+		if flags&flag != 0 {
+			n = d.Int()
+		}
+		return n
+	}
+	text := func(flag uint64) (s string) {
+		if flags&flag != 0 {
+			s = d.Text()
+		}
+		return s
 	}
 	r.exempt = flags&isExempt != 0
-	if flags&hasDepth != 0 {
-		r.depth = d.Int()
-	}
-	if flags&hasHops != 0 {
-		r.hops = d.Int()
-	}
-	if flags&hasDisc != 0 {
-		r.disc = d.Text()
-	}
-	if flags&hasReturned != 0 {
-		r.releases = d.Int()
-	}
-	if flags&hasTries != 0 {
+	r.depth, r.hops, r.disc = small(hasDepth), small(hasHops), text(hasDisc)
+	if r.releases = small(hasReturned); flags&hasTries != 0 {
 		r.failures, r.deferrals, r.releases = d.Int(), d.Int(), d.Int()
 	}
-	if flags&hasChain != 0 {
-		n := d.Int()
-		keys := d.Take(min(n, len(d.B)) * len(store.Key{}))
-		for key := range slices.Chunk(keys, len(store.Key{})) {
-			r.chain = append(r.chain, store.Key(key))
-		}
+	keys := d.Take(min(small(hasChain), len(d.B)) * len(store.Key{}))
+	for key := range slices.Chunk(keys, len(store.Key{})) {
+		r.chain = append(r.chain, store.Key(key))
 	}
-	if more&hasStatus != 0 {
-		r.status = d.Int()
-	}
-	if more&hasReason != 0 {
-		r.reason = Reason(d.Text())
-	}
-	if more&hasFirst != 0 {
-		r.first = uint32(d.Uvarint())
-	}
-	if more&hasFetched != 0 {
-		r.fetched = int64(d.Uvarint())
-	}
+	r.status, r.reason = small(hasStatus), Reason(text(hasReason))
+	r.first, r.fetched = uint32(number(hasFirst)), int64(number(hasFetched))
 	if d.Bad {
 		return record{}, fmt.Errorf("cannot read the frontier's data of a URL; got %d bytes; want more: %w", len(b), store.ErrCorrupt)
 	}

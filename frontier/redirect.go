@@ -69,9 +69,9 @@ func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redir
 	case r.Key == l.Key:
 		return f.follow(ctx, c, l, target)
 	}
-	e, err := f.store.Lookup(ctx, c.stored, l.Key)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return Redirection{}, fmt.Errorf("cannot look up a lease: %w", err)
+	e, _, err := f.lookup(ctx, c, l.Key, l.URL)
+	if err != nil {
+		return Redirection{}, err
 	}
 	if item := &w.offers[0].item; r.Status != StatusRefused && !item.Force {
 		if item.Force, err = f.leadsBack(ctx, c, r.Key, l.Key); err != nil {

@@ -3,7 +3,6 @@ package frontier
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -52,7 +51,6 @@ type Settlement struct {
 
 	// Of a lease that the frontier does not hand out: see Frontier.unwanted.
 	reason  Reason // why it is dropped
-	rule    string // of ReasonExcluded
 	lowered bool   // it is put back, and the lease doesn't count
 }
 
@@ -203,12 +201,12 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 	if err != nil {
 		return fmt.Errorf("cannot settle %d leases of crawl %q: %w", len(out), p.crawl.name, err)
 	}
-	queued := make(map[store.Key]string)
+	queued := make(map[store.Key]string) // those that may be excluded
 	waits := make(map[string]store.QueueChange)
 	for k, status := range statuses {
 		s := &all[p.place(k)]
 		if status == store.Settled { // others changed nothing: the URL may be done, or somebody else's
-			if delete(queued, out[k].Key); out[k].Outcome == store.Requeue {
+			if delete(queued, out[k].Key); out[k].Outcome == store.Requeue && f.mayExclude() {
 				queued[out[k].Key] = cmp.Or(out[k].URL, leases[k].URL)
 			}
 			result := *s
@@ -233,7 +231,11 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 	}
 	f.rooms.wake(p.crawl.name)
 	// Here and not before: a rule that came in the meantime has looked at the queue already.
-	f.purges.failed(f.dropExcluded(ctx, p.crawl, f.excludedOf(p.crawl, queued)))
+	again := make([]keyedURL, 0, len(queued))
+	for key, url := range queued {
+		again = append(again, keyedURL{key, url})
+	}
+	f.purges.failed(f.dropExcluded(ctx, p.crawl, again))
 	return nil
 }
 
@@ -243,12 +245,12 @@ func (f *Frontier) whole(ctx context.Context, c *crawl, l *Lease) (*Lease, error
 	if l.whole {
 		return l, nil
 	}
-	e, err := f.store.Lookup(ctx, c.stored, l.Key)
-	if errors.Is(err, store.ErrNotFound) || err == nil && e.State != store.Leased && e.State != store.Queued && e.State != store.Dropped {
-		return l, nil
-	}
+	e, _, err := f.lookup(ctx, c, l.Key, l.URL)
 	if err != nil {
-		return nil, fmt.Errorf("cannot look up a lease: %w", err)
+		return nil, err
+	}
+	if e.State != store.Leased && e.State != store.Queued && e.State != store.Dropped {
+		return l, nil
 	}
 	e.Token = l.Token
 	return leaseOf(&e, l.Started)

@@ -202,7 +202,7 @@ func (f *Frontier) reserveQueries(ctx context.Context, w *workspace) (held []que
 		if reserved[o.item.Key] {
 			continue
 		}
-		_, known, err := f.known(ctx, w.crawl, o)
+		_, known, err := f.lookup(ctx, w.crawl, o.item.Key, o.url.URL)
 		if err != nil {
 			f.queries.release(held)
 			return nil, err

@@ -39,9 +39,8 @@ type adding struct {
 	priority int
 	depth    int
 	force    bool
-	unless   string // fetched after
-	after    time.Time
-	skip     bool // traps
+	after    time.Time // of the last fetch
+	skip     bool      // traps
 
 	priorityField, depthField string
 	metaFields                []string
@@ -95,13 +94,13 @@ For each file a line says what became of its URLs. The status is 1 if some were 
 	fs.Lookup("crawl").Usage = "crawl that the URLs are of; a new name begins a new crawl"
 	fs.Lookup("db").Usage = "directory of the store; created if it does not exist"
 	fs.StringVar(&f.queue, "queue", "", "queue for all URLs; default: that of their host")
-	fs.IntVar(&f.priority, "priority", 0, "priority of URLs whose file says none: 0 to 7, higher first; 7 is urgent: before the URLs of other queues")
-	fs.IntVar(&f.depth, "depth", 0, "number of links from a seed, of URLs whose file says none")
+	number(fs, &f.priority, "priority", 0, 0, store.MaxPriority, "priority of URLs whose file says none: 0 to 7, higher first; 7 is urgent: before the URLs of other queues")
+	number(fs, &f.depth, "depth", 0, 0, 0, "number of links from a seed, of URLs whose file says none")
 	fs.StringVar(&f.priorityField, "priority-field", "", "column or field with the priority: 0 to 7, or 0.0 to 1.0 as sitemaps have it")
 	fs.StringVar(&f.depthField, "depth-field", "", "column or field with the number of links from a seed")
 	fs.StringSliceVar(&f.metaFields, "meta-field", nil, "columns or fields to keep as metadata, under their names; NAME=COLUMN gives one another name; of a list of JSON, or a text that is one, each value")
 	fs.BoolVar(&f.force, "force", false, "queue URLs again that were seen before")
-	fs.StringVar(&f.unless, "unless-fetched-after", "", "queue URLs again that were done or dropped before an age as 7d or 12h, a day as 2026-01-31, or a time")
+	moment(fs, &f.after, "unless-fetched-after", "queue URLs again that were done or dropped before an age as 7d or 12h, a day as 2026-01-31, or a time")
 	fs.BoolVar(&f.skip, "skip-traps", false, "queue URLs that look like those of crawler traps; sitemaps have it anyway")
 	fs.BoolVar(&f.js, "json", false, "write one JSON object a file")
 	f.log.addKept(fs, "format")
@@ -125,18 +124,13 @@ func (f *adding) prepare(s store.Store, log *slog.Logger) (*frontier.Frontier, e
 }
 
 func (f *adding) check() error {
-	if err := refuse("add URLs", mistake{f.priority < 0 || f.priority > store.MaxPriority, fmt.Sprintf("--priority %d", f.priority), fmt.Sprintf("0 to %d", store.MaxPriority)},
-		below("depth", f.depth, 0),
+	if err := refuse("add URLs",
 		mistake{f.place.crawl == "*", `--crawl "*"`, "the name of one crawl"},
 		mistake{f.place.daemon.given() && f.profile != profileFlags{profile: "qiita"}, "--profile, --rules or --rule-file with --daemon", "it without them: the daemon's store has a profile"},
 	); err != nil {
 		return err
 	}
-	var err error
-	if f.after, err = parseMoment(f.unless); f.unless != "" && err != nil {
-		return misusef("--unless-fetched-after: %w", err)
-	}
-	return f.log.check()
+	return nil
 }
 
 // someExist returns an error if there is none of the files.
@@ -203,23 +197,14 @@ func (f *adding) run(ctx context.Context, a *app, c *client, names []string) err
 		return err
 	}
 	files := &fileSet{stdin: a.in}
-	files.measure(names)
-	shown := showProgress(a.err, func(passed time.Duration) string {
-		return fmt.Sprintf("%s new, %s, %s", grouped(f.added.Load()), plural(f.known.Load(), "duplicate"), files.inputLine(passed))
-	})
 	var all transfer.Counts
-	var errs []error
-	for _, name := range names {
+	errs := []error{files.each(ctx, a.err, names, func(passed time.Duration) string {
+		return fmt.Sprintf("%s new, %s, %s", grouped(f.added.Load()), plural(f.known.Load(), "duplicate"), files.inputLine(passed))
+	}, func(name string) error {
 		counts, err := f.file(ctx, a, files, name, to)
 		all.Add(counts)
-		if err != nil {
-			errs = append(errs, err)
-		}
-		if ctx.Err() != nil || errors.Is(err, errNotAdded) {
-			break
-		}
-	}
-	shown.stop()
+		return err
+	})}
 	for i, field := range f.fields[ownFields:] {
 		if !f.found[ownFields+i] && all.Records > 0 {
 			fmt.Fprintf(a.err, "firstseen: no URL has anything in the field %q\n", field)
@@ -230,9 +215,6 @@ func (f *adding) run(ctx context.Context, a *app, c *client, names []string) err
 	}
 	return worst(append(errs, to.Close())...)
 }
-
-// errNotAdded is an error of the store or daemon: it would come again with each file.
-var errNotAdded = errors.New("cannot add URLs")
 
 // file adds the URLs of a file.
 func (f *adding) file(ctx context.Context, a *app, files *fileSet, name string, to *frontierclient.Client) (*transfer.Counts, error) {
@@ -246,7 +228,7 @@ func (f *adding) file(ctx context.Context, a *app, files *fileSet, name string, 
 	counts, err := transfer.Read(ctx, in, func(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
 		results, err := to.AddBatch(ctx, urls)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errNotAdded, err)
+			return nil, endsAll{fmt.Errorf("cannot add URLs: %w", err)}
 		}
 		for i := range results {
 			switch results[i].Status {
@@ -394,15 +376,8 @@ func (f *adding) tell(a *app, name string, c *transfer.Counts, format string) er
 	if format != "" {
 		name += ": " + format
 	}
-	parts := []string{grouped(c.New) + " new", plural(c.Known, "duplicate")}
-	for _, part := range []struct {
-		n    int64
-		what string
-	}{{c.Requeued, "queued again"}, {c.Refused, "refused"}, {c.Unreadable, "unreadable"}, {c.Other, "of other kinds"}} {
-		if part.n > 0 {
-			parts = append(parts, grouped(part.n)+" "+part.what)
-		}
-	}
+	parts := append([]string{grouped(c.New) + " new", plural(c.Known, "duplicate")},
+		partTexts(part{c.Requeued, "queued again"}, part{c.Refused, "refused"}, part{c.Unreadable, "unreadable"}, part{c.Other, "of other kinds"})...)
 	for _, filter := range slices.Sorted(maps.Keys(c.Filtered)) {
 		parts = append(parts, grouped(c.Filtered[filter])+" left out by "+filter)
 	}

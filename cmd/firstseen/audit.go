@@ -131,29 +131,27 @@ func (a *app) loadCaptures(ctx context.Context, names []string, from judgeSource
 	}
 	debug.SetGCPercent(25) // a log is one big heap that hardly changes: room for twice of it would be wasted
 	j := &judged{log: audit.NewLog(), files: &fileSet{stdin: a.in}}
-	j.files.measure(names)
-	shown := showProgress(a.err, j.files.inputLine)
-	defer shown.stop()
 	if from.db != "" {
 		if err := loadSample(ctx, j.log, from.db); err != nil {
 			return nil, err
 		}
 	}
-	for _, name := range names {
+	err := j.files.each(ctx, a.err, names, j.files.inputLine, func(name string) error {
 		before := j.records
 		err := a.loadFile(ctx, j, name, from.base)
-		switch {
-		case err == nil:
-		case ctx.Err() != nil || errors.Is(err, errLog):
-			return nil, err
-		default:
-			read := j.records - before
-			j.unread = append(j.unread, audit.Unread{File: name, Records: read, Error: err.Error()})
-			if read > 0 {
-				err = fmt.Errorf("%w; %s before that count", err, plural(read, "record"))
-			}
-			j.failed = worst(j.failed, refusal(a, err))
+		if end := (endsAll{}); err == nil || ctx.Err() != nil || errors.As(err, &end) {
+			return err
 		}
+		read := j.records - before
+		j.unread = append(j.unread, audit.Unread{File: name, Records: read, Error: err.Error()})
+		if read > 0 {
+			err = fmt.Errorf("%w; %s before that count", err, plural(read, "record"))
+		}
+		j.failed = worst(j.failed, refusal(a, err))
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	if j.records == 0 && from.db == "" && j.failed != nil {
 		return nil, j.failed
@@ -177,9 +175,6 @@ func (a *app) loadCaptures(ctx context.Context, names []string, from judgeSource
 
 // shownBad is how many unreadable lines are printed.
 const shownBad = 20
-
-// errLog is an error of the judgement, not of a file.
-var errLog = errors.New("cannot judge any more")
 
 func (a *app) loadFile(ctx context.Context, j *judged, name, base string) error {
 	f, err := j.files.open(ctx, name)
@@ -207,7 +202,7 @@ func (a *app) loadFile(ctx context.Context, j *judged, name, base string) error 
 				j.digests++
 			}
 			if err := addRecord(j.log, r); err != nil {
-				return fmt.Errorf("%w: %w", errLog, err)
+				return endsAll{fmt.Errorf("cannot judge any more: %w", err)}
 			}
 		}
 		for _, refusal := range b.Refusals[:max(0, min(int64(len(b.Refusals)), shownBad-j.bad))] {

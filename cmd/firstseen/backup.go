@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -47,12 +46,7 @@ A store in Redis is backed up by the means of Redis (BGSAVE of each node), or cr
   firstseen backup --daemon 127.0.0.1:7072 --keep 7
   firstseen backup --daemon 127.0.0.1:7072 --list
   firstseen backup --db stopped.db --to backups before-upgrade`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return fmt.Errorf("cannot run backup; got arguments %q; want one name at most", args)
-			}
-			return nil
-		},
+		Args: takes(0, 1, "one name at most"),
 		RunE: running(func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), a, args) }),
 	}
 	fs := cmd.Flags()
@@ -60,7 +54,7 @@ A store in Redis is backed up by the means of Redis (BGSAVE of each node), or cr
 	fs.StringVar(&f.db, "db", "", "directory of a store that no daemon has open")
 	fs.StringVar(&f.to, "to", "", "with --db: directory of the backups; made if need be")
 	f.redis.add(fs)
-	fs.IntVar(&f.keep, "keep", 0, "number of backups to keep, the latest; 0 keeps all")
+	number(fs, &f.keep, "keep", 0, 0, 0, "number of backups to keep, the latest; 0 keeps all")
 	typed(fs, "keep")
 	fs.BoolVar(&f.list, "list", false, "only list the backups")
 	fs.BoolVar(&f.asJSON, "json", false, "write JSON, an object for each backup")
@@ -74,9 +68,8 @@ func (f *backupFlags) run(ctx context.Context, a *app, args []string) error {
 	if f.redis.given() {
 		return misusef(`cannot back up a store in Redis; use BGSAVE on each node, or "firstseen copy --from-redis ADDR --to-file FILE" for each crawl`)
 	}
-	if err := refuse("back up", below("keep", f.keep, 0),
-		mistake{f.db != "" && f.to == "", "--db alone", "--to with it, the directory of the backups"}); err != nil {
-		return err
+	if f.db != "" && f.to == "" {
+		return misusef("cannot back up; got --db alone; want --to with it, the directory of the backups")
 	}
 	name := ""
 	if len(args) > 0 {
@@ -163,12 +156,7 @@ fetched once more, and URLs found since then are unknown until they are found ag
 An incomplete backup is refused, and a damaged one when its store does not open. To read all of
 a backup, use "firstseen verify --db BACKUP".`,
 		Example: "  firstseen restore --db crawl.db backups/2026-01-31T040000Z && firstseen serve --db crawl.db",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return fmt.Errorf("cannot run restore; got %d arguments; want the directory of one backup", len(args))
-			}
-			return nil
-		},
+		Args:    takes(1, 1, "the directory of one backup"),
 		RunE: running(func(cmd *cobra.Command, args []string) error {
 			if db == "" {
 				return misusef("cannot restore; got no --db; want the directory of the new store")
@@ -177,11 +165,9 @@ a backup, use "firstseen verify --db BACKUP".`,
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return json.NewEncoder(a.out).Encode(info)
-			}
-			_, err = fmt.Fprintf(a.out, "%s has backup %s of %s, %s\n", db, info.Name, info.Created.Format(time.RFC3339), plural(info.Keys, "key"))
-			return err
+			return a.answer(asJSON, info, func(out *output) {
+				out.line(fmt.Sprintf("%s has backup %s of %s, %s", db, info.Name, info.Created.Format(time.RFC3339), plural(info.Keys, "key")))
+			})
 		}),
 	}
 	cmd.Flags().StringVar(&db, "db", "", "directory of the new store")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/base64"
 	"fmt"
 	"os"
 	"slices"
@@ -254,16 +253,26 @@ func parseFields(text string) ([]string, error) {
 	return names, nil
 }
 
-// fieldsOf returns the fields of a canonical URL. Of a form that is no URL only the first three
+// fieldsOf returns the fields of a canonical URL: values between tabs, or an object. Of a form that is no URL only the first three
 // and the shape are not empty.
-func fieldsOf(input, form string, names []string) fieldAnswer {
+func fieldsOf(input, form string, names []string) (o object) {
 	values := map[string]string{"input": input, "canonical": form, "key": key(form)}
 	host := canon.Host([]byte(form))
 	values["shape"] = string(evidence.AppendShape(nil, []byte(form), host))
 	if host != nil {
 		splitForm(form, string(host), values)
 	}
-	return fieldAnswer{names, values}
+	var list []string
+	for _, name := range names {
+		text := values[name]
+		list = append(list, visible(text))
+		o.members = append(o.members, member{name, text})
+		if raw := wire.BytesOf(text); raw != nil {
+			o.members = append(o.members, member{name + "_bytes", raw})
+		}
+	}
+	o.line = strings.Join(list, "\t")
+	return o
 }
 
 // splitForm sets the parts of a URL.
@@ -281,35 +290,6 @@ func splitForm(form, host string, values map[string]string) {
 	}
 	rest, values["fragment"], _ = strings.Cut(rest, "#")
 	values["path"], values["query"], _ = strings.Cut(rest, "?")
-}
-
-// fieldAnswer is the answer of canon --fields: values between tabs, or an object.
-type fieldAnswer struct {
-	names  []string
-	values map[string]string
-}
-
-func (f fieldAnswer) text() string {
-	var list []string
-	for _, name := range f.names {
-		list = append(list, visible(f.values[name]))
-	}
-	return strings.Join(list, "\t")
-}
-
-// MarshalJSON writes the fields that were asked for, in their order.
-func (f fieldAnswer) MarshalJSON() ([]byte, error) {
-	out := []byte{'{'}
-	for i, name := range f.names {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = appendJSON(append(appendJSON(out, name), ':'), f.values[name])
-		if raw := wire.BytesOf(f.values[name]); raw != nil {
-			out = fmt.Appendf(out, `,"%s_bytes":"%s"`, name, base64.StdEncoding.EncodeToString(raw))
-		}
-	}
-	return append(out, '}'), nil
 }
 
 // profileFlags are --profile, --rules and --rule-file, the same for every command.

@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/durable"
@@ -25,7 +24,8 @@ type exportFlags struct {
 	output                    string
 	urls, sxurl, hashed, done bool
 	keys                      sxurlFlags
-	hash                      exportHashFlags
+	algorithm                 string
+	variant                   hasheduri.Variant
 	warn                      io.Writer
 }
 
@@ -70,7 +70,8 @@ reveals neither the URLs nor their order, but anyone can test whether a given UR
 	cmd.Flags().BoolVar(&f.hashed, "hashed-uri", false, "write hashed URIs of those URLs, sorted")
 	cmd.Flags().BoolVar(&f.done, "completed", false, "with --urls, --sxurl or --hashed-uri: only completed URLs")
 	f.keys.add(cmd.Flags())
-	f.hash.add(cmd.Flags())
+	cmd.Flags().StringVar(&f.algorithm, "algorithm", "sha1", "hash of --hashed-uri: md5, sha1 or x-sha256")
+	addVariant(cmd.Flags(), &f.variant, "N", "canonical form of --hashed-uri: none, N or P; serve asks by N")
 	cmd.MarkFlagsMutuallyExclusive("urls", "sxurl", "hashed-uri")
 	return cmd
 }
@@ -88,10 +89,7 @@ func (f *exportFlags) check() error {
 
 func (f *exportFlags) run(ctx context.Context, a *app, src *crawlSource) error {
 	f.warn = a.err
-	codec, err := f.keys.codec()
-	if err != nil {
-		return err
-	}
+	var err error
 	write := func(w io.Writer) (int64, error) { return src.keys(ctx, w) }
 	if f.hashed {
 		if write, err = f.hashWriter(ctx, src); err != nil {
@@ -99,7 +97,7 @@ func (f *exportFlags) run(ctx context.Context, a *app, src *crawlSource) error {
 		}
 	}
 	if f.urls || f.sxurl {
-		write = func(w io.Writer) (int64, error) { return f.writeURLs(ctx, w, src, codec) }
+		write = func(w io.Writer) (int64, error) { return f.writeURLs(ctx, w, src) }
 	}
 	n, err := a.writeOut(f.output, write)
 	if err != nil {
@@ -136,8 +134,8 @@ func (a *app) writeOut(name string, write func(io.Writer) (int64, error)) (n int
 
 // writeURLs writes a line for each URL. One that has no SXURL, such as of an IP
 // address, is left out of that list.
-func (f *exportFlags) writeURLs(ctx context.Context, w io.Writer, src *crawlSource, codec sxurl.Codec) (n int64, err error) {
-	encoder := sxurl.NewEncoder(codec)
+func (f *exportFlags) writeURLs(ctx context.Context, w io.Writer, src *crawlSource) (n int64, err error) {
+	encoder := sxurl.NewEncoder(f.keys.codec())
 	var line []byte
 	for e, err := range src.entries(ctx) {
 		if err != nil {
@@ -166,21 +164,9 @@ func (f *exportFlags) writeURLs(ctx context.Context, w io.Writer, src *crawlSour
 	return n, nil
 }
 
-// exportHashFlags are the flags for hashed URIs.
-type exportHashFlags struct{ algorithm, variant string }
-
-func (h *exportHashFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&h.algorithm, "algorithm", "sha1", "hash of --hashed-uri: md5, sha1 or x-sha256")
-	flags.StringVar(&h.variant, "variant", "N", "canonical form of --hashed-uri: none, N or P; serve asks by N")
-}
-
 // hashWriter returns a function that writes hashed URIs.
 func (f *exportFlags) hashWriter(ctx context.Context, src *crawlSource) (func(io.Writer) (int64, error), error) {
-	variant, err := hashedVariant(f.hash.variant)
-	if err != nil {
-		return nil, err
-	}
-	h := hasheduri.Hasher{Algorithm: f.hash.algorithm, Variant: variant, KeepQuery: true}
+	h := hasheduri.Hasher{Algorithm: f.algorithm, Variant: f.variant, KeepQuery: true}
 	if _, err := h.Sum("http://a.example/"); err != nil {
 		return nil, misuse{err}
 	}

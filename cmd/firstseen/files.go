@@ -12,10 +12,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/firstseen/firstseen/cmd/internal/logs"
+	"github.com/firstseen/firstseen/store"
 )
 
 // A fileSet is the inputs of a command: it knows how much of them was read.
@@ -119,6 +121,43 @@ func (s *fileSet) read() (n, total int64) {
 	return n, s.total
 }
 
+// endsAll is an error that would come again with each file.
+type endsAll struct{ error }
+
+func (e endsAll) Unwrap() error { return e.error }
+
+// each has do read one file after another, until one ends all or ctx ends, and shows how far that is.
+func (s *fileSet) each(ctx context.Context, w io.Writer, names []string, line func(passed time.Duration) string, do func(name string) error) error {
+	s.measure(names)
+	shown := showProgress(w, line)
+	defer shown.stop()
+	var errs []error
+	for _, name := range names {
+		err := do(name)
+		errs = append(errs, err)
+		if end := (endsAll{}); err != nil && (ctx.Err() != nil || errors.As(err, &end) || errors.Is(err, store.ErrFailed)) {
+			break
+		}
+	}
+	return worst(errs...)
+}
+
+// part is a number of a line that says what became of a file.
+type part struct {
+	n    int64
+	what string
+}
+
+// partTexts are the parts that there are.
+func partTexts(parts ...part) (texts []string) {
+	for _, p := range parts {
+		if p.n > 0 {
+			texts = append(texts, grouped(p.n)+" "+p.what)
+		}
+	}
+	return texts
+}
+
 // openInput opens an input. The error for a URL that is no file names the command for URLs.
 func openInput(ctx context.Context, name string, stdin io.Reader) (*logs.File, error) {
 	f, err := logs.Open(ctx, name, stdin)
@@ -137,7 +176,7 @@ func (l *logFlags) add(flags *pflag.FlagSet) {
 }
 
 func (l *logFlags) addEvents(flags *pflag.FlagSet) {
-	flags.StringVar(&l.events, "events", "auto", "records to count: fetches, links (found, not fetched), all, or auto: fetches for Heritrix, else all")
+	oneOf(flags, &l.events, "events", "auto", []string{"auto", "all", "fetches", "links"}, "records to count: fetches, links (found, not fetched), all, or auto: fetches for Heritrix, else all")
 }
 
 // addFormat adds the flags for what a log looks like.
@@ -153,28 +192,14 @@ func (l *logFlags) addKept(flags *pflag.FlagSet, name string) {
 }
 
 func (l *logFlags) addLook(flags *pflag.FlagSet, name string) {
+	formats := []string{"auto"}
+	for _, f := range logs.Formats() {
+		formats = append(formats, string(f))
+	}
 	l.events, l.flag = "auto", name
-	flags.StringVar(&l.format, name, "auto", "format of the input: auto, or one of "+formatList())
+	oneOf(flags, &l.format, name, "auto", formats, "format of the input: auto, or one of "+strings.Join(formats[1:], ", "))
 	flags.StringVar(&l.field, "url-field", "", `what contains the URL: a field of JSON objects, as request.endpoint, or a column of a table by name or number; default: "url", or the name that the program which wrote them uses`)
 	flags.StringVar(&l.scheme, "scheme", "", "scheme for lists and tables of hosts and paths without one, such as https; default: they are refused")
-}
-
-func formatList() string {
-	var names []string
-	for _, f := range logs.Formats() {
-		names = append(names, string(f))
-	}
-	return strings.Join(names, ", ")
-}
-
-func (l *logFlags) check() error {
-	if l.format != "auto" && !slices.Contains(logs.Formats(), logs.Format(l.format)) {
-		return misusef("cannot read logs; got --%s %q; want auto, %s", l.flag, l.format, formatList())
-	}
-	if !slices.Contains([]string{"auto", "all", "fetches", "links"}, l.events) {
-		return misusef("cannot read logs; got --events %q; want auto, all, fetches or links", l.events)
-	}
-	return nil
 }
 
 func (l *logFlags) options() logs.Options {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/firstseen/firstseen/internal/whatwg"
 	"github.com/firstseen/firstseen/internal/wire"
@@ -30,17 +31,18 @@ type selection struct {
 	states        []string
 	reasons       []string
 	match         []string
-	before, after string // when they were found
+	before, after time.Time // when they were found
 	// when they were last fetched or given up
-	fetchedBefore, fetchedAfter string
-	client, olderThan           string // of leases
+	fetchedBefore, fetchedAfter time.Time
+	client                      string    // of leases
+	olderThan                   time.Time // of leases
 	all                         bool
 }
 
 func (s *selection) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&s.queue, "queue", "", "only URLs of this queue")
-	fs.StringVar(&s.before, "before", "", "only URLs found before an age as 30d or 12h, a day as 2026-01-31, or a time as 2026-01-31T12:00:00Z")
+	moment(fs, &s.before, "before", "only URLs found before an age as 30d or 12h, a day as 2026-01-31, or a time as 2026-01-31T12:00:00Z")
 	s.addCriteria(cmd)
 }
 
@@ -50,34 +52,27 @@ func (s *selection) addCriteria(cmd *cobra.Command) {
 	fs.StringSliceVar(&s.states, "state", nil, "only URLs in these states: queued, scheduled (queued for a later time), leased, done, dropped")
 	fs.StringSliceVar(&s.reasons, "reason", nil, "only URLs that were dropped for these reasons, such as attempts or expired-leases")
 	fs.StringArrayVar(&s.match, "match", nil, "only URLs that this rule names: example.org, *.example.org, example.org/private/, */*.pdf$ or https://example.org/a; !RULE for all but these; may be given several times")
-	fs.StringVar(&s.after, "after", "", "only URLs found then or later")
-	fs.StringVar(&s.fetchedBefore, "fetched-before", "", "only URLs last fetched or given up before an age, day or time: done, dropped, or scheduled for a recrawl")
-	fs.StringVar(&s.fetchedAfter, "fetched-after", "", "only URLs last fetched or given up then or later")
+	moment(fs, &s.after, "after", "only URLs found then or later")
+	moment(fs, &s.fetchedBefore, "fetched-before", "only URLs last fetched or given up before an age, day or time: done, dropped, or scheduled for a recrawl")
+	moment(fs, &s.fetchedAfter, "fetched-after", "only URLs last fetched or given up then or later")
 }
 
 // wire returns the selection as a request has it, of one crawl or of "*".
-func (s *selection) wire(crawl string) (w wire.Selection, err error) {
-	w = wire.Selection{Crawl: crawl, Queue: s.queue, States: s.states, Reasons: s.reasons, Match: s.match, Client: s.client}
-	for _, t := range []struct {
-		flag, text string
-		to         *wire.Moment
-	}{{"before", s.before, &w.Before}, {"after", s.after, &w.After}, {"fetched-before", s.fetchedBefore, &w.FetchedBefore}, {"fetched-after", s.fetchedAfter, &w.FetchedAfter}, {"older-than", s.olderThan, &w.LeasedBefore}} {
-		if t.text == "" {
-			continue
+func (s *selection) wire(crawl string) wire.Selection {
+	at := func(t time.Time) wire.Moment {
+		if t.IsZero() {
+			return ""
 		}
-		at, err := parseMoment(t.text)
-		if err != nil {
-			return w, misusef("--%s: %w", t.flag, err)
-		}
-		*t.to = wire.MomentOf(at)
+		return wire.MomentOf(t)
 	}
-	return w, nil
+	return wire.Selection{Crawl: crawl, Queue: s.queue, States: s.states, Reasons: s.reasons, Match: s.match, Client: s.client,
+		Before: at(s.before), After: at(s.after), FetchedBefore: at(s.fetchedBefore), FetchedAfter: at(s.fetchedAfter), LeasedBefore: at(s.olderThan)}
 }
 
 // addLeases adds the flags that select leases.
 func (s *selection) addLeases(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.client, "client", "", "only URLs leased by this client, which names itself when it leases")
-	cmd.Flags().StringVar(&s.olderThan, "older-than", "", "only leases taken or last extended before an age as 10m, a day or a time")
+	moment(cmd.Flags(), &s.olderThan, "older-than", "only leases taken or last extended before an age as 10m, a day or a time")
 }
 
 func newFindCmd(a *app) *cobra.Command {
@@ -98,9 +93,6 @@ the default).`,
 		Args: noArgs,
 	}
 	s.place.onCrawl(a, cmd, false, func(ctx context.Context, c *client, _ []string) error {
-		if err := refuse("list URLs", below("limit", limit, 0)); err != nil {
-			return err
-		}
 		crawls, err := c.crawls(ctx, s.place.crawl)
 		if err != nil {
 			return err
@@ -124,16 +116,13 @@ the default).`,
 	s.addLeases(cmd)
 	cmd.Flags().BoolVar(&count, "count", false, "print how many they are")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write a JSON object for each")
-	cmd.Flags().Int64Var(&limit, "limit", 0, "stop after so many; 0 for all")
+	number(cmd.Flags(), &limit, "limit", 0, 0, 0, "stop after so many", special[int64]{0, "for all"})
 	return cmd
 }
 
 // list writes the URLs of a crawl, or counts them, and returns how many they are.
 func (s *selection) list(ctx context.Context, c *client, crawl string, out *output, count, asJSON bool, limit int64) (n int64, err error) {
-	w, err := s.wire(crawl)
-	if err != nil {
-		return 0, err
-	}
+	w := s.wire(crawl)
 	q := url.Values{"crawl": {w.Crawl}, "queue": {w.Queue}, "state": w.States, "reason": w.Reasons, "match": w.Match, "client": {w.Client}}
 	for name, at := range map[string]wire.Moment{"before": w.Before, "after": w.After, "fetched_before": w.FetchedBefore, "fetched_after": w.FetchedAfter, "leased_before": w.LeasedBefore} {
 		if at != "" {
@@ -187,12 +176,8 @@ func (s *selection) change(ctx context.Context, a *app, c *client, do, done stri
 	}
 	n := int64(0)
 	for _, crawl := range crawls {
-		r := wire.ChangeRequest{Do: do, All: s.all}
-		if r.Select, err = s.wire(crawl); err != nil {
-			return err
-		}
 		var answer wire.Changed
-		if err := c.post(ctx, "/v1/change", r, &answer); err != nil {
+		if err := c.post(ctx, "/v1/change", wire.ChangeRequest{Do: do, All: s.all, Select: s.wire(crawl)}, &answer); err != nil {
 			return err
 		}
 		n += answer.URLs
@@ -203,17 +188,15 @@ func (s *selection) change(ctx context.Context, a *app, c *client, do, done stri
 	return a.say(grouped(n) + " " + done)
 }
 
-func newChangeCmd(a *app, do, done, short, long string) *cobra.Command {
+func newChangeCmd(a *app, do, done, short, long, example string) *cobra.Command {
 	var s selection
 	cmd := &cobra.Command{
 		Use:   do + " (--db DIR | --redis ADDR | --daemon ADDR) --state STATE | --match RULE | …",
 		Short: short,
 		Long: long + ` The flags select URLs as those of "firstseen find", which shows first what will be changed. --all stands for all
 URLs of the crawl. Fetchers and clients go on meanwhile.`,
-		Example: fmt.Sprintf(`  firstseen %s --daemon 127.0.0.1:7072 --crawl news --queue example.org --state %s
-  firstseen %s --db crawl.db --match "shop.example/cart/"%s`, do, map[string]string{"requeue": "dropped", "free": "leased", "drop": "queued"}[do], do, map[string]string{"requeue": "\n  firstseen requeue --db crawl.db --state done --fetched-before 30d",
-			"free": "\n  firstseen free --daemon 127.0.0.1:7072 --crawl news --client w7 --older-than 10m"}[do]),
-		Args: noArgs,
+		Example: example,
+		Args:    noArgs,
 	}
 	s.place.onCrawl(a, cmd, false, func(ctx context.Context, c *client, _ []string) error {
 		if do == "free" && !s.all && s.states == nil {
@@ -238,19 +221,27 @@ URLs of the crawl. Fetchers and clients go on meanwhile.`,
 func newRequeueCmd(a *app) *cobra.Command {
 	return newChangeCmd(a, "requeue", "requeued", "Queue URLs again that are done or dropped, or scheduled for later",
 		`Queue URLs again that are done or were dropped, as if they were new, and make those due now that are scheduled for later.
-Leased URLs stay as they are.`)
+Leased URLs stay as they are.`,
+		`  firstseen requeue --daemon 127.0.0.1:7072 --crawl news --queue example.org --state dropped
+  firstseen requeue --db crawl.db --match "shop.example/cart/"
+  firstseen requeue --db crawl.db --state done --fetched-before 30d`)
 }
 
 func newFreeCmd(a *app) *cobra.Command {
 	return newChangeCmd(a, "free", "freed", "End leases whose fetchers are dead",
 		`End leases, so that their URLs are leased again at once, and not when the leases run out: those of a crawl, a queue, a client
-that named itself when it leased, or of URLs that a rule names; --older-than spares those taken or extended since.`)
+that named itself when it leased, or of URLs that a rule names; --older-than spares those taken or extended since.`,
+		`  firstseen free --daemon 127.0.0.1:7072 --crawl news --queue example.org --state leased
+  firstseen free --db crawl.db --match "shop.example/cart/"
+  firstseen free --daemon 127.0.0.1:7072 --crawl news --client w7 --older-than 10m`)
 }
 
 func newDropCmd(a *app) *cobra.Command {
 	return newChangeCmd(a, "drop", "dropped", "Drop queued URLs: they stay seen, and are not fetched",
 		`Drop queued URLs, also those that are scheduled for later: they stay seen and are not fetched, as when a host is given up.
-To have them fetched when they are found again, forget them; to keep others out, exclude them.`)
+To have them fetched when they are found again, forget them; to keep others out, exclude them.`,
+		`  firstseen drop --daemon 127.0.0.1:7072 --crawl news --queue example.org --state queued
+  firstseen drop --db crawl.db --match "shop.example/cart/"`)
 }
 
 // newExcludeCmd is the command that excludes URLs.
@@ -392,7 +383,7 @@ func newWhyCmd(a *app) *cobra.Command {
 offer of it would be answered, what excludes it, its state and leases, what holds its queue, and the first variant that
 was seen. --json prints what GET /v1/explain answers. It changes nothing.`,
 		Example: `  firstseen why --daemon 127.0.0.1:7072 --crawl news http://Example.org:80/a`,
-		Args:    oneArg("a URL"),
+		Args:    takes(1, 1, "a URL"),
 	}
 	p.onCrawl(a, cmd, false, func(ctx context.Context, c *client, args []string) error {
 		crawls, err := c.crawls(ctx, p.crawl)
@@ -469,11 +460,9 @@ func writeWhy(out *output, e *wire.Explanation) {
 
 // forgetFlags select what to forget.
 type forgetFlags struct {
-	place         place
-	queue, before string
-	urls          []string
-	all, held     bool
-	found         selection // --state, --reason, --match and --after, with --queue and --before
+	urls  []string
+	held  bool
+	found selection // of the whole crawl with --all; --state, --reason, --match and --after find URLs
 }
 
 func newForgetCmd(a *app) *cobra.Command {
@@ -493,39 +482,22 @@ Daemons on a store in Redis can continue.`,
 		Aliases: []string{"purge"}, // an earlier name of forget --held
 		Args:    noArgs,
 	}
+	criteria := []string{"state", "reason", "match", "after", "fetched-before", "fetched-after"}
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		f.held = f.held || cmd.CalledAs() == "purge"
 		return nil
 	}
-	f.complete(a, cmd)
-	cmd.Flags().StringArrayVar(&f.urls, "url", nil, "a URL, in any variant; may be given several times")
-	cmd.Flags().BoolVar(&f.all, "all", false, "the whole crawl, with its queues and settings")
-	cmd.Flags().BoolVar(&f.held, "held", false, "with --before: queued and leased URLs too")
-	typed(cmd.Flags(), "held")
-	f.found.addCriteria(cmd)
-	cmd.MarkFlagsOneRequired("url", "queue", "before", "all", "state", "reason", "match", "after", "fetched-before", "fetched-after")
-	for _, flag := range []string{"url", "all", "held"} {
-		for _, criterion := range []string{"state", "reason", "match", "after", "fetched-before", "fetched-after"} {
-			cmd.MarkFlagsMutuallyExclusive(flag, criterion)
-		}
-	}
-	return cmd
-}
-
-// complete makes cmd a command that forgets.
-func (f *forgetFlags) complete(a *app, cmd *cobra.Command) {
-	f.place.onCrawl(a, cmd, false, func(ctx context.Context, c *client, _ []string) error {
-		if s := &f.found; s.states != nil || s.reasons != nil || s.match != nil || s.after != "" || s.fetchedBefore != "" || s.fetchedAfter != "" {
-			s.place, s.queue, s.before = f.place, f.queue, f.before
-			return s.change(ctx, a, c, "forget", "forgotten")
+	f.found.place.onCrawl(a, cmd, false, func(ctx context.Context, c *client, _ []string) error {
+		if slices.ContainsFunc(criteria, cmd.Flags().Changed) {
+			return f.found.change(ctx, a, c, "forget", "forgotten")
 		}
 		requests, err := f.requests()
 		if err != nil {
-			return misuse{err}
+			return err
 		}
-		crawls, err := c.crawls(ctx, f.place.crawl)
+		crawls, err := c.crawls(ctx, f.found.place.crawl)
 		if err == nil {
-			err = c.hasQueue(ctx, crawls, f.queue)
+			err = c.hasQueue(ctx, crawls, f.found.queue)
 		}
 		if err != nil {
 			return err
@@ -543,8 +515,20 @@ func (f *forgetFlags) complete(a *app, cmd *cobra.Command) {
 		}
 		return a.printForgotten(n, nil)
 	})
-	cmd.Flags().StringVar(&f.queue, "queue", "", "the URLs of a queue")
-	cmd.Flags().StringVar(&f.before, "before", "", "URLs first seen before an age as 30d or 12h, a day as 2026-01-31, or a time as 2026-01-31T12:00:00Z")
+	cmd.Flags().StringVar(&f.found.queue, "queue", "", "the URLs of a queue")
+	moment(cmd.Flags(), &f.found.before, "before", "URLs first seen before an age as 30d or 12h, a day as 2026-01-31, or a time as 2026-01-31T12:00:00Z")
+	cmd.Flags().StringArrayVar(&f.urls, "url", nil, "a URL, in any variant; may be given several times")
+	cmd.Flags().BoolVar(&f.found.all, "all", false, "the whole crawl, with its queues and settings")
+	cmd.Flags().BoolVar(&f.held, "held", false, "with --before: queued and leased URLs too")
+	typed(cmd.Flags(), "held")
+	f.found.addCriteria(cmd)
+	cmd.MarkFlagsOneRequired(append([]string{"url", "queue", "before", "all"}, criteria...)...)
+	for _, flag := range []string{"url", "all", "held"} {
+		for _, criterion := range criteria {
+			cmd.MarkFlagsMutuallyExclusive(flag, criterion)
+		}
+	}
+	return cmd
 }
 
 // printForgotten prints the number of URLs, unless it is 0 beside an error.
@@ -557,11 +541,9 @@ func (a *app) printForgotten(n int64, err error) error {
 
 // requests returns what to ask for in each crawl. That a request names one thing is checked where it is answered.
 func (f *forgetFlags) requests() (requests []wire.ForgetRequest, err error) {
-	r := wire.ForgetRequest{Queue: f.queue, All: f.all, Held: f.held}
-	if f.before != "" || f.held {
-		if r.Before, err = parseMoment(f.before); err != nil {
-			return nil, err
-		}
+	r := wire.ForgetRequest{Queue: f.found.queue, All: f.found.all, Held: f.held, Before: f.found.before}
+	if f.held && r.Before.IsZero() {
+		return nil, misusef("--held is of URLs that --before names: give it, too")
 	}
 	if len(f.urls) == 0 {
 		return []wire.ForgetRequest{r}, nil
@@ -575,6 +557,14 @@ func (f *forgetFlags) requests() (requests []wire.ForgetRequest, err error) {
 		r.URLs = nil
 	}
 	return requests, nil
+}
+
+// moment adds a flag of a time that has passed.
+func moment(fs *pflag.FlagSet, at *time.Time, name, usage string) {
+	fs.Var(&value{"string", func(text string) (err error) {
+		*at, err = wire.Moment(text).At(time.Now())
+		return err
+	}, func() string { return "" }}, name, usage)
 }
 
 // parseMoment reads an age, a day of UTC, or a time.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,26 +17,32 @@ import (
 	"github.com/firstseen/firstseen/hashkey/sxurl"
 )
 
-// A family is a kind of hash. Its flags, if any, are added to those of the command.
-type family struct {
-	name string
-	// profile is the canonical form it hashes when --profile isn't given.
-	profile string
-	flags   func(*pflag.FlagSet)
-	// open makes the function that answers for one URL.
-	open func(p *canon.Profile) (func(raw string) (answer, error), error)
+// hashFlags are the flags of hash: those of hashed-uri are for that family alone.
+type hashFlags struct {
+	urls    urlFlags
+	profile profileFlags
+	family  string
+	hasher  hasheduri.Hasher
+	base    string
+	list    string // a file of hashed URIs
 }
 
-// families lists the families, in the order of the help.
-func families() []family {
-	return append(append([]family{urlHashFamily(), urlHashCrateFamily()}, sxurlFamilies()...), hashedURIFamily())
+// families are the kinds of hash, in the order of the help: the canonical form that each hashes when --profile isn't given, and what
+// makes the function that answers for one URL. url-hash is what the document of the url-hash crate says, SHA-256; url-hash-crate what
+// the released crate does, SHA-384 cut to 32 bytes.
+var families = []struct {
+	name, profile string
+	open          func(*hashFlags, *canon.Profile) (func(raw string) (answer, error), error)
+}{
+	{"url-hash", "qiita", urlHashing(hashkey.Sum)},
+	{"url-hash-crate", "whatwg", urlHashing(hashkey.UrlHashCrate)},
+	{"sxurl", "whatwg", sxurlEncoding(sxurl.Release02)},
+	{"sxurl-1.1", "whatwg", sxurlEncoding(sxurl.Release11)},
+	{"hashed-uri", "none", (*hashFlags).hashedURIs},
 }
 
 func newHashCmd(a *app) *cobra.Command {
-	var urls urlFlags
-	var profile profileFlags
-	var name string
-	known := families()
+	var f hashFlags
 	cmd := &cobra.Command{
 		Use:   "hash [URL…]",
 		Short: "Hash URLs to their keys",
@@ -49,108 +56,63 @@ the URL up in a list of hashed URIs, and prints the entry that matches, or "-".`
   firstseen hash --match not-to-fetch.txt --variant N < urls.txt`,
 		Args: cobra.ArbitraryArgs,
 		RunE: running(func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("match") && !cmd.Flags().Changed("family") {
-				name = "hashed-uri"
+			if f.list != "" && !cmd.Flags().Changed("family") {
+				f.family = "hashed-uri"
 			}
-			f, err := findFamily(known, name)
-			if err != nil {
-				return err
-			}
+			family := families[slices.Index(familyNames(), f.family)]
 			if !cmd.Flags().Changed("profile") {
-				profile.profile = f.profile
+				f.profile.profile = family.profile
 			}
-			p, err := profile.open()
+			p, err := f.profile.open()
 			if err != nil {
 				return err
 			}
-			answer, err := f.open(p)
+			answer, err := family.open(&f, p)
 			if err != nil {
 				return misuse{err}
 			}
-			return urls.each(cmd, a, args, answer)
+			return f.urls.each(cmd, a, args, answer)
 		}),
 	}
-	urls.add(cmd.Flags())
-	profile.add(cmd.Flags())
-	cmd.Flags().StringVar(&name, "family", known[0].name, "kind of hash: "+strings.Join(familyNames(known), ", "))
-	for _, f := range known {
-		if f.flags != nil {
-			f.flags(cmd.Flags())
-		}
-	}
+	fs := cmd.Flags()
+	f.urls.add(fs)
+	f.profile.add(fs)
+	oneOf(fs, &f.family, "family", families[0].name, familyNames(), "kind of hash: "+strings.Join(familyNames(), ", "))
+	fs.StringVar(&f.hasher.Algorithm, "algorithm", "sha1", "hash of hashed-uri: md5, sha1 or x-sha256")
+	addVariant(fs, &f.hasher.Variant, "none", "canonical form of hashed-uri: none, N (safe by the standards) or P (also as usual servers do)")
+	fs.BoolVar(&f.hasher.KeepQuery, "keep-query", false, "make a hashed-uri cover the query (+query)")
+	fs.BoolVar(&f.hasher.KeepFragment, "keep-fragment", false, "make a hashed-uri cover the fragment (+frag)")
+	fs.BoolVar(&f.hasher.Literal, "literal", false, "leave escaped letters of a hashed-uri as they are")
+	fs.StringVar(&f.base, "base", "", "absolute URI that relative references of hashed-uri start from")
+	fs.StringVar(&f.list, "match", "", "file of hashed URIs, one a line: print for each URL the entry that excludes it, or \"-\"")
 	return cmd
 }
 
-func findFamily(known []family, name string) (family, error) {
-	for _, f := range known {
-		if f.name == name {
-			return f, nil
-		}
-	}
-	return family{}, misusef("cannot hash; got --family %q; want %s", name, strings.Join(familyNames(known), ", "))
-}
-
-func familyNames(known []family) (names []string) {
-	for _, f := range known {
+func familyNames() (names []string) {
+	for _, f := range families {
 		names = append(names, f.name)
 	}
 	return names
 }
 
-// urlHashed is the answer of the url-hash families. The hashes are in hexadecimal;
-// display is the crate's own form, four decimal words.
-type urlHashed struct {
-	Input     string `json:"input"`
-	Canonical string `json:"canonical"`
-	Hash      string `json:"hash"`
-	Short     string `json:"short"`
-	VeryShort string `json:"very_short"`
-	Display   string `json:"display"`
-}
-
-func (u urlHashed) text() string { return u.Hash }
-
-// urlHashFamily is what the document of the url-hash crate says: SHA-256.
-func urlHashFamily() family {
-	return family{name: "url-hash", profile: "qiita", open: urlHashing(hashkey.Sum)}
-}
-
-// urlHashCrateFamily is what the released crate does: SHA-384, cut to 32 bytes.
-func urlHashCrateFamily() family {
-	return family{name: "url-hash-crate", profile: "whatwg", open: urlHashing(hashkey.UrlHashCrate)}
-}
-
-func urlHashing(sum func([]byte) hashkey.UrlHash) func(*canon.Profile) (func(string) (answer, error), error) {
-	return func(p *canon.Profile) (func(string) (answer, error), error) {
+// urlHashing answers with hashes in hexadecimal; display is the crate's own form, four decimal words.
+func urlHashing(sum func([]byte) hashkey.UrlHash) func(*hashFlags, *canon.Profile) (func(string) (answer, error), error) {
+	return func(_ *hashFlags, p *canon.Profile) (func(string) (answer, error), error) {
 		return func(raw string) (answer, error) {
 			form, err := p.Canonicalize(raw)
 			if err != nil {
 				return nil, err
 			}
 			h := sum([]byte(form))
-			return urlHashed{raw, form, h.Hex(), h.Short().Hex(), h.VeryShort().Hex(), h.Display()}, nil
+			return object{h.Hex(), []member{{"input", raw}, {"canonical", form}, {"hash", h.Hex()}, {"short", h.Short().Hex()},
+				{"very_short", h.VeryShort().Hex()}, {"display", h.Display()}}}, nil
 		}, nil
 	}
 }
 
-// sxurlHashed is the answer of the sxurl families.
-type sxurlHashed struct {
-	Input string `json:"input"`
-	SXURL string `json:"sxurl"`
-}
-
-func (s sxurlHashed) text() string { return s.SXURL }
-
-// sxurlFamilies are the two encodings; without --profile they do their own parsing.
-func sxurlFamilies() []family {
-	return []family{
-		{name: "sxurl", profile: "whatwg", open: sxurlEncoding(sxurl.Release02)},
-		{name: "sxurl-1.1", profile: "whatwg", open: sxurlEncoding(sxurl.Release11)},
-	}
-}
-
-func sxurlEncoding(l sxurl.Layout) func(*canon.Profile) (func(string) (answer, error), error) {
-	return func(p *canon.Profile) (func(string) (answer, error), error) {
+// sxurlEncoding answers with SXURLs; without --profile they do their own parsing.
+func sxurlEncoding(l sxurl.Layout) func(*hashFlags, *canon.Profile) (func(string) (answer, error), error) {
+	return func(_ *hashFlags, p *canon.Profile) (func(string) (answer, error), error) {
 		encoder := sxurl.NewEncoder(sxurl.Codec{Layout: l})
 		return func(raw string) (answer, error) {
 			form, err := raw, error(nil)
@@ -160,53 +122,29 @@ func sxurlEncoding(l sxurl.Layout) func(*canon.Profile) (func(string) (answer, e
 			if err != nil {
 				return nil, err
 			}
-			key, err := encoder.Encode(form)
-			if err != nil {
-				return nil, err
-			}
-			return sxurlHashed{raw, key.Hex()}, nil
+			return encoded(encoder, raw, form)
 		}, nil
 	}
 }
 
-// hashedURIFlags are the flags of the hashed-uri family.
-type hashedURIFlags struct {
-	algorithm, variant, base, list string
-	query, fragment, literal       bool
+func encoded(encoder *sxurl.Encoder, raw, form string) (answer, error) {
+	key, err := encoder.Encode(form)
+	return object{key.Hex(), []member{{"input", raw}, {"sxurl", key.Hex()}}}, err
 }
 
-func (h *hashedURIFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&h.algorithm, "algorithm", "sha1", "hash of hashed-uri: md5, sha1 or x-sha256")
-	flags.StringVar(&h.variant, "variant", "none", "canonical form of hashed-uri: none, N (safe by the standards) or P (also as usual servers do)")
-	flags.BoolVar(&h.query, "keep-query", false, "make a hashed-uri cover the query (+query)")
-	flags.BoolVar(&h.fragment, "keep-fragment", false, "make a hashed-uri cover the fragment (+frag)")
-	flags.BoolVar(&h.literal, "literal", false, "leave escaped letters of a hashed-uri as they are")
-	flags.StringVar(&h.base, "base", "", "absolute URI that relative references of hashed-uri start from")
-	flags.StringVar(&h.list, "match", "", "file of hashed URIs, one a line: print for each URL the entry that excludes it, or \"-\"")
-}
+// variants are the canonical forms of hashed URIs.
+var variants = map[string]hasheduri.Variant{"none": hasheduri.None, "N": hasheduri.N, "n": hasheduri.N, "P": hasheduri.P, "p": hasheduri.P}
 
-// hasher is what the flags say.
-func (h *hashedURIFlags) hasher() (hasheduri.Hasher, error) {
-	variant, err := hashedVariant(h.variant)
-	if err != nil {
-		return hasheduri.Hasher{}, err
-	}
-	return hasheduri.Hasher{
-		Algorithm: h.algorithm, Variant: variant, KeepQuery: h.query, KeepFragment: h.fragment, Literal: h.literal,
-	}, nil
-}
-
-// hashedVariant reads a variant as typed.
-func hashedVariant(s string) (hasheduri.Variant, error) {
-	switch s {
-	case "none":
-		return hasheduri.None, nil
-	case "N", "n":
-		return hasheduri.N, nil
-	case "P", "p":
-		return hasheduri.P, nil
-	}
-	return 0, misusef("cannot hash; got --variant %q; want none, N or P", s)
+func addVariant(fs *pflag.FlagSet, to *hasheduri.Variant, name, usage string) {
+	*to = variants[name]
+	fs.Var(&value{"string", func(text string) error {
+		v, ok := variants[text]
+		if !ok {
+			return fmt.Errorf("got %q; want none, N or P", text)
+		}
+		*to, name = v, text
+		return nil
+	}, func() string { return name }}, "variant", usage)
 }
 
 // openHashedList reads the file of hashed URIs that a flag names.
@@ -223,71 +161,37 @@ func openHashedList(name string, h hasheduri.Hasher) (*hasheduri.List, error) {
 	return list, nil
 }
 
-// hashedURI is the answer of the hashed-uri family.
-type hashedURI struct {
-	Input     string        `json:"input"`
-	HashedURI hasheduri.URI `json:"hashed_uri"`
-}
-
-func (h hashedURI) text() string { return h.HashedURI.String() }
-
-// hashedMatch is the answer of --match.
-type hashedMatch struct {
-	Input string         `json:"input"`
-	Match bool           `json:"match"`
-	Entry *hasheduri.URI `json:"entry,omitempty"`
-}
-
-func (h hashedMatch) text() string {
-	if !h.Match {
-		return "-"
+// hashedURIs answers with hashed URIs, or with --match with the entry that excludes a URL. It hashes the URL as it is, because the
+// variant is the canonical form.
+func (f *hashFlags) hashedURIs(p *canon.Profile) (func(raw string) (answer, error), error) {
+	resolve, err := resolver(f.base)
+	if err != nil {
+		return nil, err
 	}
-	return h.Entry.String()
-}
-
-// hashedURIFamily hashes the URL as it is, because the variant is the canonical form.
-func hashedURIFamily() family {
-	var flags hashedURIFlags
-	return family{name: "hashed-uri", profile: "none", flags: flags.add, open: func(p *canon.Profile) (func(string) (answer, error), error) {
-		h, err := flags.hasher()
+	var list *hasheduri.List
+	if f.list != "" {
+		list, err = openHashedList(f.list, f.hasher)
+	} else {
+		_, err = f.hasher.Sum("x:") // whether there is such a hash
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func(raw string) (answer, error) {
+		form, err := p.Canonicalize(resolve(raw))
 		if err != nil {
 			return nil, err
 		}
-		resolve, err := resolver(flags.base)
-		if err != nil {
-			return nil, err
+		if list == nil {
+			u, err := f.hasher.Sum(form)
+			return object{u.String(), []member{{"input", raw}, {"hashed_uri", u}}}, err
 		}
-		f := func(form, raw string) (answer, error) {
-			u, err := h.Sum(form)
-			return hashedURI{raw, u}, err
-		}
-		if flags.list != "" {
-			list, err := openHashedList(flags.list, h)
-			if err != nil {
-				return nil, err
-			}
-			f = matching(list)
-		} else if _, err := h.Sum("x:"); err != nil {
-			return nil, misuse{err}
-		}
-		return func(raw string) (answer, error) {
-			form, err := p.Canonicalize(resolve(raw))
-			if err != nil {
-				return nil, err
-			}
-			return f(form, raw)
-		}, nil
-	}}
-}
-
-func matching(list *hasheduri.List) func(form, raw string) (answer, error) {
-	return func(form, raw string) (answer, error) {
 		entry, ok := list.Match(form)
 		if !ok {
-			return hashedMatch{Input: raw}, nil
+			return object{"-", []member{{"input", raw}, {"match", false}}}, nil
 		}
-		return hashedMatch{raw, true, &entry}, nil
-	}
+		return object{entry.String(), []member{{"input", raw}, {"match", true}, {"entry", entry}}}, nil
+	}, nil
 }
 
 func newSXURLCmd(a *app) *cobra.Command {
@@ -304,96 +208,109 @@ whether a URL was seen: the hashes of the fields are short, so different URLs ca
 	return cmd
 }
 
-// sxurlFlags select the layout of the keys.
+// sxurlFlags select the layout of the keys, and ask about their components.
 type sxurlFlags struct {
 	layout string
 	strict bool
+	asked  map[sxurl.Component]*string
 }
 
 func (s *sxurlFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&s.layout, "layout", "0.2", "encoding of SXURLs: 0.2 or 1.1, the release of the Rust crate sxurl that has it")
+	oneOf(flags, &s.layout, "layout", "0.2", []string{"0.2", "1.1", "0.1"}, "encoding of SXURLs: 0.2 or 1.1, the release of the Rust crate sxurl that has it")
 }
 
 func (s *sxurlFlags) addStrict(flags *pflag.FlagSet) {
 	flags.BoolVar(&s.strict, "strict", false, "refuse keys with reserved bits, port 0, or a port although the port flag is not set")
 }
 
-func (s *sxurlFlags) codec() (sxurl.Codec, error) {
+func (s *sxurlFlags) codec() sxurl.Codec {
 	c := sxurl.Codec{Strict: s.strict, Loose: true}
-	switch s.layout {
-	case "0.1", "0.2":
-	case "1.1":
+	if s.layout == "1.1" {
 		c.Layout = sxurl.Release11
-	default:
-		return c, misusef("cannot use SXURL; got --layout %q; want 0.2 or 1.1", s.layout)
 	}
-	return c, nil
+	return c
+}
+
+// probeComponents are the components that can be asked about, in the order of the help.
+var probeComponents = []sxurl.Component{
+	sxurl.TLD, sxurl.Domain, sxurl.Subdomain, sxurl.Host, sxurl.Path, sxurl.Query, sxurl.Fragment, sxurl.Port, sxurl.Scheme,
+}
+
+func (s *sxurlFlags) addProbes(flags *pflag.FlagSet) {
+	s.asked = map[sxurl.Component]*string{}
+	for _, c := range probeComponents {
+		s.asked[c] = flags.String(string(c), "", fmt.Sprintf("the %s to match; for subdomain, query and fragment \"\" means none", c))
+	}
+}
+
+// matcher returns what reports whether a key can have all the parts that were asked for.
+func (s *sxurlFlags) matcher(flags *pflag.FlagSet) (func(sxurl.Key) (bool, error), error) {
+	var probes []sxurl.Probe
+	for _, component := range probeComponents {
+		if !flags.Changed(string(component)) {
+			continue
+		}
+		probe, err := s.codec().Probe(component, *s.asked[component])
+		if err != nil {
+			return nil, misuse{err}
+		}
+		probes = append(probes, probe)
+	}
+	if len(probes) == 0 {
+		return nil, misusef("cannot match; got no component; want at least one, as --tld com")
+	}
+	return func(key sxurl.Key) (bool, error) {
+		for i := range probes {
+			if ok, err := probes[i].Match(key); !ok || err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	}, nil
+}
+
+// answering makes cmd a command that answers for each of its inputs.
+func (s *sxurlFlags) answering(a *app, cmd *cobra.Command, open func(sxurl.Codec) (func(raw string) (answer, error), error)) *cobra.Command {
+	var urls urlFlags
+	cmd.RunE = running(func(cmd *cobra.Command, args []string) error {
+		answer, err := open(s.codec())
+		if err != nil {
+			return err
+		}
+		return urls.each(cmd, a, args, answer)
+	})
+	urls.add(cmd.Flags())
+	s.add(cmd.Flags())
+	return cmd
 }
 
 func newSXURLEncodeCmd(a *app) *cobra.Command {
-	var urls urlFlags
 	var keys sxurlFlags
-	cmd := &cobra.Command{
+	return keys.answering(a, &cobra.Command{
 		Use:     "encode [URL…]",
 		Short:   "Make the SXURLs of URLs",
 		Long:    "Make the SXURLs of URLs from the arguments or stdin: one line for each, empty if it is refused.",
 		Example: "  firstseen sxurl encode https://docs.example.com/",
-		RunE: running(func(cmd *cobra.Command, args []string) error {
-			c, err := keys.codec()
-			if err != nil {
-				return err
-			}
-			encoder := sxurl.NewEncoder(c)
-			return urls.each(cmd, a, args, func(raw string) (answer, error) {
-				key, err := encoder.Encode(raw)
-				return sxurlHashed{raw, key.Hex()}, err
-			})
-		}),
-	}
-	urls.add(cmd.Flags())
-	keys.add(cmd.Flags())
-	return cmd
-}
-
-// sxurlDecoded is the answer of decode: the slices in as many digits as they have.
-type sxurlDecoded struct {
-	Input     string   `json:"input"`
-	Scheme    string   `json:"scheme"`
-	Port      uint16   `json:"port"`
-	TLD       string   `json:"tld"`
-	Domain    string   `json:"domain"`
-	Subdomain string   `json:"subdomain"`
-	Path      string   `json:"path"`
-	Query     string   `json:"query"`
-	Fragment  string   `json:"fragment"`
-	Present   []string `json:"present"`
-}
-
-func (d sxurlDecoded) text() string {
-	return fmt.Sprintf("%s port=%d tld=%s domain=%s subdomain=%s path=%s query=%s fragment=%s", d.Scheme, d.Port, d.TLD, d.Domain, d.Subdomain, d.Path, d.Query, d.Fragment)
+	}, func(c sxurl.Codec) (func(string) (answer, error), error) {
+		encoder := sxurl.NewEncoder(c)
+		return func(raw string) (answer, error) { return encoded(encoder, raw, raw) }, nil
+	})
 }
 
 func newSXURLDecodeCmd(a *app) *cobra.Command {
-	var urls urlFlags
 	var keys sxurlFlags
-	cmd := &cobra.Command{
+	cmd := keys.answering(a, &cobra.Command{
 		Use:   "decode [KEY…]",
 		Short: "Take SXURLs apart",
 		Long:  "Take SXURLs from the arguments or stdin apart: scheme and port in clear, the rest as slices of hashes.",
-		RunE: running(func(cmd *cobra.Command, args []string) error {
-			c, err := keys.codec()
-			if err != nil {
-				return err
-			}
-			return urls.each(cmd, a, args, func(raw string) (answer, error) { return decodeSXURL(c, raw) })
-		}),
-	}
-	urls.add(cmd.Flags())
-	keys.add(cmd.Flags())
+	}, func(c sxurl.Codec) (func(string) (answer, error), error) {
+		return func(raw string) (answer, error) { return decodeSXURL(c, raw) }, nil
+	})
 	keys.addStrict(cmd.Flags())
 	return cmd
 }
 
+// decodeSXURL answers with the parts of a key: the slices in as many digits as they have.
 func decodeSXURL(c sxurl.Codec, raw string) (answer, error) {
 	key, err := sxurl.ParseKey(raw)
 	if err != nil {
@@ -403,114 +320,53 @@ func decodeSXURL(c sxurl.Codec, raw string) (answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	hex := key.Hex()
-	slice := func(component sxurl.Component) string {
+	d := object{fmt.Sprintf("%s port=%d", f.Scheme, f.Port), []member{{"input", raw}, {"scheme", f.Scheme}, {"port", f.Port}}}
+	for _, component := range []sxurl.Component{sxurl.TLD, sxurl.Domain, sxurl.Subdomain, sxurl.Path, sxurl.Query, sxurl.Fragment} {
 		from, to, _ := c.Layout.Slice(component)
-		return hex[from:to]
+		slice := key.Hex()[from:to]
+		d.line += fmt.Sprintf(" %s=%s", component, slice)
+		d.members = append(d.members, member{string(component), slice})
 	}
-	d := sxurlDecoded{
-		Input: raw, Scheme: f.Scheme, Port: f.Port, TLD: slice(sxurl.TLD), Domain: slice(sxurl.Domain), Subdomain: slice(sxurl.Subdomain),
-		Path: slice(sxurl.Path), Query: slice(sxurl.Query), Fragment: slice(sxurl.Fragment), Present: []string{},
-	}
+	present := []string{}
 	for _, part := range []struct {
 		name string
 		is   bool
 	}{{"subdomain", f.HasSubdomain}, {"port", f.HasPort}, {"path", f.HasPath}, {"query", f.HasQuery}, {"fragment", f.HasFragment}} {
 		if part.is {
-			d.Present = append(d.Present, part.name)
+			present = append(present, part.name)
 		}
 	}
+	d.members = append(d.members, member{"present", present})
 	return d, nil
 }
 
-// probeFlags are the questions to keys, one flag for each component.
-type probeFlags struct{ values map[sxurl.Component]*string }
-
-// probeComponents are the components that can be asked about, in the order of the help.
-var probeComponents = []sxurl.Component{
-	sxurl.TLD, sxurl.Domain, sxurl.Subdomain, sxurl.Host, sxurl.Path, sxurl.Query, sxurl.Fragment, sxurl.Port, sxurl.Scheme,
-}
-
-func (p *probeFlags) add(flags *pflag.FlagSet) {
-	p.values = map[sxurl.Component]*string{}
-	for _, c := range probeComponents {
-		p.values[c] = flags.String(string(c), "", fmt.Sprintf("the %s to match; for subdomain, query and fragment \"\" means none", c))
-	}
-}
-
-// probes returns the codec that the flags choose, and the questions that were asked.
-func (p *probeFlags) probes(keys *sxurlFlags, flags *pflag.FlagSet) (c sxurl.Codec, probes []sxurl.Probe, err error) {
-	if c, err = keys.codec(); err != nil {
-		return c, nil, err
-	}
-	for _, component := range probeComponents {
-		if !flags.Changed(string(component)) {
-			continue
-		}
-		probe, err := c.Probe(component, *p.values[component])
-		if err != nil {
-			return c, nil, misuse{err}
-		}
-		probes = append(probes, probe)
-	}
-	if len(probes) == 0 {
-		return c, nil, misusef("cannot match; got no component; want at least one, as --tld com")
-	}
-	return c, probes, nil
-}
-
-// matchAll reports whether a key can have all the given parts.
-func matchAll(probes []sxurl.Probe, key sxurl.Key) (bool, error) {
-	for i := range probes {
-		if ok, err := probes[i].Match(key); !ok || err != nil {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
-type sxurlMatched struct {
-	Input string `json:"input"`
-	Match bool   `json:"match"`
-}
-
-func (m sxurlMatched) text() string { return strconv.FormatBool(m.Match) }
-
 func newSXURLMatchCmd(a *app) *cobra.Command {
-	var urls urlFlags
 	var keys sxurlFlags
-	var asked probeFlags
 	cmd := &cobra.Command{
 		Use:   "match --COMPONENT VALUE… [KEY…]",
 		Short: "Report which SXURLs can have parts with these values",
 		Long: `Print for each SXURL, from the arguments or stdin, whether its URL can have the given parts: true
 or false. False is always right. True can be wrong, because two values can have the same hash.`,
 		Example: "  firstseen sxurl match --domain example --tld com < keys.txt",
-		RunE: running(func(cmd *cobra.Command, args []string) error {
-			_, probes, err := asked.probes(&keys, cmd.Flags())
-			if err != nil {
-				return err
-			}
-			return urls.each(cmd, a, args, func(raw string) (answer, error) {
-				key, err := sxurl.ParseKey(raw)
-				if err != nil {
-					return nil, err
-				}
-				ok, err := matchAll(probes, key)
-				return sxurlMatched{raw, ok}, err
-			})
-		}),
 	}
-	urls.add(cmd.Flags())
-	keys.add(cmd.Flags())
+	keys.answering(a, cmd, func(sxurl.Codec) (func(string) (answer, error), error) {
+		match, err := keys.matcher(cmd.Flags())
+		return func(raw string) (answer, error) {
+			key, err := sxurl.ParseKey(raw)
+			if err != nil {
+				return nil, err
+			}
+			ok, err := match(key)
+			return object{strconv.FormatBool(ok), []member{{"input", raw}, {"match", ok}}}, err
+		}, err
+	})
 	keys.addStrict(cmd.Flags())
-	asked.add(cmd.Flags())
+	keys.addProbes(cmd.Flags())
 	return cmd
 }
 
 func newSXURLFilterCmd(a *app) *cobra.Command {
 	var keys sxurlFlags
-	var asked probeFlags
 	invert := false
 	cmd := &cobra.Command{
 		Use:   "filter --COMPONENT VALUE…",
@@ -520,28 +376,38 @@ A line with anything else at its start is dropped and reported on stderr, and th
 		Example: "  firstseen sxurl filter --tld com --domain example < keys-and-urls.txt",
 		Args:    noArgs,
 		RunE: running(func(cmd *cobra.Command, _ []string) error {
-			c, probes, err := asked.probes(&keys, cmd.Flags())
+			match, err := keys.matcher(cmd.Flags())
 			if err != nil {
 				return err
 			}
-			return filterLines(a, sxurl.NewEncoder(c), probes, invert)
+			return filterLines(a, sxurl.NewEncoder(keys.codec()), match, invert)
 		}),
 	}
 	keys.add(cmd.Flags())
 	keys.addStrict(cmd.Flags())
-	asked.add(cmd.Flags())
+	keys.addProbes(cmd.Flags())
 	cmd.Flags().BoolVarP(&invert, "invert-match", "v", false, "keep the lines that don't match")
 	return cmd
 }
 
-func filterLines(a *app, encoder *sxurl.Encoder, probes []sxurl.Probe, invert bool) error {
+func filterLines(a *app, encoder *sxurl.Encoder, match func(sxurl.Key) (bool, error), invert bool) error {
 	out := newOutput(a.out)
 	refused := int64(0)
 	for line, err := range fromLines(a.in) {
 		if err != nil {
 			return errors.Join(err, out.Flush())
 		}
-		ok, err := matchLine(encoder, probes, line)
+		word := line
+		if i := strings.IndexAny(line, " \t"); i >= 0 {
+			word = line[:i]
+		}
+		ok, key, err := false, sxurl.Key{}, error(nil)
+		if key, err = sxurl.ParseKey(word); err != nil {
+			key, err = encoder.Encode(word)
+		}
+		if err == nil {
+			ok, err = match(key)
+		}
 		if err != nil {
 			refused++
 			fmt.Fprintf(a.err, "firstseen: %s: %v\n", shown(line), err)
@@ -550,19 +416,4 @@ func filterLines(a *app, encoder *sxurl.Encoder, probes []sxurl.Probe, invert bo
 		}
 	}
 	return endOutput(out, refused)
-}
-
-func matchLine(encoder *sxurl.Encoder, probes []sxurl.Probe, line string) (bool, error) {
-	word := line
-	if i := strings.IndexAny(line, " \t"); i >= 0 {
-		word = line[:i]
-	}
-	key, err := sxurl.ParseKey(word)
-	if err != nil {
-		key, err = encoder.Encode(word)
-	}
-	if err != nil {
-		return false, err
-	}
-	return matchAll(probes, key)
 }

@@ -108,9 +108,6 @@ func (f *importFlags) openStore(ctx context.Context, a *app) (store.Store, error
 }
 
 func (f *importFlags) options() (opt transfer.Options, err error) {
-	if err = f.log.check(); err != nil {
-		return opt, err
-	}
 	f.log.events = "" // the kind of a record decides
 	opt = transfer.Options{Log: f.log.options(), Crawl: f.crawl, Links: f.links}
 	if opt.Statuses, err = transfer.ParseStatuses(f.statuses); err != nil {
@@ -165,27 +162,8 @@ type importRun struct {
 }
 
 func (r *importRun) run(ctx context.Context, names []string) error {
-	r.files.measure(names)
-	shown := showProgress(r.a.err, r.files.inputLine)
-	defer shown.stop()
-	var errs []error
-	for _, name := range names {
-		err := r.file(ctx, name)
-		if err != nil {
-			errs = append(errs, err)
-		}
-		var open openError
-		if ctx.Err() != nil || errors.Is(err, store.ErrFailed) || errors.As(err, &open) {
-			break
-		}
-	}
-	return worst(errs...)
+	return r.files.each(ctx, r.a.err, names, r.files.inputLine, func(name string) error { return r.file(ctx, name) })
 }
-
-// openError is one of the store: it would come again with each file.
-type openError struct{ error }
-
-func (e openError) Unwrap() error { return e.error }
 
 // open opens the store, the first time.
 func (r *importRun) open(ctx context.Context) error {
@@ -194,15 +172,15 @@ func (r *importRun) open(ctx context.Context) error {
 	}
 	s, err := r.flags.openStore(ctx, r.a)
 	if err != nil {
-		return openError{err}
+		return endsAll{err}
 	}
 	front, err := newFrontier(s, r.base, r.profile, frontier.Options{Traps: frontier.Traps{Off: true}})
 	if err != nil {
-		return openError{errors.Join(err, s.Close())}
+		return endsAll{errors.Join(err, s.Close())}
 	}
 	journal, err := transfer.OpenJournal(cmp.Or(r.flags.notes, r.flags.db))
 	if err != nil {
-		return openError{errors.Join(err, front.Close(), s.Close())}
+		return endsAll{errors.Join(err, front.Close(), s.Close())}
 	}
 	r.store, r.front, r.journal = s, front, journal
 	return nil
@@ -360,19 +338,9 @@ func (r *importRun) tell(text string, file importedFile) error {
 // importedText says in a line what became of a file's records.
 func importedText(name string, c *transfer.Counts) string {
 	text := fmt.Sprintf("%s: %s, %s, %s new, %s seen before", name, c.Format, plural(c.Records, "record"), grouped(c.New), grouped(c.Known))
-	var left []string
-	for _, part := range []struct {
-		n    int64
-		what string
-	}{
-		{c.Passed, "done before"}, {c.ByStatus, "left out by status"}, {c.NotFetched, "not fetched"}, {c.Before, "left out by time"},
-		{c.Unsaid, "left out without a status, since others in the file have one"}, {c.Undated, "left out without a time for --since"},
-		{c.Other, "of other kinds"}, {c.Refused, "refused"}, {c.Unreadable, "unreadable"},
-	} {
-		if part.n > 0 {
-			left = append(left, grouped(part.n)+" "+part.what)
-		}
-	}
+	left := partTexts(part{c.Passed, "done before"}, part{c.ByStatus, "left out by status"}, part{c.NotFetched, "not fetched"}, part{c.Before, "left out by time"},
+		part{c.Unsaid, "left out without a status, since others in the file have one"}, part{c.Undated, "left out without a time for --since"},
+		part{c.Other, "of other kinds"}, part{c.Refused, "refused"}, part{c.Unreadable, "unreadable"})
 	if c.NoStatus > 0 {
 		left = append(left, grouped(c.NoStatus)+" without a status recorded as fetched, since the file does not say what was answered")
 	}

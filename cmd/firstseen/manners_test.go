@@ -64,19 +64,17 @@ func TestNearest(t *testing.T) {
 }
 
 func TestSizes(t *testing.T) {
-	for text, want := range map[string]size{"512M": 512 << 20, "2GiB": 2 << 30, "3g": 3 << 30, "64kb": 64 << 10, "100": 100, "1T": 1 << 40} {
-		var got size
-		if err := got.Set(text); err != nil || got != want {
+	for text, want := range map[string]int64{"512M": 512 << 20, "2GiB": 2 << 30, "3g": 3 << 30, "64kb": 64 << 10, "100": 100, "1T": 1 << 40} {
+		got, err := parseSize(text)
+		if err != nil || got != want {
 			t.Errorf("%s: got %d, %v; want %d", text, got, err, want)
 		}
-		var again size
-		if err := again.Set(got.String()); err != nil || again != got {
-			t.Errorf("%s is printed as %s, which reads %d, %v", text, got.String(), again, err)
+		if again, err := parseSize(sizeText(got)); err != nil || again != got {
+			t.Errorf("%s is printed as %s, which reads %d, %v", text, sizeText(got), again, err)
 		}
 	}
 	for _, text := range []string{"", "M", "-1M", "0", "1.5G", "99999999999T", "5x"} {
-		var got size
-		if err := got.Set(text); err == nil {
+		if got, err := parseSize(text); err == nil {
 			t.Errorf("%q: got %d; want an error", text, got)
 		}
 	}

@@ -49,12 +49,12 @@ func (o *output) flushIfTerminal() {
 	}
 }
 
-// appendJSON appends a text as JSON.
-func appendJSON(dst []byte, s string) []byte {
+// appendJSON appends a text, or what else has a form in JSON.
+func appendJSON(dst []byte, v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // of a text never fails
+	_ = e.Encode(v)
 	return append(dst, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
 }
 

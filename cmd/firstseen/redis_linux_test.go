@@ -279,7 +279,7 @@ func TestRedisMisuse(t *testing.T) {
 		{"copy --to-db y", "give one of --from-db, --from-redis, --daemon, --from-file"},
 		{"forget --db x", "give one of --url, --queue, --before, --all"},
 		{"forget --db x y", `cannot run forget; got argument "y"; want flags alone`},
-		{"import --db x", "cannot run import; got no file; want at least one"},
+		{"import --db x", "cannot run import; got no argument; want at least one file"},
 		{"import --db x --redis 127.0.0.1:1 y", "--db with --redis"},
 		{"export", "no store is named: give --db DIR, --redis ADDR or, if a daemon has it open, --daemon ADDR"},
 		{"stats --nonsense", "cannot run stats: unknown flag: --nonsense"},

@@ -23,16 +23,17 @@ import (
 	"github.com/firstseen/firstseen/cmd/internal/replay"
 	"github.com/firstseen/firstseen/cmd/internal/report"
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
 // replayFlags are the flags of the replay command.
 type replayFlags struct {
 	profile    profileFlags
 	db, crawl  string
-	also       alsoSeen
+	also       []pebblestore.AlsoSeen
 	json, keys bool
 	hosts      int
-	memory     mebibytes
+	memory     int64 // bytes
 	log        logFlags
 	byRule     bool
 	report     string // HTML file
@@ -66,7 +67,7 @@ Ctrl-C stops reading and prints the results until then.`,
 	f.profile.add(cmd.Flags())
 	cmd.Flags().StringVar(&f.db, "db", "", "directory of the seen-set that the URLs are added to; created if it does not exist; default: a temporary one, even if FIRSTSEEN_DB is set")
 	typed(cmd.Flags(), "db")
-	f.also.add(cmd.Flags())
+	addAlsoSeen(cmd.Flags(), &f.also)
 	cmd.Flags().StringVar(&f.crawl, "crawl", store.DefaultCrawl, "crawl in the seen-set that the URLs belong to")
 	f.log.add(cmd.Flags())
 	cmd.Flags().BoolVar(&f.byRule, "by-rule", false, "print how many URLs each optional rule merges, alone and when the others are on")
@@ -75,9 +76,8 @@ Ctrl-C stops reading and prints the results until then.`,
 	cmd.Flags().StringVar(&f.csv, "csv", "", "write the counts of all hosts as a CSV file")
 	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
 	cmd.Flags().BoolVar(&f.keys, "keys-sha256", false, "print the SHA-256 of the crawl's keys, 16 bytes each, sorted and joined")
-	cmd.Flags().IntVar(&f.hosts, "hosts", 10, "how many hosts to list, those with most duplicates first")
-	f.memory = 512
-	cmd.Flags().Var(&f.memory, "exact-memory", "memory to find exact duplicates, in MiB or as 1G; beyond it hashes go to temporary files")
+	number(cmd.Flags(), &f.hosts, "hosts", 10, 0, 0, "how many hosts to list, those with most duplicates first")
+	sized(cmd.Flags(), &f.memory, "exact-memory", 1<<20, 512, 1, "memory to find exact duplicates, in MiB or as 1G; beyond it hashes go to temporary files")
 	return cmd
 }
 
@@ -116,13 +116,7 @@ func (f *replayFlags) run(ctx context.Context, a *app, names []string) (err erro
 
 // check reads the flags that a mistake can be in, and makes the profile.
 func (f *replayFlags) check() (*canon.Profile, error) {
-	if err := refuse("replay", below("hosts", f.hosts, 0), below("exact-memory", int64(f.memory), 1)); err != nil {
-		return nil, err
-	}
 	p, err := f.profile.open()
-	if err == nil {
-		err = f.log.check()
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +136,7 @@ func (f *replayFlags) replay(ctx context.Context, a *app, names []string, p *can
 	})
 	defer shown.stop()
 	return replay.Run(ctx, files.inputs(ctx, names), replay.Options{
-		Profile: p, Store: s, Crawl: f.crawl, ExactBudget: f.memory.bytes(), ByRule: f.byRule, Counters: counters,
+		Profile: p, Store: s, Crawl: f.crawl, ExactBudget: f.memory, ByRule: f.byRule, Counters: counters,
 	})
 }
 
@@ -413,16 +407,10 @@ func (r replayReport) writeRules(out *output) {
 	}
 }
 
-// writeFindings lists traps, patterns and redirects, where there are any.
+// writeFindings lists traps and patterns, where there are any.
 func (r replayReport) writeFindings(out *output) {
 	writePatterns(out, "unique URLs that a frontier refuses as traps", r.Traps)
 	writePatterns(out, "unique URLs with a pattern of endless sites", r.Patterns)
-	if len(r.Redirects) > 0 {
-		out.line("\nredirects")
-	}
-	for _, x := range r.Redirects {
-		out.line(fmt.Sprintf("%15s  %s: %s", grouped(x.Count), x.Kind, x.From))
-	}
 }
 
 func writePatterns(out *output, title string, list []replay.Pattern) {

@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"regexp"
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -63,8 +62,10 @@ or replace something, nor --db of the commands that measure (replay, audit, lear
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.SetFlagErrorFunc(flagError)
-	level := root.PersistentFlags().String("log-level", "info", "least level that is logged: debug, info, warn or error")
-	format := root.PersistentFlags().String("log-format", "text", "form of the log on stderr: text or json")
+	root.PersistentFlags().Var(&value{"string", a.setLevel, func() string { return strings.ToLower(a.level.Level().String()) }}, "log-level",
+		"least level that is logged: debug, info, warn or error")
+	var format string
+	oneOf(root.PersistentFlags(), &format, "log-format", "text", []string{"text", "json"}, "form of the log on stderr: text or json")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		warnOfUnknownVariables(root, a.err, os.Environ())
 		if err := checkNames(cmd.Flags()); err != nil {
@@ -73,7 +74,8 @@ or replace something, nor --db of the commands that measure (replay, audit, lear
 		if err := flagsFromEnv(cmd.Flags(), os.LookupEnv); err != nil {
 			return err
 		}
-		return a.openLog(*level, *format)
+		a.openLog(format)
+		return nil
 	}
 	for _, g := range []struct {
 		id, title string
@@ -136,21 +138,21 @@ func writeShortHelp(w io.Writer, cmd *cobra.Command) {
 }
 
 // openLog sets the log up, on stderr.
-func (a *app) openLog(level, format string) error {
+func (a *app) openLog(format string) {
+	options := &slog.HandlerOptions{Level: &a.level}
+	a.log = slog.New(slog.NewTextHandler(a.err, options))
+	if format == "json" {
+		a.log = slog.New(slog.NewJSONHandler(a.err, options))
+	}
+}
+
+// setLevel sets the least level that is logged.
+func (a *app) setLevel(text string) error {
 	var l slog.Level
-	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return fmt.Errorf("cannot log; got level %q; want debug, info, warn or error", level)
+	if err := l.UnmarshalText([]byte(text)); err != nil {
+		return fmt.Errorf("got %q; want debug, info, warn or error", text)
 	}
 	a.level.Set(l)
-	options := &slog.HandlerOptions{Level: &a.level}
-	switch format {
-	case "text":
-		a.log = slog.New(slog.NewTextHandler(a.err, options))
-	case "json":
-		a.log = slog.New(slog.NewJSONHandler(a.err, options))
-	default:
-		return fmt.Errorf("cannot log; got format %q; want text or json", format)
-	}
 	return nil
 }
 
@@ -317,108 +319,26 @@ func unlessReported(closed, err error) error {
 	return closed
 }
 
-// noArgs refuses arguments where a command takes flags alone.
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	return fmt.Errorf("cannot run %s; got argument %q; want flags alone", cmd.Name(), args[0])
-}
-
-// oneArg wants one argument.
-func oneArg(what string) cobra.PositionalArgs {
+// takes refuses more or fewer arguments than a command takes.
+func takes(least, most int, want string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) == 1 {
+		got := ""
+		switch n := len(args); {
+		case n > most:
+			got = fmt.Sprintf("argument %q", args[most])
+		case n < least:
+			got = []string{"no argument", "one argument"}[n]
+		default:
 			return nil
 		}
-		return fmt.Errorf("cannot run %s; got %d arguments; want %s", cmd.Name(), len(args), what)
+		return fmt.Errorf("cannot run %s; got %s; want %s", cmd.Name(), got, want)
 	}
 }
 
-// someFiles wants at least one argument.
-func someFiles(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return nil
-	}
-	return fmt.Errorf(`cannot run %s; got no file; want at least one, or "-" for stdin`, cmd.Name())
-}
-
-// A mistake is a setting that a command refuses, if found is true.
-type mistake struct {
-	found     bool
-	got, want string
-}
-
-// refuse returns the first of the mistakes that was found, as misuse: one message names one setting.
-func refuse(what string, mistakes ...mistake) error {
-	for _, m := range mistakes {
-		if m.found {
-			return misusef("cannot %s; got %s; want %s", what, m.got, m.want)
-		}
-	}
-	return nil
-}
-
-// below returns the mistake of a whole number that is less than least.
-func below[N int | int64](flag string, value, least N) mistake {
-	return mistake{value < least, fmt.Sprintf("--%s %d", flag, value), fmt.Sprintf("%d or more", least)}
-}
-
-// bounds are the bounds of flags that bounded added.
-type bounds []func() mistake
-
-// mistakes returns the values of the flags that are out of bounds.
-func (b bounds) mistakes() []mistake {
-	list := make([]mistake, len(b))
-	for i, check := range b {
-		list[i] = check()
-	}
-	return list
-}
-
-// special is a value of a flag with a meaning of its own.
-type special[N any] struct {
-	value N
-	means string
-}
-
-// bounded adds a flag of a number: value is its default, least its least value, and special values may be less. The help and
-// the check are made of the same values, so that what the help names is not refused.
-func bounded[N int | int64 | time.Duration | byteCount | mebibytes](b *bounds, fs *pflag.FlagSet, at *N, name string, value, least N, usage string, specials ...special[N]) {
-	want := fmt.Sprint(least, " or more")
-	if least == 0 {
-		want = "0 or more" // also of a duration
-	}
-	for i, s := range specials {
-		usage += fmt.Sprintf("%s %d %s", []string{";", ","}[min(i, 1)], s.value, s.means)
-		if s.value < least {
-			want += fmt.Sprintf(", or %d %s", s.value, s.means)
-		}
-	}
-	switch at := any(at).(type) {
-	case *int:
-		fs.IntVar(at, name, int(value), usage)
-	case *int64:
-		fs.Int64Var(at, name, int64(value), usage)
-	case *time.Duration:
-		fs.DurationVar(at, name, time.Duration(value), usage)
-	case *byteCount:
-		*at = byteCount(value)
-		fs.Var(at, name, usage)
-	case *mebibytes:
-		*at = mebibytes(value)
-		fs.Var(at, name, usage)
-	}
-	*b = append(*b, func() mistake {
-		named := slices.ContainsFunc(specials, func(s special[N]) bool { return s.value == *at })
-		return mistake{*at < least && !named, fmt.Sprintf("--%s %v", name, *at), want}
-	})
-}
-
-// notIn returns the mistake of a share for which ok is false.
-func notIn(flag string, value any, ok bool, want string) mistake {
-	return mistake{!ok, fmt.Sprintf("--%s %v", flag, value), want}
-}
+var (
+	noArgs    = takes(0, 0, "flags alone")
+	someFiles = takes(1, math.MaxInt, `at least one file, or "-" for stdin`)
+)
 
 // flagError names the command whose flag could not be read.
 func flagError(cmd *cobra.Command, err error) error {
@@ -433,30 +353,16 @@ func flagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("cannot run %s: %w", cmd.Name(), err)
 }
 
-// valueError says which value a flag wants. The packages that read numbers and durations say
-// only that they cannot.
+// valueError returns the error of a value that a flag refused. Of a switch pflag says only that it can't read it.
 func valueError(err error) error {
 	var bad *pflag.InvalidValueError
-	if !errors.As(err, &bad) {
+	switch {
+	case !errors.As(err, &bad):
 		return err
+	case bad.GetFlag().Value.Type() == "bool":
+		return fmt.Errorf("got %q; want true or false", bad.GetValue())
 	}
-	want := ""
-	switch kind := bad.GetFlag().Value.Type(); kind {
-	case "bool":
-		want = "true or false"
-	case "duration":
-		want = "a duration, such as 30s or 5m"
-	case "int", "int64", "uint", "uint64":
-		want = "a whole number"
-	case "float64":
-		want = "a number"
-	default: // our own types, whose errors say it
-		return bad.Unwrap()
-	}
-	if errors.Is(err, strconv.ErrRange) {
-		want = "a smaller number"
-	}
-	return fmt.Errorf("got %q; want %s", bad.GetValue(), want)
+	return bad.Unwrap()
 }
 
 // noCommand refuses a word where a command is expected, and names the likely one.

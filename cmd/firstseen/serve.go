@@ -30,13 +30,12 @@ type serveFlags struct {
 	exclude  excludeFlags
 	redis    redisFlags
 	settings settings
-	bounds   bounds
 	queueBy  string
 
 	db string
 	// backupDir is where backups go; empty for none.
 	backupDir string
-	also      alsoSeen
+	also      []pebblestore.AlsoSeen
 	config    string
 	check     bool
 	// untilEOF ends the daemon with its standard input.
@@ -45,15 +44,14 @@ type serveFlags struct {
 	crawlProfiles []string
 	keepURLs      bool
 	heuristics    bool
-	traps         string // "http", "all" or "off", with ",yield" or ",yield-shadow"
-	trapModes     trapModes
-	maxExpired    expiryBounds
+	traps         trapModes
+	maxExpired    [2]int           // over HTTP and gRPC
 	policy        frontier.Options // as the flags say it, see frontierOptions
-	cache         mebibytes
-	buffers       mebibytes
-	minFree       byteCount
+	cache         int64
+	buffers       int64
+	minFree       int64
 	captures      int
-	indexMiB      mebibytes
+	index         int64
 }
 
 func newServeCmd(a *app) *cobra.Command {
@@ -107,11 +105,11 @@ func (f *serveFlags) run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	f.server.Logger, f.server.Level, f.server.MinFree = a.log, &a.level, int64(f.minFree)
-	f.server.MaxExpiredOverGRPC = f.maxExpired.grpc
+	f.server.Logger, f.server.Level, f.server.MinFree = a.log, &a.level, f.minFree
+	f.server.MaxExpiredOverGRPC = f.maxExpired[1]
 	f.place()
 	_, errCrawls := f.chosenProfiles()
-	if err := errors.Join(f.server.Check(ctx), f.checkLimits(), f.checkNode(), errCrawls); err != nil {
+	if err := errors.Join(f.server.Check(ctx), f.checkNode(), errCrawls); err != nil {
 		return misuse{err}
 	}
 	if f.untilEOF && !f.check {
@@ -162,7 +160,7 @@ func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile, exclude
 	sample, sampleErr := f.openCaptures(a.log)
 	var front *frontier.Frontier // fetches are reported after New has returned
 	learned := evidence.New(evidence.Options{
-		Off: !f.heuristics, Traps: f.trapModes.evidence, Captures: sample, CapturesError: sampleErr, Logger: a.log,
+		Off: !f.heuristics, Traps: f.traps.evidence, Captures: sample, CapturesError: sampleErr, Logger: a.log,
 		Saved:   filepath.Join(f.db, "declared.json"),
 		Profile: func() *canon.Profile { return front.Profile("*") },
 		Use:     func(p *canon.Profile) error { return front.SetProfile(p) },
@@ -171,7 +169,7 @@ func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile, exclude
 	opt := f.frontierOptions()
 	opt.Profile, opt.Exclude, opt.Logger = p, excluded.excluder(), a.log
 	opt.OnFetched = func(r frontier.Fetched) { learned.Offer(&r) }
-	if f.trapModes.evidence != evidence.IgnoreTraps {
+	if f.traps.evidence != evidence.IgnoreTraps {
 		opt.Lower = learned.Lower
 	}
 	front, err = frontier.New(st, opt)
@@ -192,7 +190,7 @@ func (f *serveFlags) serve(ctx context.Context, a *app, front *frontier.Frontier
 		return err
 	}
 	f.server.Queues = server.QueueDefaults{MaxInFlight: f.policy.MaxInFlight, Delay: f.policy.Delay}
-	f.server.Profile, f.server.TrapsOverGRPC = func() *canon.Profile { return front.Profile("*") }, f.trapModes.links == "all"
+	f.server.Profile, f.server.TrapsOverGRPC = func() *canon.Profile { return front.Profile("*") }, f.traps.links == "all"
 	f.server.Reload = func(context.Context) error {
 		base, p, rules, err := f.profiles()
 		if err == nil {
@@ -245,9 +243,9 @@ func (f *serveFlags) storeOptions() pebblestore.Options {
 	return pebblestore.Options{
 		KeepURLs:   f.keepURLs,
 		AlsoSeen:   f.also,
-		IndexBytes: f.indexMiB.bytes(),
+		IndexBytes: f.index,
 		Clock:      storeClock(),
-		CacheBytes: f.cache.bytes(), BufferBytes: f.buffers.bytes(),
+		CacheBytes: f.cache, BufferBytes: f.buffers,
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -36,79 +36,61 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 func (f *serveFlags) addStore(fs *pflag.FlagSet) {
 	fs.StringVar(&f.db, "db", "firstseen.db", "directory of the store; created if it does not exist")
 	fs.StringVar(&f.backupDir, "backup-dir", "", "directory for backups of the store, which clients ask for; created if it does not exist")
-	f.also.add(fs)
+	addAlsoSeen(fs, &f.also)
 	fs.BoolVar(&f.keepURLs, "keep-urls", true, "keep the text of completed and dropped URLs, for clients that list or count them")
-	bounded(&f.bounds, fs, &f.cache, "cache", 64, 16, "memory for the store's cache of rows, in MiB or as 1G")
-	bounded(&f.bounds, fs, &f.buffers, "write-buffers", 64, 4, "memory for the store's write buffers, in MiB or as 1G; with more, rows that come and go are never written to tables, and a start after a kill takes longer")
-	bounded(&f.bounds, fs, &f.indexMiB, "index-memory", 0, 0, "memory that the index of the keys may take, in MiB or as 1G, 10 bytes a key; beyond it run files answer",
-		special[mebibytes]{0, "for no bound"}, special[mebibytes]{-1, "for no index"})
-	bounded(&f.bounds, fs, &f.minFree, "min-free", 1<<30, 0, "bytes to keep free on the disk, as 200M: with less, writes are refused", special[byteCount]{-1, "for no such bound"})
+	sized(fs, &f.cache, "cache", 1<<20, 64, 16, "memory for the store's cache of rows, in MiB or as 1G")
+	sized(fs, &f.buffers, "write-buffers", 1<<20, 64, 4, "memory for the store's write buffers, in MiB or as 1G; with more, rows that come and go are never written to tables, and a start after a kill takes longer")
+	sized(fs, &f.index, "index-memory", 1<<20, 0, 0, "memory that the index of the keys may take, in MiB or as 1G, 10 bytes a key; beyond it run files answer",
+		special[int64]{0, "for no bound"}, special[int64]{-1, "for no index"})
+	sized(fs, &f.minFree, "min-free", 1, 1<<30, 0, "bytes to keep free on the disk, as 200M: with less, writes are refused", special[int64]{-1, "for no such bound"})
 }
 
 func (f *serveFlags) addPolicy(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.crawlProfiles, "crawl-profile", nil, "CRAWL=PROFILE: profile of a crawl if it is not that of --profile; choose it before the first URL of the crawl, it is permanent; with none, a URL is its exact text and key")
-	bounded(&f.bounds, fs, &f.policy.Delay, "delay", time.Second, 0, "least time between two hand-outs of a queue, if the queue has no delay of its own", special[time.Duration]{0, "for none"})
-	bounded(&f.bounds, fs, &f.policy.MaxInFlight, "max-in-flight", 1, 0, "URLs of a queue that may be leased at the same time, if neither the queue nor its client sets a bound; not for GetURLs, whose calls set max_urls_per_queue",
+	number(fs, &f.policy.Delay, "delay", time.Second, 0, 0, "least time between two hand-outs of a queue, if the queue has no delay of its own", special[time.Duration]{0, "for none"})
+	number(fs, &f.policy.MaxInFlight, "max-in-flight", 1, 0, 0, "URLs of a queue that may be leased at the same time, if neither the queue nor its client sets a bound; not for GetURLs, whose calls set max_urls_per_queue",
 		special[int]{0, "for no bound"})
-	fs.Float64Var(&f.policy.Adaptive, "adaptive", 0, "after a fetch whose duration its client reports, the queue waits for this many times the duration, if that is longer than its delay; 0 for off")
-	fs.IntVar(&f.policy.Attempts, "attempts", 5, "failures after which a URL is dropped; negative for no bound")
-	bounded(&f.bounds, fs, &f.policy.MaxDeferred, "max-deferred", 100, 0, "deferrals (the host said 429 or 503) after which a URL is dropped", special[int]{0, "for no bound"})
-	bounded(&f.bounds, fs, &f.policy.MaxReleased, "max-released", 0, 0, "releases, by clients that did not fetch a URL, after which it is dropped", special[int]{0, "for no bound"})
-	bounded(&f.bounds, fs, &f.policy.RetryAfter, "retry-after", 30*time.Second, 0, "wait after the first failure of a URL; twice that after the second, and so on up to an hour")
-	bounded(&f.bounds, fs, &f.policy.FailingAfter, "failing-after", 5, 1, "failed fetches in a row after which a queue waits as a whole, a minute, then twice as long after each", special[int]{-1, "for never"})
-	bounded(&f.bounds, fs, &f.policy.MaxFailingWait, "max-failing-wait", time.Hour, time.Second, "longest wait of a queue whose fetches fail")
+	number(fs, &f.policy.Adaptive, "adaptive", 0, 0, 0, "after a fetch whose duration its client reports, the queue waits for this many times the duration, if that is longer than its delay; 0 for off")
+	number(fs, &f.policy.Attempts, "attempts", 5, math.MinInt, 0, "failures after which a URL is dropped; negative for no bound")
+	number(fs, &f.policy.MaxDeferred, "max-deferred", 100, 0, 0, "deferrals (the host said 429 or 503) after which a URL is dropped", special[int]{0, "for no bound"})
+	number(fs, &f.policy.MaxReleased, "max-released", 0, 0, 0, "releases, by clients that did not fetch a URL, after which it is dropped", special[int]{0, "for no bound"})
+	number(fs, &f.policy.RetryAfter, "retry-after", 30*time.Second, 0, 0, "wait after the first failure of a URL; twice that after the second, and so on up to an hour")
+	number(fs, &f.policy.FailingAfter, "failing-after", 5, 1, 0, "failed fetches in a row after which a queue waits as a whole, a minute, then twice as long after each", special[int]{-1, "for never"})
+	number(fs, &f.policy.MaxFailingWait, "max-failing-wait", time.Hour, time.Second, 0, "longest wait of a queue whose fetches fail")
 	f.addLimitsOfURLs(fs)
-	bounded(&f.bounds, fs, &f.captures, "captures", 250_000, 0, "fetches to keep for judging the rules, of those reported with a digest", special[int]{0, "for none"})
-	fs.Float64Var(&f.policy.Probe, "probe", 0, "share of duplicate variants that are fetched anyway, each once, to test the rules in use")
-	bounded(&f.bounds, fs, &f.policy.SeenFor, "seen-for", 0, 0, "age after which a URL counts as new again, from its last fetch, or from when it was found if it was not fetched, or with --redis", special[time.Duration]{0, "for never"})
+	number(fs, &f.captures, "captures", 250_000, 0, 0, "fetches to keep for judging the rules, of those reported with a digest", special[int]{0, "for none"})
+	number(fs, &f.policy.Probe, "probe", 0, 0, 1, "share of duplicate variants that are fetched anyway, each once, to test the rules in use")
+	number(fs, &f.policy.SeenFor, "seen-for", 0, 0, 0, "age after which a URL counts as new again, from its last fetch, or from when it was found if it was not fetched, or with --redis", special[time.Duration]{0, "for never"})
 }
 
 // addLimitsOfURLs adds the flags by which URLs are refused or given up.
 func (f *serveFlags) addLimitsOfURLs(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.heuristics, "heuristics", true, "act on what URLs look like and on what fetches bring: --traps, and the rules that hosts of trust_declared declare; false does only what it is told")
-	fs.StringVar(&f.traps, "traps", "http", "whose URLs are refused if they look like those of crawler traps: http, all (gRPC as well) or off; with \",yield\", URLs whose template brings known content come last, with \",yield-shadow\" they are counted")
-	bounded(&f.bounds, fs, &f.policy.MaxDepth, "max-depth", 0, 0, "maximum number of links from a seed", special[int]{0, "for no bound"})
-	f.maxExpired.http = 10
-	fs.Var(&f.maxExpired, "max-expired", "expired leases after which a URL is dropped, 0 for no bound; one number is for POST /v1/lease, and HTTP,GRPC sets GetURLs too, which has no bound otherwise")
-	fs.StringVar(&f.queueBy, "queue-by", "host", "what shares a queue, and so a delay, of URLs that come without a queue: host, or domain, the registered domain with all its hosts")
-	bounded(&f.bounds, fs, &f.policy.MaxPerQueue, "max-per-queue", 0, 0, "maximum number of URLs in a queue", special[int64]{0, "for no bound"})
-	bounded(&f.bounds, fs, &f.policy.MaxHeld, "max-held", 0, 0, "maximum number of URLs in the queues of a crawl", special[int64]{0, "for no bound"})
+	f.traps = trapModes{text: "http", links: "http"}
+	fs.Var(&value{"string", f.traps.set, func() string { return f.traps.text }}, "traps", "whose URLs are refused if they look like those of crawler traps: http, all (gRPC as well) or off; with \",yield\", URLs whose template brings known content come last, with \",yield-shadow\" they are counted")
+	number(fs, &f.policy.MaxDepth, "max-depth", 0, 0, 0, "maximum number of links from a seed", special[int]{0, "for no bound"})
+	f.maxExpired[0] = 10
+	fs.Var(&value{"int[,int]", f.setMaxExpired, func() string {
+		return strings.TrimSuffix(fmt.Sprintf("%d,%d", f.maxExpired[0], f.maxExpired[1]), ",0")
+	}}, "max-expired", "expired leases after which a URL is dropped, 0 for no bound; one number is for POST /v1/lease, and HTTP,GRPC sets GetURLs too, which has no bound otherwise")
+	oneOf(fs, &f.queueBy, "queue-by", "host", []string{"host", "domain"}, "what shares a queue, and so a delay, of URLs that come without a queue: host, or domain, the registered domain with all its hosts")
+	number(fs, &f.policy.MaxPerQueue, "max-per-queue", 0, 0, 0, "maximum number of URLs in a queue", special[int64]{0, "for no bound"})
+	number(fs, &f.policy.MaxHeld, "max-held", 0, 0, 0, "maximum number of URLs in the queues of a crawl", special[int64]{0, "for no bound"})
 }
 
-// expiryBounds is the flag --max-expired, HTTP or HTTP,GRPC.
-type expiryBounds struct{ http, grpc int }
-
-// Set implements pflag.Value.
-func (b *expiryBounds) Set(text string) error {
-	var read expiryBounds
-	http, grpc, two := strings.Cut(text, ",")
-	for _, part := range []struct {
-		text  string
-		bound *int
-		given bool
-	}{{http, &read.http, true}, {grpc, &read.grpc, two}} {
-		if !part.given {
-			continue
+// setMaxExpired reads --max-expired, HTTP or HTTP,GRPC.
+func (f *serveFlags) setMaxExpired(text string) error {
+	var read [2]int
+	parts := strings.Split(text, ",")
+	for i, part := range parts {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 0 || len(parts) > len(read) {
+			return fmt.Errorf("got %q; want a number of 0 or more, or two with a comma", text)
 		}
-		n, err := strconv.Atoi(part.text)
-		if err != nil {
-			return fmt.Errorf("got %q; want a number, or two with a comma", text)
-		}
-		*part.bound = n
+		read[i] = n
 	}
-	*b = read
+	f.maxExpired = read
 	return nil
-}
-
-// Type implements pflag.Value.
-func (*expiryBounds) Type() string { return "int[,int]" }
-
-// String implements pflag.Value.
-func (b *expiryBounds) String() string {
-	if b.grpc == 0 {
-		return strconv.Itoa(b.http)
-	}
-	return fmt.Sprintf("%d,%d", b.http, b.grpc)
 }
 
 func (f *serveFlags) addNetwork(fs *pflag.FlagSet) {
@@ -123,7 +105,7 @@ func (f *serveFlags) addNetwork(fs *pflag.FlagSet) {
 	fs.StringVar(&c.TokensFile, "tokens", "", `file of bearer tokens, a line "read|write|admin TOKEN [name=NAME] [crawls=A,B] [adds=N] [leases=N]" for each; N is URLs per second`)
 	fs.BoolVar(&c.InsecurePublic, "insecure-public", false, "allow addresses beyond loopback without TLS")
 	fs.StringVar(&c.Node, "node", "", "host:port that clients reach this daemon by, for ListNodes; default: the gRPC address")
-	fs.DurationVar(&c.Drain, "drain", 20*time.Second, "maximum time of a shutdown")
+	number(fs, &c.Drain, "drain", 20*time.Second, math.MinInt64, 0, "maximum time of a shutdown")
 }
 
 // readSettings applies a file of settings, and opens the log again by them.
@@ -134,7 +116,8 @@ func (a *app) readSettings(flags *pflag.FlagSet, name string) error {
 	if err := flagsFromFile(flags, givenOf(flags), name); err != nil {
 		return err
 	}
-	return a.openLog(flags.Lookup("log-level").Value.String(), flags.Lookup("log-format").Value.String())
+	a.openLog(flags.Lookup("log-format").Value.String())
+	return nil
 }
 
 // givenOf returns the names of the flags that were set.
@@ -192,27 +175,13 @@ func setFromLine(flags *pflag.FlagSet, given map[string]bool, line string) error
 	return nil
 }
 
-func (f *serveFlags) checkLimits() error {
-	if _, err := f.chosenProfiles(); err != nil {
-		return err
-	}
-	if err := refuse("serve", append(f.bounds.mistakes(),
-		below("max-expired", min(f.maxExpired.http, f.maxExpired.grpc), 0),
-		notIn("probe", f.policy.Probe, f.policy.Probe >= 0 && f.policy.Probe <= 1, "0 to 1"),
-		notIn("queue-by", f.queueBy, queueFuncs[f.queueBy] != nil, "host or domain"),
-		notIn("adaptive", f.policy.Adaptive, f.policy.Adaptive >= 0, "0 or more"))...); err != nil {
-		return err
-	}
-	return f.trapModes.parse(f.traps)
-}
-
 var queueFuncs = map[string]frontier.QueueFunc{"host": frontier.ByHost, "domain": frontier.ByDomain}
 
 // frontierOptions is what the flags say in the frontier's terms, where 0 stands for the default.
 func (f *serveFlags) frontierOptions() frontier.Options {
 	o := f.policy
-	o.Lease, o.QueueBy, o.Traps.Off, o.NoHeuristics = 30*time.Second, queueFuncs[f.queueBy], f.trapModes.links == "off", !f.heuristics
-	o.Delay, o.MaxInFlight, o.MaxDeferred, o.MaxExpired = noneIfZero(o.Delay), noneIfZero(o.MaxInFlight), noneIfZero(o.MaxDeferred), noneIfZero(f.maxExpired.http)
+	o.Lease, o.QueueBy, o.Traps.Off, o.NoHeuristics = 30*time.Second, queueFuncs[f.queueBy], f.traps.links == "off", !f.heuristics
+	o.Delay, o.MaxInFlight, o.MaxDeferred, o.MaxExpired = noneIfZero(o.Delay), noneIfZero(o.MaxInFlight), noneIfZero(o.MaxDeferred), noneIfZero(f.maxExpired[0])
 	return o
 }
 
@@ -226,19 +195,20 @@ func noneIfZero[T int | int64 | time.Duration](v T) T {
 
 // trapModes are what --traps names.
 type trapModes struct {
+	text     string
 	links    string // whose URLs the fixed limits refuse: "http", "all" or "off"
 	evidence evidence.TrapMode
 }
 
 var trapEvidence = map[string]evidence.TrapMode{"": evidence.IgnoreTraps, "yield": evidence.LowerTraps, "yield-shadow": evidence.CountTraps}
 
-func (m *trapModes) parse(flag string) error {
-	links, name, _ := strings.Cut(flag, ",")
+func (m *trapModes) set(text string) error {
+	links, name, _ := strings.Cut(text, ",")
 	mode, ok := trapEvidence[name]
 	if !ok || !slices.Contains([]string{"http", "all", "off"}, links) {
-		return fmt.Errorf("cannot serve; got --traps %q; want http, all or off, alone or with \",yield\" or \",yield-shadow\"", flag)
+		return fmt.Errorf("got %q; want http, all or off, alone or with \",yield\" or \",yield-shadow\"", text)
 	}
-	*m = trapModes{links, mode}
+	*m = trapModes{text, links, mode}
 	return nil
 }
 
@@ -274,11 +244,7 @@ func (s *settings) reload(a *app) error {
 		}
 	})
 	if !s.given["log-level"] && level != s.level {
-		var l slog.Level
-		if err := l.UnmarshalText([]byte(level)); err != nil {
-			return fmt.Errorf("cannot use setting log-level; got %q; want debug, info, warn or error", level)
-		}
-		a.level.Set(l)
+		_ = a.setLevel(level) // as fresh was
 		s.level = level
 	}
 	if len(changed) > 0 {

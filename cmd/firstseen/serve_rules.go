@@ -23,11 +23,9 @@ func (e *excludeFlags) add(fs *pflag.FlagSet) {
 
 // list returns the file, and the variant of its entries, which they do not record.
 func (e *excludeFlags) list() (file string, v hasheduri.Variant) {
-	for _, name := range []string{"none", "N", "P"} {
-		if file, ok := strings.CutPrefix(e.file, name+":"); ok {
-			v, _ = hashedVariant(name)
-			return file, v
-		}
+	name, file, ok := strings.Cut(e.file, ":")
+	if v, known := variants[name]; ok && known {
+		return file, v
 	}
 	return e.file, hasheduri.N
 }

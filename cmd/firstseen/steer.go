@@ -125,7 +125,7 @@ results. A queue or crawl that is not there is an error, unless --create sets it
 		Aliases: []string{"pause", "resume", "delay", "limit"},
 		Args: func(cmd *cobra.Command, args []string) error {
 			if cmd.CalledAs() == "delay" {
-				return oneArg("a duration, such as 2s")(cmd, args)
+				return takes(1, 1, "a duration, such as 2s")(cmd, args)
 			}
 			return noArgs(cmd, args)
 		},
@@ -166,23 +166,18 @@ results. A queue or crawl that is not there is an error, unless --create sets it
 	fs.BoolVar(&s.set.Create, "create", false, "the queue or the crawl may be one that is not there yet")
 	cmd.MarkFlagsMutuallyExclusive("queue", "all")
 	set := &s.set
-	integer := func(text string) (int64, error) { return strconv.ParseInt(text, 0, 64) }
-	small := func(text string) (int, error) {
-		n, err := strconv.ParseInt(text, 0, 32)
-		return int(n), err
-	}
 	names := []string{
 		optional(fs, &set.Paused, "bool", "paused", "hand out nothing until --paused=false", strconv.ParseBool),
-		asked(fs, "delay", "time from one hand-out of a queue to the next; 0 for none; default takes the setting back, and that of the crawl, of --all or of serve --delay holds", s.setDelay),
+		asked(fs, "string", "delay", "time from one hand-out of a queue to the next; 0 for none; default takes the setting back, and that of the crawl, of --all or of serve --delay holds", s.setDelay),
 		optional(fs, &set.BlockedUntil, "string", "blocked-until", "hand out nothing before this day or time, or for as long as 2h; default unblocks, and ends the wait of a host that was down", readBlocked),
-		optional(fs, &set.Limit, "int64", "limit", "hand out nothing once this number of pages are fetched or being fetched, of a queue or over all queues of a crawl; 0 for no limit", integer),
-		optional(fs, &set.Limit, "int64", "completed", "the same as --limit", integer),
-		optional(fs, &set.MaxInFlight, "int", "in-flight", "most leases of a queue at a time; 0 for the default of the daemon", small),
-		optional(fs, &set.Weight, "int", "weight", "share in the rotation, 1 to 255: a queue of weight 4 is served four times as often as one of weight 1; 0 for the default", small),
-		asked(fs, "order", "of a crawl or all, and of URLs offered from now on: breadth for the order of arrival, depth for those farthest from a seed first", s.setOrder),
+		optional(fs, &set.Limit, "int64", "limit", "hand out nothing once this number of pages are fetched or being fetched, of a queue or over all queues of a crawl; 0 for no limit", parseNumber[int64]),
+		optional(fs, &set.Limit, "int64", "completed", "the same as --limit", parseNumber[int64]),
+		optional(fs, &set.MaxInFlight, "int", "in-flight", "most leases of a queue at a time; 0 for the default of the daemon", parseNumber[int]),
+		optional(fs, &set.Weight, "int", "weight", "share in the rotation, 1 to 255: a queue of weight 4 is served four times as often as one of weight 1; 0 for the default", parseNumber[int]),
+		asked(fs, "string", "order", "of a crawl or all, and of URLs offered from now on: breadth for the order of arrival, depth for those farthest from a seed first", s.setOrder),
 		optional(fs, &set.Group, "string", "group", "of a queue: the server it is on, whose queues share the delay and the bound on leases; \"\" for none; on Redis in a store made with groups=true",
 			func(text string) (string, error) { return text, nil }),
-		optional(fs, &set.QueueLimit, "int64", "queue-limit", "of a crawl or all: the --limit of each queue that has none of its own; 0 for none", integer),
+		optional(fs, &set.QueueLimit, "int64", "queue-limit", "of a crawl or all: the --limit of each queue that has none of its own; 0 for none", parseNumber[int64]),
 		optional(fs, &set.RetentionSeconds, "string", "retention", "of a crawl: how long after its last fetch a URL is new again, as 30d or 12h; 0s for the age that serve --seen-for gives; not on Redis",
 			func(text string) (float64, error) {
 				age, err := wire.ParseAge(text)
@@ -197,37 +192,21 @@ results. A queue or crawl that is not there is an error, unless --create sets it
 	return cmd
 }
 
-// settingFlag is a flag without a default: what it sets stays as it is if it is not given.
-type settingFlag struct {
-	kind string
-	set  func(text string) error
-}
-
-// Set implements pflag.Value.
-func (f *settingFlag) Set(text string) error { return f.set(text) }
-
-// Type implements pflag.Value.
-func (f *settingFlag) Type() string { return f.kind }
-
-// String implements pflag.Value.
-func (f *settingFlag) String() string { return "" }
-
-// asked adds such a flag, and returns its name.
-func asked(fs *pflag.FlagSet, name, usage string, set func(text string) error) string {
-	fs.Var(&settingFlag{"string", set}, name, usage)
+// asked adds a flag without a default: what it sets stays as it is if it is not given. It returns its name.
+func asked(fs *pflag.FlagSet, kind, name, usage string, set func(text string) error) string {
+	fs.Var(&value{kind, set, func() string { return "" }}, name, usage)
 	return name
 }
 
 // optional adds such a flag, which sets a field of a request.
 func optional[T any](fs *pflag.FlagSet, to **T, kind, name, usage string, read func(text string) (T, error)) string {
-	fs.Var(&settingFlag{kind, func(text string) error {
+	return asked(fs, kind, name, usage, func(text string) error {
 		v, err := read(text)
 		if err == nil {
 			*to = &v
 		}
 		return err
-	}}, name, usage)
-	return name
+	})
 }
 
 func (s *steering) setDelay(text string) error {

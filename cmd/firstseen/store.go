@@ -87,37 +87,19 @@ func (w *workspace) remove() error {
 	return os.RemoveAll(w.dir)
 }
 
-// alsoSeen is the flag --also-seen.
-type alsoSeen []pebblestore.AlsoSeen
-
-func (a *alsoSeen) add(fs *pflag.FlagSet) {
-	fs.Var(a, "also-seen", "key file, as export writes it, whose keys count as seen; CRAWL=FILE for one crawl; may be given several times")
-}
-
-// Set implements pflag.Value.
-func (a *alsoSeen) Set(text string) error {
-	crawl, file, found := strings.Cut(text, "=")
-	if !found {
-		crawl, file = "", text
-	}
-	if file == "" {
-		return fmt.Errorf("got %q; want FILE or CRAWL=FILE", text)
-	}
-	*a = append(*a, pebblestore.AlsoSeen{Path: file, Crawl: crawl})
-	return nil
-}
-
-// Type implements pflag.Value.
-func (*alsoSeen) Type() string { return "file" }
-
-// String implements pflag.Value.
-func (a *alsoSeen) String() string {
-	var all []string
-	for _, f := range *a {
-		if f.Crawl != "" {
-			f.Path = f.Crawl + "=" + f.Path
+// addAlsoSeen adds the flag --also-seen.
+func addAlsoSeen(fs *pflag.FlagSet, to *[]pebblestore.AlsoSeen) {
+	var texts []string
+	fs.Var(&value{"file", func(text string) error {
+		crawl, file, found := strings.Cut(text, "=")
+		if !found {
+			crawl, file = "", text
 		}
-		all = append(all, f.Path)
-	}
-	return strings.Join(all, ",")
+		if file == "" {
+			return fmt.Errorf("got %q; want FILE or CRAWL=FILE", text)
+		}
+		*to, texts = append(*to, pebblestore.AlsoSeen{Path: file, Crawl: crawl}), append(texts, text)
+		return nil
+	}, func() string { return strings.Join(texts, ",") }},
+		"also-seen", "key file, as export writes it, whose keys count as seen; CRAWL=FILE for one crawl; may be given several times")
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -100,12 +101,7 @@ func newDiffCmd(a *app) *cobra.Command {
 		Long: `Print each URL of NEW whose canonical form is not in OLD: the first time it is seen, as it
 was found, in order. It is short for "firstseen uniq --against OLD NEW".`,
 		Example: `  firstseen diff monday.txt tuesday.txt`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 2 {
-				return nil
-			}
-			return fmt.Errorf("cannot run diff; want two files, OLD and NEW; got %d", len(args))
-		},
+		Args:    takes(2, 2, "two files, OLD and NEW"),
 		RunE: running(func(cmd *cobra.Command, args []string) error {
 			f.against = args[:1]
 			return f.run(cmd.Context(), a, args[1:])
@@ -196,7 +192,7 @@ func (f *uniqFlags) bound() (undo func()) {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return func() {}
 	}
-	limit, percent := debug.SetMemoryLimit(int64(f.memory)), debug.SetGCPercent(25)
+	limit, percent := debug.SetMemoryLimit(f.memory), debug.SetGCPercent(25)
 	return func() {
 		debug.SetMemoryLimit(limit)
 		debug.SetGCPercent(percent)
@@ -311,11 +307,12 @@ type uniqFlags struct {
 	counts            bool
 	zero              bool
 	by                string
-	keep              string
+	keep              string // first or last, or "" for the first many
+	many              int
 	keepBy, sort      string
 	showShape         bool
 	duplicates, count bool
-	memory            size
+	memory            int64
 	db, crawl         string
 	noWait            bool
 	against           []string
@@ -324,11 +321,11 @@ type uniqFlags struct {
 }
 
 func newUniqFlags() *uniqFlags {
-	return &uniqFlags{by: "canonical", keep: "1", memory: defaultMemory(machineMemory())}
+	return &uniqFlags{by: "canonical", many: 1, memory: defaultMemory(machineMemory())}
 }
 
 // defaultMemory is a quarter of a machine's, in whole MiB.
-func defaultMemory(machine int64) size { return max(leastMemory, size(machine/4>>20<<20)) }
+func defaultMemory(machine int64) int64 { return max(leastMemory, machine/4>>20<<20) }
 
 // add adds the flags of uniq and diff.
 func (f *uniqFlags) add(flags *pflag.FlagSet) {
@@ -338,9 +335,9 @@ func (f *uniqFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.statuses, "status", "all", "take only records of logs that have one of these statuses, such as 2xx,3xx,410; a list has none")
 	typed(flags, "status") // the variable is import's
 	f.filters.add(flags)
-	flags.StringVar(&f.invalid, "invalid", "drop", "what becomes of lines that are no URL: drop, or keep to print them as they are, each once")
-	flags.StringVar(&f.format, "format", "text", "form of the output: text, or jsonl, csv and parquet, which have fields for file, row, offset (of archive records), url, canonical form and key")
-	flags.StringVar(&f.sort, "sort", "", "print at the end, in order of: host; default: the order of the input")
+	oneOf(flags, &f.invalid, "invalid", "drop", []string{"drop", "keep"}, "what becomes of lines that are no URL: drop, or keep to print them as they are, each once")
+	oneOf(flags, &f.format, "format", "text", formats, "form of the output: text, or jsonl, csv and parquet, which have fields for file, row, offset (of archive records), url, canonical form and key")
+	oneOf(flags, &f.sort, "sort", "", []string{"host"}, "print at the end, in order of: host; default: the order of the input")
 	flags.BoolVar(&f.strict, "strict", false, "exit with status 1 if a line is no URL")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "write no closing line on standard error")
 	flags.BoolVar(&f.counts, "counts-json", false, "write the closing line as one JSON object, with what became of each line of each file")
@@ -349,14 +346,14 @@ func (f *uniqFlags) add(flags *pflag.FlagSet) {
 
 // addMemory adds the flags of uniq alone.
 func (f *uniqFlags) addMemory(flags *pflag.FlagSet) {
-	flags.StringVar(&f.by, "by", f.by, "what is compared: "+strings.Join(bys, ", "))
-	flags.StringVar(&f.keep, "keep", f.keep, "which URLs of equal ones to print: first, or last when the input has ended; with --by host, domain or shape also how many of each")
+	oneOf(flags, &f.by, "by", "canonical", bys, "what is compared: "+strings.Join(bys, ", "))
+	flags.Var(&value{"string", f.setKeep, func() string { return cmp.Or(f.keep, strconv.Itoa(f.many)) }}, "keep", "which URLs of equal ones to print: first, or last when the input has ended; with --by host, domain or shape also how many of each")
 	flags.StringVar(&f.keepBy, "keep-by", "", "with --keep first or last: a column or field by which one is first or last, such as timestamp; numbers and times are compared as such; default: the order of the input")
 	flags.BoolVar(&f.showShape, "show-shape", false, "with --by host, domain or shape: print what is compared and a tab before each URL")
 	flags.BoolVarP(&f.duplicates, "duplicates", "d", false, "print only the duplicates, each with the first URL and the rules that merged them")
 	flags.BoolVarP(&f.count, "count", "c", false, "print each URL with how often it came, at the end")
 	// The default depends on the machine, so the help must not show it.
-	flags.Var(&f.memory, "memory", "memory to use, as 512M or 2G; by default a quarter of the machine's")
+	sized(flags, &f.memory, "memory", 1, defaultMemory(machineMemory()), leastMemory, "memory to use, as 512M or 2G; by default a quarter of the machine's")
 	flags.Lookup("memory").DefValue = ""
 	flags.StringArrayVar(&f.against, "against", nil, "print only URLs that are in none of these files; give it once for each")
 	flags.BoolVar(&f.common, "common", false, "with --against: print only URLs that are in one of the files")
@@ -373,36 +370,41 @@ var bys = []string{"canonical", "exact", "host", "domain", "shape"}
 // half of it.
 const leastMemory = 256 << 20
 
+// setKeep reads --keep.
+func (f *uniqFlags) setKeep(text string) error {
+	if text == "first" || text == "last" {
+		f.keep, f.many = text, 1
+		return nil
+	}
+	many, err := strconv.Atoi(text)
+	if err != nil || many < 1 {
+		return fmt.Errorf("got %q; want first, last, or a number from 1", text)
+	}
+	f.keep, f.many = "", many
+	return nil
+}
+
+// check refuses flags that don't fit together.
 func (f *uniqFlags) check() error {
 	grouped := f.by != "canonical" && f.by != "exact"
 	ledger := f.duplicates || f.count
-	many, err := strconv.Atoi(f.keep)
-	chooses := f.keep == "first" || f.keep == "last"
-	if err := refuse("run uniq", []mistake{
-		{!slices.Contains(bys, f.by), "--by " + f.by, strings.Join(bys, ", ")},
-		{f.invalid != "drop" && f.invalid != "keep", `--invalid "` + f.invalid + `"`, "drop or keep"},
-		{!slices.Contains(formats, f.format), "--format " + f.format, "text, jsonl, csv or parquet; the form of the input is --input-format"},
-		{ledger && f.format != "text" && f.format != "jsonl", "--format " + f.format + " with -c or -d", "text or jsonl"},
-		{f.invalid == "keep" && f.format != "text" && f.format != "jsonl", "--invalid keep with --format " + f.format, "text or jsonl"},
-		{f.showShape && f.format != "text" && f.format != "jsonl", "--show-shape with --format " + f.format, "text or jsonl"},
-		{f.sort != "" && f.sort != "host", "--sort " + f.sort, "host"},
+	table := f.format == "csv" || f.format == "parquet"
+	return refuse("run uniq", []mistake{
+		{ledger && table, "--format " + f.format + " with -c or -d", "text or jsonl"},
+		{f.invalid == "keep" && table, "--invalid keep with --format " + f.format, "text or jsonl"},
+		{f.showShape && table, "--show-shape with --format " + f.format, "text or jsonl"},
 		{ledger && f.sort != "", "--sort with -c or -d", "it without them"},
 		{f.common && len(f.against) == 0, "--common alone", "--against with it"},
-		{err != nil && !chooses || err == nil && many < 1, "--keep " + f.keep, "first, last, or a number from 1"},
-		{many > 1 && !grouped, "--keep " + f.keep + " with --by " + f.by, "--by host, domain or shape with it"},
-		{f.keepBy != "" && !chooses, "--keep-by without --keep first or last", "one of them with it"},
-		{ledger && chooses, "--keep " + f.keep + " with -c or -d", "it without them"},
+		{f.many > 1 && !grouped, fmt.Sprintf("--keep %d with --by %s", f.many, f.by), "--by host, domain or shape with it"},
+		{f.keepBy != "" && f.keep == "", "--keep-by without --keep first or last", "one of them with it"},
+		{ledger && f.keep != "", "--keep " + f.keep + " with -c or -d", "it without them"},
 		{f.showShape && !grouped, "--show-shape with --by " + f.by, "--by host, domain or shape with it"},
 		{f.duplicates && f.count, "-c and -d", "one of them"},
-		{ledger && many > 1, "--keep with -c or -d", "it without them"},
-		{(f.duplicates || f.count) && f.db != "", "--db with -c or -d", "it without them: a seen-set keeps no first URLs"},
-		{(f.duplicates || f.count) && f.invalid == "keep", "--invalid keep with -c or -d", "it without them"},
+		{ledger && f.many > 1, "--keep with -c or -d", "it without them"},
+		{ledger && f.db != "", "--db with -c or -d", "it without them: a seen-set keeps no first URLs"},
+		{ledger && f.invalid == "keep", "--invalid keep with -c or -d", "it without them"},
 		{f.db != "" && f.by != "canonical", "--db with --by " + f.by, "--by canonical, or --profile none for the exact text: a seen-set remembers canonical forms"},
-		{f.memory < leastMemory, "--memory " + f.memory.String(), "256M or more"},
-	}...); err != nil {
-		return err
-	}
-	return f.log.check()
+	}...)
 }
 
 func (f *uniqFlags) logOptions() logs.Options {
@@ -417,11 +419,10 @@ func (f *uniqFlags) logOptions() logs.Options {
 var formats = []string{"text", "jsonl", "csv", "parquet"} // in the order of uniq.Form
 
 func (f *uniqFlags) options(p *canon.Profile) uniq.Options {
-	many, _ := strconv.Atoi(f.keep)
 	opt := uniq.Options{
 		ChooseBy: f.keepBy,
-		Identify: p.AppendCanonical, Group: groupBy[f.by], Keep: max(many, 1),
-		KeepInvalid: f.invalid == "keep", Common: f.common, MemoryBytes: int64(f.memory-leastMemory/2) * 2 / 3,
+		Identify: p.AppendCanonical, Group: groupBy[f.by], Keep: f.many,
+		KeepInvalid: f.invalid == "keep", Common: f.common, MemoryBytes: (f.memory - leastMemory/2) * 2 / 3,
 		Output: uniq.Output{
 			End: '\n', Form: uniq.Form(slices.Index(formats, f.format)), Canonical: p.AppendCanonical, Duplicates: f.duplicates, Count: f.count, ShowGroup: f.showShape,
 			Why: func(first, other []byte) []string { return whyMerged(p, f.by, string(first), string(other)) },
@@ -578,7 +579,7 @@ func (f *uniqFlags) openNotes(names []string) (*notes, error) {
 		return &notes{Journal: journal, names: names}, err
 	}
 	n := &notes{Journal: journal}
-	how := fmt.Sprintf("uniq %s keep %q keep-by %q against %q common %v log %q status %s %s", f.by, f.keep, f.keepBy, f.against, f.common, f.log, f.statuses, f.filters.how())
+	how := fmt.Sprintf("uniq %s keep %q keep-by %q against %q common %v log %q status %s %s", f.by, cmp.Or(f.keep, strconv.Itoa(f.many)), f.keepBy, f.against, f.common, f.log, f.statuses, f.filters.how())
 	for _, name := range names {
 		part, _, whole := journal.Begin(name, f.crawl, how)
 		if whole && !f.again {

@@ -147,6 +147,31 @@ func describe(err error) *wire.Fault {
 // of --json; its text is the line, or lines, of plain output.
 type answer interface{ text() string }
 
+// object is an answer of named values, in their order.
+type object struct {
+	line    string
+	members []member
+}
+
+type member struct {
+	name  string
+	value any
+}
+
+func (o object) text() string { return o.line }
+
+// MarshalJSON implements json.Marshaler.
+func (o object) MarshalJSON() ([]byte, error) {
+	out := []byte{'{'}
+	for i, m := range o.members {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = appendJSON(append(appendJSON(out, m.name), ':'), m.value)
+	}
+	return append(out, '}'), nil
+}
+
 type refusedJSON struct {
 	Input string      `json:"input"`
 	Bytes []byte      `json:"input_bytes,omitempty"`

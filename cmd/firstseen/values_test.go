@@ -18,7 +18,7 @@ func TestBadValues(t *testing.T) {
 		{[]string{"serve", "--delay", "5"}, `cannot run serve: --delay: got "5"; want a duration, such as 30s or 5m`},
 		{[]string{"serve", "--attempts", "x"}, `cannot run serve: --attempts: got "x"; want a whole number`},
 		{[]string{"serve", "--max-held", "99999999999999999999"}, `cannot run serve: --max-held: got "99999999999999999999"; want a smaller number`},
-		{[]string{"serve", "--max-expired", "1,x"}, `cannot run serve: --max-expired: got "1,x"; want a number, or two with a comma`},
+		{[]string{"serve", "--max-expired", "1,x"}, `cannot run serve: --max-expired: got "1,x"; want a number of 0 or more, or two with a comma`},
 		{[]string{"serve", "--also-seen", "c="}, `cannot run serve: --also-seen: got "c="; want FILE or CRAWL=FILE`},
 		{[]string{"canon", "--json=maybe"}, `cannot run canon: --json: got "maybe"; want true or false`},
 		{[]string{"uniq", "--memory", "lots"}, `cannot run uniq: --memory: got "lots"; want bytes, as 512M or 2G`},

@@ -38,8 +38,8 @@
 //     a crawl on its hosts, drop leases of other hosts, or give the daemon a list (--exclude-hashed).
 //   - There are no events, no listings, and no Put, Forget and LeaseWait. Operators have the
 //     dashboard, the metrics and the commands of firstseen.
-//   - Text that is not UTF-8 is supported for URLs and their data only. Settings of crawls, limits, weights and
-//     pauses are not supported. Such calls return [ErrNotCarried].
+//   - Text that is not UTF-8 is supported for URLs and their data only, and Configure changes no NotBefore.
+//     Other such calls return [ErrNotCarried].
 //   - Times are by the daemon's clock.
 //   - The Result of a refused URL has no key and no queue.
 //

@@ -9,8 +9,6 @@ import (
 
 	"github.com/dunglas/httpsfv"
 	"golang.org/x/text/encoding/unicode"
-
-	"github.com/firstseen/firstseen/canon"
 )
 
 // Search is what a No-Vary-Search field says of a query: the "URL variation config" of the
@@ -168,48 +166,4 @@ func quoteKeys(keys []string) string {
 	}
 	b.WriteByte(')')
 	return b.String()
-}
-
-// Equivalent reports whether two URLs are equivalent by the field, as section 6 of the draft
-// prescribes.
-func (s Search) Equivalent(a, b string) bool {
-	frontA, queryA, okA := splitURL(a)
-	frontB, queryB, okB := splitURL(b)
-	if !okA || !okB || frontA != frontB {
-		return false
-	}
-	if s.IsDefault() {
-		return queryA == queryB
-	}
-	return slices.Equal(s.pairs(queryA), s.pairs(queryB))
-}
-
-// splitURL returns a URL without its query, and the query with its "?".
-func splitURL(raw string) (front, query string, ok bool) {
-	url, err := canon.WHATWG().Canonicalize(raw)
-	if err != nil {
-		return "", "", false
-	}
-	url, _, _ = strings.Cut(url, "#")
-	if i := strings.IndexByte(url, '?'); i >= 0 {
-		return url[:i], url[i:], true
-	}
-	return url, "", true
-}
-
-// pairs returns the pairs of a query that matter, in the order that matters.
-func (s Search) pairs(query string) (pairs [][2]string) {
-	for pair := range strings.SplitSeq(strings.TrimPrefix(query, "?"), "&") {
-		if pair == "" {
-			continue
-		}
-		name, value, _ := strings.Cut(pair, "=")
-		if !s.Ignores(name) {
-			pairs = append(pairs, [2]string{decodeForm(name), decodeForm(value)})
-		}
-	}
-	if s.AnyOrder {
-		slices.SortStableFunc(pairs, func(p, q [2]string) int { return strings.Compare(p[0], q[0]) })
-	}
-	return pairs
 }

@@ -89,6 +89,13 @@ func (a Algorithms) With(name string, newHash func() hash.Hash) (Algorithms, err
 	return Algorithms{private}, nil
 }
 
+// size is that of an algorithm's digests, in bytes.
+func (a Algorithms) size(algorithm string) (int, error) {
+	var room [64]byte
+	digest, err := a.appendDigest(room[:0], algorithm, nil)
+	return len(digest), err
+}
+
 // appendDigest appends the digest of data to dst. It does not allocate for the
 // algorithms built in if dst has room.
 func (a Algorithms) appendDigest(dst []byte, algorithm string, data []byte) ([]byte, error) {

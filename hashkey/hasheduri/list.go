@@ -22,12 +22,16 @@ type List struct {
 	pool   sync.Pool
 }
 
-// group are the entries of one algorithm and the same flags: a URL needs one digest for
-// all of them.
+// group are the entries of one form: a URL needs one digest for all of them.
 type group struct {
-	algorithm       string
+	form
+	digests digests
+}
+
+// form is what entries share.
+type form struct {
 	query, fragment bool
-	digests         digests
+	algorithm       string
 }
 
 // ReadList reads a text file with a hashed URI a line. Empty lines and lines that begin with
@@ -37,13 +41,13 @@ type group struct {
 //
 // While it reads, it needs about twice the memory that the list will have.
 func ReadList(r io.Reader, h Hasher) (*List, error) {
-	b := listBuilder{hasher: h, groups: map[group0][]byte{}}
+	flat := map[form][]byte{} // digests one after another
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
 	n := 0
 	for lines.Scan() {
 		n++
-		if err := b.add(lines.Text()); err != nil {
+		if err := addLine(flat, h.Algorithms, strings.TrimSpace(lines.Text())); err != nil {
 			return nil, fmt.Errorf("cannot read list; line %d: %w", n, err)
 		}
 	}
@@ -52,27 +56,22 @@ func ReadList(r io.Reader, h Hasher) (*List, error) {
 	} else if err != nil {
 		return nil, fmt.Errorf("cannot read list after line %d: %w", n, err)
 	}
-	return b.list(), nil
+	l := &List{hasher: h, pool: sync.Pool{New: func() any { return new([]byte) }}}
+	for f, all := range flat {
+		size, err := h.Algorithms.size(f.algorithm)
+		if err != nil {
+			return nil, err
+		}
+		l.groups = append(l.groups, group{f, newDigests(all, size)})
+	}
+	slices.SortFunc(l.groups, func(a, b group) int { return strings.Compare(fmt.Sprint(a.form), fmt.Sprint(b.form)) })
+	return l, nil
 }
 
 // maxLine is far more than a digest of any algorithm takes, in bytes.
 const maxLine = 64 << 10
 
-type listBuilder struct {
-	hasher Hasher
-	groups map[group0][]byte // digests one after another
-	buf    []byte
-}
-
-// group0 is a group before it has its digests; size is theirs in bytes.
-type group0 struct {
-	algorithm       string
-	query, fragment bool
-	size            int
-}
-
-func (b *listBuilder) add(line string) error {
-	line = strings.TrimSpace(line)
+func addLine(flat map[form][]byte, algorithms Algorithms, line string) error {
 	if line == "" || line[0] == '#' {
 		return nil
 	}
@@ -80,50 +79,22 @@ func (b *listBuilder) add(line string) error {
 	if err != nil {
 		return err
 	}
-	size, err := b.size(u.Algorithm)
+	size, err := algorithms.size(u.Algorithm)
 	if err != nil {
 		return err
 	}
 	if len(u.Hash) != 2*size {
 		return refuse(line, fmt.Sprintf("a hash of %d digits", 2*size), ErrHashLength)
 	}
-	g := group0{u.Algorithm, u.Query, u.Fragment, size}
-	b.groups[g], err = hex.AppendDecode(b.groups[g], []byte(u.Hash))
+	f := form{u.Query, u.Fragment, u.Algorithm}
+	flat[f], err = hex.AppendDecode(flat[f], []byte(u.Hash))
 	return err
 }
-
-// size is that of an algorithm's digests, in bytes.
-func (b *listBuilder) size(algorithm string) (n int, err error) {
-	b.buf, err = b.hasher.Algorithms.appendDigest(b.buf[:0], algorithm, nil)
-	return len(b.buf), err
-}
-
-func (b *listBuilder) list() *List {
-	l := &List{hasher: b.hasher, pool: sync.Pool{New: func() any { return new([]byte) }}}
-	for g, flat := range b.groups {
-		l.groups = append(l.groups, group{g.algorithm, g.query, g.fragment, newDigests(flat, g.size)})
-		delete(b.groups, g)
-	}
-	slices.SortFunc(l.groups, func(a, b group) int {
-		return strings.Compare(a.key(), b.key())
-	})
-	return l
-}
-
-func (g group) key() string { return fmt.Sprint(g.query, g.fragment, g.algorithm) }
 
 // Len is the number of different entries.
 func (l *List) Len() (n int) {
 	for _, g := range l.groups {
 		n += g.digests.Len()
-	}
-	return n
-}
-
-// Bytes is the memory that the entries take.
-func (l *List) Bytes() (n int) {
-	for _, g := range l.groups {
-		n += cap(g.digests.flat)
 	}
 	return n
 }

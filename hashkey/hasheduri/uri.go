@@ -193,12 +193,6 @@ func (h *Hasher) Match(u URI, candidate string) (bool, error) {
 	return hex.EncodeToString(digest) == u.Hash, nil
 }
 
-// AppendForm appends the text that Sum hashes.
-func (h *Hasher) AppendForm(dst []byte, uri string) ([]byte, error) {
-	dst, _, err := h.appendForm(dst, uri, h.KeepQuery, h.KeepFragment)
-	return dst, err
-}
-
 func (h *Hasher) appendForm(dst []byte, uri string, query, fragment bool) ([]byte, hashedform.Parts, error) {
 	o := hashedform.Options{Variant: h.Variant, KeepQuery: query, KeepFragment: fragment, Literal: h.Literal}
 	dst, parts, err := hashedform.Append(dst, zerocopy.Bytes(uri), o)

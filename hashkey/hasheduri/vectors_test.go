@@ -50,7 +50,7 @@ func TestSumVectors(t *testing.T) {
 			{"sha1_n_query", Hasher{Variant: N, KeepQuery: true}, "", r.SHA1NQuery},
 			{"sha1_n_frag_query", Hasher{Variant: N, KeepFragment: true, KeepQuery: true}, "", r.SHA1NFragQuery},
 		} {
-			form, err := c.h.AppendForm(nil, r.Input)
+			form, _, err := c.h.appendForm(nil, r.Input, c.h.KeepQuery, c.h.KeepFragment)
 			if code(err) != r.Error || c.form != "" && string(form) != c.form {
 				t.Errorf("%s: %s form of %q: got %q, %v; want %q, %q (rulings %v)", r.ID, c.field, r.Input, form, err, c.form, r.Error, r.Rulings)
 			}

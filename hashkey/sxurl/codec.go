@@ -152,26 +152,10 @@ type Fields struct {
 // [ErrVersion] or [ErrScheme], in Release11 also [ErrReserved]. With Strict it can also be
 // [ErrReserved], [ErrPort] or [ErrPortFlag].
 func (c Codec) Decode(k Key) (f Fields, err error) {
-	b := k.bits()
-	err = c.decode(&f, &b)
-	return f, err
-}
-
-// DecodeHex is [ParseKey] and [Codec.Decode] in one.
-func (c Codec) DecodeHex(s string) (f Fields, err error) {
-	var b bits
-	if err = b.parse(s); err == nil {
-		err = c.decode(&f, &b)
-	}
-	return f, err
-}
-
-// decode fills f; on error it leaves it zero.
-func (c Codec) decode(f *Fields, b *bits) error {
-	t := c.Layout.table()
+	t, b := c.Layout.table(), k.bits()
 	code, err := c.Layout.scheme(b.get(t.head))
 	if err != nil {
-		return err
+		return f, err
 	}
 	f.Scheme, f.Port = schemes[code], uint16(b.get(t.port))
 	f.TLD, f.Domain, f.Subdomain = b.get(t.tld), b.get(t.domain), b.get(t.subdomain)
@@ -181,11 +165,10 @@ func (c Codec) decode(f *Fields, b *bits) error {
 	f.HasQuery, f.HasFragment = flags&t.hasQuery != 0, flags&t.hasFrag != 0
 	if c.Strict {
 		if err := f.check(flags & t.reserved); err != nil {
-			*f = Fields{}
-			return err
+			return Fields{}, err
 		}
 	}
-	return nil
+	return f, nil
 }
 
 // schemes are by their codes.
@@ -280,11 +263,6 @@ func (e *Encoder) Encode(url string) (Key, error) {
 		return Key{}, err
 	}
 	return e.codec.Layout.key(b, plainRest(url, u)), nil
-}
-
-// EncodeBytes is [Encoder.Encode] of bytes. url is neither kept nor changed.
-func (e *Encoder) EncodeBytes(url []byte) (Key, error) {
-	return e.Encode(zerocopy.String(url))
 }
 
 // host returns the bits of a host, from memory if it is there.

@@ -14,11 +14,11 @@ func TestReadmeExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"subdomain", "sub"} {
-		if ok, err := (Codec{}).MatchName(k, name, "api"); !ok || err != nil {
+		if ok, err := matchName(Codec{}, k, name, "api"); !ok || err != nil {
 			t.Errorf("match of %s: got %t, %v; want true", name, ok, err)
 		}
 	}
-	if _, err := (Codec{}).MatchName(k, "filename", "rust"); !errors.Is(err, ErrComponent) {
+	if _, err := matchName(Codec{}, k, "filename", "rust"); !errors.Is(err, ErrComponent) {
 		t.Errorf("match of a file name: got %v; want ErrComponent", err)
 	}
 	for host, want := range map[string]bool{"api.github.com": true, "github.com": false, "com": false, "": false} {
@@ -120,7 +120,7 @@ func TestEncoderMakesTheCodecsKeys(t *testing.T) {
 		for range 2 {
 			for _, u := range urls {
 				want, wantErr := codec.Encode(u)
-				got, err := e.EncodeBytes([]byte(u))
+				got, err := e.Encode(u)
 				if got != want || crateName(err, "") != crateName(wantErr, "") {
 					t.Errorf("%q: got %v, %v; want %v, %v", u, got, err, want, wantErr)
 				}
@@ -130,20 +130,21 @@ func TestEncoderMakesTheCodecsKeys(t *testing.T) {
 }
 
 func TestHotPathsDoNotAllocate(t *testing.T) {
-	url := []byte("https://www.example.com/some/path?with=query#and-fragment")
+	url := "https://www.example.com/some/path?with=query#and-fragment"
 	e := NewEncoder(Codec{})
-	k, err := e.EncodeBytes(url)
+	k, err := e.Encode(url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	key := k.Hex()
 	probe, _ := Codec{}.Probe(Domain, "example")
 	for name, f := range map[string]func(){
-		"Encoder.EncodeBytes": func() { _, _ = e.EncodeBytes(url) },
-		"DecodeHex":           func() { _, _ = Codec{}.DecodeHex(key) },
-		"Probe.MatchHex":      func() { _, _ = probe.MatchHex(key) },
-		"Codec.MatchHex":      func() { _, _ = Codec{}.MatchHex(key, Domain, "example") },
-		"HashComponent":       func() { _, _ = Release02.Hash(Path, "/some/path") },
+		"Encoder.Encode": func() { _, _ = e.Encode(url) },
+		"ParseKey":       func() { _, _ = ParseKey(key) },
+		"Codec.Decode":   func() { _, _ = Codec{}.Decode(k) },
+		"Probe.Match":    func() { _, _ = probe.Match(k) },
+		"Codec.Match":    func() { _, _ = Codec{}.Match(k, Domain, "example") },
+		"HashComponent":  func() { _, _ = Release02.Hash(Path, "/some/path") },
 	} {
 		if n := testing.AllocsPerRun(100, f); n != 0 {
 			t.Errorf("%s: got %v allocations; want none", name, n)

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	mathbits "math/bits"
+	"slices"
 	"unsafe"
 
 	"github.com/firstseen/firstseen/internal/fault"
@@ -231,23 +232,11 @@ func (l Layout) table() *layout {
 
 // field returns the place of a component that has one.
 func (t *layout) field(c Component) (field, bool) {
-	switch c {
-	case TLD:
-		return t.tld, true
-	case Domain:
-		return t.domain, true
-	case Subdomain:
-		return t.subdomain, true
-	case Path:
-		return t.path, true
-	case Query:
-		return t.query, true
-	case Fragment:
-		return t.fragment, true
-	case Port:
-		return t.port, true
+	i := slices.Index([]Component{TLD, Domain, Subdomain, Path, Query, Fragment, Port}, c)
+	if i < 0 {
+		return field{}, false
 	}
-	return field{}, false
+	return [...]field{t.tld, t.domain, t.subdomain, t.path, t.query, t.fragment, t.port}[i], true
 }
 
 // Slice returns where the digits of a component are in the hexadecimal form: from is

@@ -12,31 +12,13 @@ import (
 // absent. Host asks about TLD, domain and subdomain together.
 //
 // It fails as [Codec.Decode] does, and with [ErrComponent] for a component that is not in a key.
-// To ask many keys the same, make a [Probe].
+// To ask many keys the same, make a [Probe]. [ParseComponent] reads the names of components.
 func (c Codec) Match(k Key, component Component, value string) (bool, error) {
 	p, err := c.Probe(component, value)
 	if err != nil {
 		return false, err
 	}
 	return p.Match(k)
-}
-
-// MatchHex is [ParseKey] and [Codec.Match] in one.
-func (c Codec) MatchHex(key string, component Component, value string) (bool, error) {
-	p, err := c.Probe(component, value)
-	if err != nil {
-		return false, err
-	}
-	return p.MatchHex(key)
-}
-
-// MatchName is [Codec.Match] by the component's name, as [ParseComponent] reads it.
-func (c Codec) MatchName(k Key, name, value string) (bool, error) {
-	component, err := ParseComponent(name)
-	if err != nil {
-		return false, err
-	}
-	return c.Match(k, component, value)
 }
 
 // Probe is a question to keys: a component and a value, hashed once. It does not change,
@@ -67,7 +49,13 @@ func (c Codec) Probe(component Component, value string) (Probe, error) {
 		p.put(t.port, n)
 		return p, nil
 	case Host:
-		return p, p.putHost(t, value)
+		tld, domain, subdomain, err := SplitHost(value)
+		p.never = err != nil
+		p.want = c.Layout.hostBits(Parts{TLD: tld, Domain: domain, Subdomain: subdomain}) // with a flag, which the mask leaves out
+		for _, f := range [...]field{t.tld, t.domain, t.subdomain} {
+			p.mask.put(f, 1<<f.width-1)
+		}
+		return p, nil
 	}
 	want, err := c.Layout.Hash(component, value)
 	if err != nil {
@@ -83,54 +71,21 @@ func (p *Probe) put(f field, v uint64) {
 	p.mask.put(f, 1<<f.width-1)
 }
 
-func (p *Probe) putHost(t *layout, host string) error {
-	tld, domain, subdomain, err := SplitHost(host)
-	if err != nil {
-		p.never = true
-		return nil
-	}
-	for _, part := range [...]struct {
-		c     Component
-		value string
-	}{{TLD, tld}, {Domain, domain}, {Subdomain, subdomain}} {
-		want, err := p.codec.Layout.Hash(part.c, part.value)
-		if err != nil {
-			return err
-		}
-		f, _ := t.field(part.c)
-		p.put(f, want)
-	}
-	return nil
-}
-
 // Match reports whether a key can be that of a URL with the probe's value. It fails as
 // [Codec.Decode] does.
 func (p *Probe) Match(k Key) (bool, error) {
-	b := k.bits()
-	return p.match(&b)
-}
-
-func (p *Probe) match(b *bits) (bool, error) {
 	if p.codec.Strict {
-		if err := p.codec.decode(new(Fields), b); err != nil {
+		if _, err := p.codec.Decode(k); err != nil {
 			return false, err
 		}
 	}
+	b := k.bits()
 	code, err := p.codec.Layout.scheme(b.get(p.codec.Layout.table().head))
 	if err != nil {
 		return false, err
 	}
 	differ := (b[0]^p.want[0])&p.mask[0] | (b[1]^p.want[1])&p.mask[1] | (b[2]^p.want[2])&p.mask[2] | (b[3]^p.want[3])&p.mask[3]
 	return differ == 0 && !p.never && p.header[code], nil
-}
-
-// MatchHex is [ParseKey] and [Probe.Match] in one.
-func (p *Probe) MatchHex(key string) (bool, error) {
-	var b bits
-	if err := b.parse(key); err != nil {
-		return false, err
-	}
-	return p.match(&b)
 }
 
 // normalizeProbe writes a value as encoding does. What it cannot read it leaves.

@@ -30,16 +30,20 @@ func TestStrict(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		key := []byte(k.Hex())
-		key[c.at] = c.digit
-		if _, err := (Codec{Layout: c.layout}).DecodeHex(string(key)); err != nil {
+		text := []byte(k.Hex())
+		text[c.at] = c.digit
+		key, err := ParseKey(string(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := (Codec{Layout: c.layout}).Decode(key); err != nil {
 			t.Errorf("%s: got %v; want no error unless strict", c.name, err)
 		}
-		_, err = Codec{Layout: c.layout, Strict: true}.DecodeHex(string(key))
+		_, err = Codec{Layout: c.layout, Strict: true}.Decode(key)
 		if c.want == "" && err != nil || c.want != "" && !errors.Is(err, c.want) {
 			t.Errorf("%s, layout %d: got %v; want %q", c.name, c.layout, err, c.want)
 		}
-		_, err = Codec{Layout: c.layout, Strict: true}.MatchHex(string(key), Port, "443")
+		_, err = Codec{Layout: c.layout, Strict: true}.Match(key, Port, "443")
 		if c.want == "" && err != nil || c.want != "" && !errors.Is(err, c.want) {
 			t.Errorf("%s, layout %d: match got %v; want %q", c.name, c.layout, err, c.want)
 		}
@@ -55,17 +59,16 @@ func TestHeaderErrorsOfBothKinds(t *testing.T) {
 		{Release02, "00", ErrVersion}, {Release02, "20", ErrVersion}, {Release02, "16", ErrScheme}, {Release02, "1e", ErrScheme},
 		{Release11, "30", ErrScheme}, {Release11, "01", ErrReserved}, {Release11, "2f", ErrReserved},
 	} {
-		key := c.head + "00000000000000000000000000000000000000000000000000000000000000"
-		codec := Codec{Layout: c.layout}
-		if f, err := codec.DecodeHex(key); !errors.Is(err, c.want) || f != (Fields{}) {
-			t.Errorf("%s: got %+v, %v; want %q", c.head, f, err, c.want)
-		}
-		if _, err := codec.MatchHex(key, TLD, "com"); !errors.Is(err, c.want) {
-			t.Errorf("%s: match got %v; want %q", c.head, err, c.want)
-		}
-		k, err := ParseKey(key)
+		k, err := ParseKey(c.head + "00000000000000000000000000000000000000000000000000000000000000")
 		if err != nil {
 			t.Fatal(err)
+		}
+		codec := Codec{Layout: c.layout}
+		if f, err := codec.Decode(k); !errors.Is(err, c.want) || f != (Fields{}) {
+			t.Errorf("%s: got %+v, %v; want %q", c.head, f, err, c.want)
+		}
+		if _, err := codec.Match(k, TLD, "com"); !errors.Is(err, c.want) {
+			t.Errorf("%s: match got %v; want %q", c.head, err, c.want)
 		}
 		if _, err := codec.HostKey(k); !errors.Is(err, c.want) {
 			t.Errorf("%s: host got %v; want %q", c.head, err, c.want)

@@ -6,7 +6,8 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"golang.org/x/text/encoding/unicode"
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/internal/fault"
@@ -205,27 +206,8 @@ func (u *URL) Param(name string) (value string, ok bool) {
 }
 
 func decodeForm(s string) string {
-	return mendUTF8(whatwg.Unescape(strings.ReplaceAll(s, "+", " ")))
-}
-
-// mendUTF8 puts U+FFFD for each longest piece that only begins a character, as the
-// Encoding Standard does.
-func mendUTF8(s string) string {
-	if utf8.ValidString(s) {
-		return s
-	}
-	var b strings.Builder
-	for len(s) > 0 {
-		r, n := utf8.DecodeRuneInString(s)
-		b.WriteRune(r)
-		for k := 3; r == utf8.RuneError && n == 1 && k > 1; k-- {
-			if k <= len(s) && !utf8.FullRuneInString(s[:k]) {
-				n = k
-			}
-		}
-		s = s[n:]
-	}
-	return b.String()
+	text, _ := unicode.UTF8.NewDecoder().String(whatwg.Unescape(strings.ReplaceAll(s, "+", " "))) // it replaces what is no UTF-8, and so never fails
+	return text
 }
 
 // Get returns a component; ok is false if the URL does not have it. Only the parts of a

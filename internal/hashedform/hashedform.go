@@ -5,6 +5,7 @@ package hashedform
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/firstseen/firstseen/internal/fault"
@@ -171,93 +172,53 @@ func appendAuthority(dst, authority []byte, scheme string) []byte {
 		}
 		authority = authority[i+1:]
 	}
-	host, port, hasPort := cutPort(authority)
-	dst = appendHost(dst, host)
-	port = trimZeros(port)
-	if hasPort && len(port) > 0 && string(port) != defaultPort {
+	host, port := string(authority), ""
+	if i := bytes.LastIndexByte(authority, ':'); i >= 0 && isNumber(host[i+1:]) {
+		host, port = host[:i], trimZeros(host[i+1:]) // the default port is compared as a number
+	}
+	dst = append(dst, canonicalHost(host)...)
+	if port != "" && port != defaultPort {
 		dst = append(append(dst, ':'), port...)
 	}
 	return dst
 }
 
-// cutPort cuts off a port: digits, or nothing, after the last colon. The default
-// port is compared as a number, so it is cut here before zeros are dropped.
-func cutPort(s []byte) (host, port []byte, ok bool) {
-	i := bytes.LastIndexByte(s, ':')
-	if i < 0 || !allDigits(s[i+1:]) {
-		return s, nil, false
+// canonicalHost writes a host. RFC 2396 knew no "::" to bring the groups of an IPv6 literal to one form, so none is made.
+func canonicalHost(host string) string {
+	inner, closed := strings.CutSuffix(host, "]")
+	if !closed || host[0] != '[' {
+		return canonicalGroup(host)
 	}
-	return s[:i], s[i+1:], true
+	groups := strings.Split(inner[1:], ":")
+	for i, group := range groups {
+		groups[i] = canonicalGroup(trimZeros(group))
+	}
+	return "[" + strings.Join(groups, ":") + "]"
 }
 
-func appendHost(dst, host []byte) []byte {
-	if n := len(host); n >= 2 && host[0] == '[' && host[n-1] == ']' {
-		dst = append(dst, '[')
-		dst = appendGroups(dst, host[1:n-1], ':')
-		return append(dst, ']')
-	}
-	return appendGroup(dst, host)
-}
-
-// appendGroups appends the groups of an IPv6 literal. RFC 2396 knew no "::" to bring
-// to one form, so none is made.
-func appendGroups(dst, s []byte, sep byte) []byte {
-	for {
-		group, rest, more := bytes.Cut(s, []byte{sep})
-		dst = appendGroup(dst, trimZeros(group))
-		if !more {
-			return dst
-		}
-		dst, s = append(dst, sep), rest
-	}
-}
-
-// appendGroup appends a host name in lower case, or an IPv4 address, which is exactly
+// canonicalGroup writes a host name in lower case, or an IPv4 address, which is exactly
 // four groups of decimal digits of any size, without the zeros that lead its groups.
-func appendGroup(dst, s []byte) []byte {
-	if isIPv4(s) {
-		for i, group := range strings.Split(string(s), ".") {
-			if i > 0 {
-				dst = append(dst, '.')
-			}
-			dst = append(dst, trimZeros([]byte(group))...)
-		}
-		return dst
+func canonicalGroup(s string) string {
+	groups := strings.Split(s, ".")
+	if len(groups) != 4 || slices.Contains(groups, "") || !isNumber(strings.Join(groups, "")) {
+		return whatwg.LowerText(s)
 	}
-	start := len(dst)
-	dst = append(dst, s...)
-	whatwg.LowerBytes(dst[start:])
-	return dst
-}
-
-func isIPv4(s []byte) bool {
-	if bytes.Count(s, []byte(".")) != 3 {
-		return false
+	for i, group := range groups {
+		groups[i] = trimZeros(group)
 	}
-	for group := range bytes.SplitSeq(s, []byte(".")) {
-		if len(group) == 0 || !allDigits(group) {
-			return false
-		}
-	}
-	return true
+	return strings.Join(groups, ".")
 }
 
 // trimZeros drops the zeros that lead s and keeps one byte of it.
-func trimZeros(s []byte) []byte {
+func trimZeros(s string) string {
 	for len(s) > 1 && s[0] == '0' {
 		s = s[1:]
 	}
 	return s
 }
 
-func allDigits(s []byte) bool {
-	for _, c := range s {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return true
-}
+// isNumber reports whether all bytes of a text, which may be empty, are digits.
+func isNumber(s string) bool { return strings.Trim(s, whatwg.Digits) == "" }
 
 // appendHier appends authority and path of a hierarchical URI, in variant N or P.
 // An authority that is empty, or has become so, loses its slashes (step 9 taken literally):

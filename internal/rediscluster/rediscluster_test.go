@@ -25,9 +25,43 @@ func TestSingleAnswers(t *testing.T) {
 	}
 }
 
-func TestMasterDiesReplicaTakesOver(t *testing.T) {
+// TestEndOfContextIsTold checks that until returns the error of its context even if a connection
+// times out first.
+func TestEndOfContextIsTold(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	err := until(ctx, "answers", func(ctx context.Context) (bool, error) {
+		<-ctx.Done()
+		return false, os.ErrDeadlineExceeded
+	})
+	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("got error %v; want both deadlines", err)
+	}
+}
+
+// TestCluster breaks a cluster in one way after the other.
+func TestCluster(t *testing.T) {
 	t.Parallel()
-	c := New(t, 3, 1)
+	c := NewPartitionable(t, 3, 1)
+	for _, part := range []struct {
+		name string
+		do   func(*testing.T, *Cluster)
+	}{
+		{"MasterDies", masterDies},
+		{"SlotsMove", slotsMove},
+		{"MissingIsReported", missingIsReported},
+		{"ReplacedMasterFollows", replacedMasterFollows},
+		{"DeadForAMoment", deadForAMoment},
+		{"SlotsMoveAfterAFailover", slotsMoveAfterAFailover},
+	} {
+		if !t.Run(part.name, func(t *testing.T) { part.do(t, c) }) { // what is still broken would fail the others as well
+			return
+		}
+	}
+}
+
+// masterDies has a replica take over, and gives its master its place back.
+func masterDies(t *testing.T, c *Cluster) {
 	ctx := hang.Context(t)
 	master := must(c.Master(ctx, 0))(t)
 	if master != 0 {
@@ -49,65 +83,8 @@ func TestMasterDiesReplicaTakesOver(t *testing.T) {
 	}
 }
 
-// TestEndOfContextIsTold checks that until returns the error of its context even if a connection
-// times out first.
-func TestEndOfContextIsTold(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-	defer cancel()
-	err := until(ctx, "answers", func(ctx context.Context) (bool, error) {
-		<-ctx.Done()
-		return false, os.ErrDeadlineExceeded
-	})
-	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("got error %v; want both deadlines", err)
-	}
-}
-
-// TestWhatIsDeadForAMomentIsWaitedFor holds that a replica is found, and promoted, once its master
-// and it are back.
-func TestWhatIsDeadForAMomentIsWaitedFor(t *testing.T) {
-	t.Parallel()
-	c := New(t, 3, 1, "cluster-replica-no-failover yes")
-	ctx := hang.Context(t)
-	dead := func(i int) func(context.Context) (bool, error) {
-		return func(ctx context.Context) (bool, error) {
-			members, err := c.Nodes[3-i].members(ctx)
-			return slices.ContainsFunc(members, func(m member) bool { return m.id == c.Nodes[i].ID && m.is("fail") }), err
-		}
-	}
-	check(t, c.Nodes[0].Kill())
-	check(t, until(ctx, "misses its master", dead(0)))
-	for refused := ReplyError(""); refused == "" && ctx.Err() == nil; { // on a busy machine the node may answer late
-		short, cancel := context.WithTimeout(ctx, 3*time.Second)
-		err := c.Promote(short, 3)
-		if cancel(); !errors.Is(err, context.DeadlineExceeded) {
-			t.Fatalf("got error %v; want that it waited", err)
-		}
-		_ = errors.As(err, &refused)
-	}
-	check(t, c.Nodes[0].Restart(ctx))
-	check(t, c.Promote(ctx, 3))
-	check(t, c.WaitHealthy(ctx))
-
-	check(t, c.Nodes[0].Kill())
-	check(t, until(ctx, "misses its replica", dead(0)))
-	found := make(chan int)
-	go func() {
-		r, err := c.Replica(ctx, 3)
-		if err != nil {
-			t.Error(err)
-		}
-		found <- r
-	}()
-	check(t, c.Nodes[0].Restart(ctx))
-	if r := <-found; r != 0 {
-		t.Errorf("got replica %d; want 0", r)
-	}
-}
-
-func TestSlotsMoveWithTheirKeys(t *testing.T) {
-	t.Parallel()
-	c := New(t, 2, 0, "appendonly no")
+// slotsMove moves a slot with its keys.
+func slotsMove(t *testing.T, c *Cluster) {
 	ctx := hang.Context(t)
 	first := must(c.Nodes[0].Do(ctx, "CLUSTER", "KEYSLOT", "{a1}"))(t).(int64)
 	from := must(c.Master(ctx, int(first)))(t)
@@ -117,68 +94,16 @@ func TestSlotsMoveWithTheirKeys(t *testing.T) {
 	if got := must(c.OccupiedSlots(ctx, from))(t); !slices.Equal(got, []int{int(first)}) {
 		t.Errorf("slots %v have keys; want %d", got, first)
 	}
-	check(t, c.MoveSlots(ctx, []int{int(first)}, from, 1-from))
-	if got := must(c.Nodes[1-from].Do(ctx, "CLUSTER", "COUNTKEYSINSLOT", fmt.Sprint(first)))(t); got != int64(120) {
+	to := must(c.Master(ctx, (int(first)+Slots/2)%Slots))(t)
+	check(t, c.MoveSlots(ctx, []int{int(first)}, from, to))
+	if got := must(c.Nodes[to].Do(ctx, "CLUSTER", "COUNTKEYSINSLOT", fmt.Sprint(first)))(t); got != int64(120) {
 		t.Errorf("the new owner has %v keys; want 120", got)
 	}
 	check(t, c.WaitHealthy(ctx))
 }
 
-// TestSlotsMoveAfterAFailover moves slots from a node that a replica has replaced meanwhile, while that
-// replica gets no processor for longer than the node timeout.
-func TestSlotsMoveAfterAFailover(t *testing.T) {
-	t.Parallel()
-	c := New(t, 3, 1)
-	ctx := hang.Context(t)
-	from, to := must(c.Master(ctx, 0))(t), must(c.Master(ctx, 16383))(t)
-	heir := must(c.Replica(ctx, from))(t)
-	check(t, c.Promote(ctx, heir))
-	check(t, c.Nodes[heir].Stop())
-	stopped := c.Nodes[heir]
-	time.AfterFunc(1500*time.Millisecond, func() { _ = stopped.Cont() })
-	time.Sleep(1200 * time.Millisecond)
-	check(t, c.MoveSlots(ctx, []int{0}, from, to))
-	check(t, until(ctx, "has slot 0 at its new master", func(ctx context.Context) (bool, error) { // as a replica may learn later
-		now, err := c.Master(ctx, 0)
-		return now == to, err
-	}))
-	check(t, c.WaitHealthy(ctx))
-}
-
-func TestAnIsolatedMasterIsReplaced(t *testing.T) {
-	t.Parallel()
-	c := NewPartitionable(t, 3, 1)
-	ctx := hang.Context(t)
-	check(t, c.Isolate(ctx, 0))
-	if now := must(c.WaitFailover(ctx, 0, 0))(t); now != 3 {
-		t.Errorf("slot 0 went to %d; want 3", now)
-	}
-	check(t, c.Rejoin(ctx, 0))
-	check(t, c.WaitHealthy(ctx))
-}
-
-// TestAReplacedMasterFollows checks that a master that was cut off becomes a replica of the node that
-// replaced it even if that node has got further slots by then, and that the cluster is not healthy before.
-func TestAReplacedMasterFollows(t *testing.T) {
-	t.Parallel()
-	c := NewPartitionable(t, 3, 1)
-	ctx := hang.Context(t)
-	check(t, c.Isolate(ctx, 0))
-	if now := must(c.WaitFailover(ctx, 0, 0))(t); now != 3 {
-		t.Fatalf("slot 0 went to %d; want 3", now)
-	}
-	check(t, c.MoveSlots(ctx, []int{16000}, 2, 3))
-	check(t, c.Rejoin(ctx, 0))
-	check(t, c.WaitHealthy(ctx))
-	if got := must(c.Replicas(ctx, 3))(t); !slices.Equal(got, []int{0}) {
-		t.Errorf("got replicas %v of the new master; want the old one", got)
-	}
-}
-
-// TestWaitHealthyReportsWhatIsMissing checks that the error of a wait that ends names the node and the cause.
-func TestWaitHealthyReportsWhatIsMissing(t *testing.T) {
-	t.Parallel()
-	c := New(t, 3, 1)
+// missingIsReported checks that the error of a wait that ends names the node and the cause.
+func missingIsReported(t *testing.T, c *Cluster) {
 	ctx := hang.Context(t)
 	check(t, c.Nodes[5].Stop())
 	for named := false; !named; {
@@ -195,6 +120,89 @@ func TestWaitHealthyReportsWhatIsMissing(t *testing.T) {
 	}
 	check(t, c.Nodes[5].Cont())
 	check(t, c.WaitHealthy(ctx))
+}
+
+// deadForAMoment holds that a replica is found, and promoted, once its master
+// and it are back.
+func deadForAMoment(t *testing.T, c *Cluster) {
+	ctx := hang.Context(t)
+	old := must(c.Master(ctx, 0))(t)
+	heir := must(c.Replica(ctx, old))(t)
+	failover := func(no string) {
+		must(c.Nodes[heir].Do(ctx, "CONFIG", "SET", "cluster-replica-no-failover", no))(t)
+	}
+	failover("yes")
+	dead := func(ctx context.Context) (bool, error) {
+		members, err := c.Nodes[heir].members(ctx)
+		return slices.ContainsFunc(members, func(m member) bool { return m.id == c.Nodes[old].ID && m.is("fail") }), err
+	}
+	check(t, c.Nodes[old].Kill())
+	check(t, until(ctx, "misses its master", dead))
+	for refused := ReplyError(""); refused == "" && ctx.Err() == nil; { // on a busy machine the node may answer late
+		short, cancel := context.WithTimeout(ctx, 3*time.Second)
+		err := c.Promote(short, heir)
+		if cancel(); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("got error %v; want that it waited", err)
+		}
+		_ = errors.As(err, &refused)
+	}
+	check(t, c.Nodes[old].Restart(ctx))
+	check(t, c.Promote(ctx, heir))
+	check(t, c.WaitHealthy(ctx))
+
+	check(t, c.Nodes[old].Kill())
+	check(t, until(ctx, "misses its replica", dead))
+	found := make(chan int)
+	go func() {
+		r, err := c.Replica(ctx, heir)
+		if err != nil {
+			t.Error(err)
+		}
+		found <- r
+	}()
+	check(t, c.Nodes[old].Restart(ctx))
+	if r := <-found; r != old {
+		t.Errorf("got replica %d; want %d", r, old)
+	}
+	failover("no")
+	check(t, c.WaitHealthy(ctx))
+}
+
+// slotsMoveAfterAFailover moves slots from a node that a replica has replaced meanwhile, while that
+// replica gets no processor for longer than the node timeout.
+func slotsMoveAfterAFailover(t *testing.T, c *Cluster) {
+	ctx := hang.Context(t)
+	from, to := must(c.Master(ctx, 0))(t), must(c.Master(ctx, 16383))(t)
+	heir := must(c.Replica(ctx, from))(t)
+	check(t, c.Promote(ctx, heir))
+	check(t, c.Nodes[heir].Stop())
+	stopped := c.Nodes[heir]
+	time.AfterFunc(1500*time.Millisecond, func() { _ = stopped.Cont() })
+	time.Sleep(1200 * time.Millisecond)
+	check(t, c.MoveSlots(ctx, []int{0}, from, to))
+	check(t, until(ctx, "has slot 0 at its new master", func(ctx context.Context) (bool, error) { // as a replica may learn later
+		now, err := c.Master(ctx, 0)
+		return now == to, err
+	}))
+	check(t, c.WaitHealthy(ctx))
+}
+
+// replacedMasterFollows checks that a master that was cut off becomes a replica of the node that
+// replaced it even if that node has got further slots by then, and that the cluster is not healthy before.
+func replacedMasterFollows(t *testing.T, c *Cluster) {
+	ctx := hang.Context(t)
+	old, other := must(c.Master(ctx, 0))(t), must(c.Master(ctx, 16000))(t)
+	heir := must(c.Replica(ctx, old))(t)
+	check(t, c.Isolate(ctx, old))
+	if now := must(c.WaitFailover(ctx, old, 0))(t); now != heir {
+		t.Fatalf("slot 0 went to %d; want %d", now, heir)
+	}
+	check(t, c.MoveSlots(ctx, []int{16000}, other, heir))
+	check(t, c.Rejoin(ctx, old))
+	check(t, c.WaitHealthy(ctx))
+	if got := must(c.Replicas(ctx, heir))(t); !slices.Equal(got, []int{old}) {
+		t.Errorf("got replicas %v of the new master; want the old one", got)
+	}
 }
 
 func check(t *testing.T, err error) {

@@ -49,32 +49,37 @@ func Parse(raw string) (Parts, error) {
 func plainPath(path string) string {
 	segments := strings.Split(Escape(path, pathRaw), "/")
 	for i, segment := range segments {
-		if len(segment) <= len("%2e%2e") {
-			if dots := strings.ReplaceAll(LowerText(segment), "%2e", "."); dots == "." || dots == ".." {
-				segments[i] = dots
-			}
+		if dots := unescapeDots(segment); dots == "." || dots == ".." {
+			segments[i] = dots
 		}
 	}
 	return WithoutDots(strings.Join(segments, "/"))
 }
 
+// unescapeDots returns a segment with its dots decoded, if it is short enough to be one of two dots.
+func unescapeDots(segment string) string {
+	if len(segment) > len("%2e%2e") {
+		return segment
+	}
+	return strings.ReplaceAll(LowerText(segment), "%2e", ".")
+}
+
 // plainRest escapes query and fragment as the URL Standard does, and no more.
 func (p *Parts) plainRest(raw *Set) {
-	if p.Query != "" {
-		p.Query = "?" + Escape(p.Query[1:], raw)
-	}
-	if p.Fragment != "" {
-		p.Fragment = "#" + Escape(p.Fragment[1:], fragmentRaw)
-	}
+	p.Query, p.Fragment = Escape(p.Query, raw), Escape(p.Fragment, fragmentRaw) // both sets have the separator
 }
 
 // plainUserinfo escapes user and password as the URL Standard does, and no more.
 func (p *Parts) plainUserinfo() {
-	info, _ := strings.CutSuffix(p.Userinfo, "@")
-	user, pass, _ := strings.Cut(info, ":")
-	user, pass = Escape(user, userinfoRaw), Escape(pass, userinfoRaw)
-	p.Userinfo = user
-	if pass != "" {
+	p.EachOfUserinfo(func(s string) string { return Escape(s, userinfoRaw) })
+}
+
+// EachOfUserinfo replaces user and password by what f makes of them; empty ones go. It cuts at the first colon: further ones belong
+// to the password.
+func (p *Parts) EachOfUserinfo(f func(string) string) {
+	user, pass, _ := strings.Cut(strings.TrimSuffix(p.Userinfo, "@"), ":")
+	p.Userinfo = f(user)
+	if pass = f(pass); pass != "" {
 		p.Userinfo += ":" + pass
 	}
 	if p.Userinfo != "" {
@@ -173,7 +178,7 @@ func (p *Parts) filePath(s string) error {
 func fileSegments(path string) (kept []string) {
 	segments := strings.Split(Escape(path, pathRaw), "/")
 	for i, segment := range segments {
-		switch strings.ReplaceAll(LowerText(segment), "%2e", ".") {
+		switch unescapeDots(segment) {
 		case "..":
 			if len(kept) > 1 || len(kept) == 1 && !isDriveLetter(kept[0]) {
 				kept = kept[:len(kept)-1]

@@ -128,12 +128,17 @@ func CanonicalIPv6(host string) (string, error) {
 	if !closed || err != nil || !addr.Is6() || addr.Zone() != "" {
 		return "", fault.As(ErrURL, "cannot read IPv6 address; got %s; want RFC 4291 form without zone", Quote(host))
 	}
+	return "[" + IPv6(addr) + "]", nil
+}
+
+// IPv6 writes an address without its zone. The URL Standard writes mapped addresses in hexadecimal, RFC 5952 (and netip)
+// doesn't.
+func IPv6(addr netip.Addr) string {
 	if !addr.Is4In6() {
-		return "[" + addr.String() + "]", nil
+		return addr.WithZone("").String()
 	}
-	// The URL Standard writes mapped addresses in hexadecimal, RFC 5952 (and netip) doesn't.
 	b := addr.As16()
-	return fmt.Sprintf("[::ffff:%x:%x]", uint16(b[12])<<8|uint16(b[13]), uint16(b[14])<<8|uint16(b[15])), nil
+	return fmt.Sprintf("::ffff:%x:%x", uint16(b[12])<<8|uint16(b[13]), uint16(b[14])<<8|uint16(b[15]))
 }
 
 // EndsInNumber reports whether the last label makes the host an IPv4 address or an error.

@@ -99,6 +99,9 @@ func DefaultPort(scheme string) string {
 	return ""
 }
 
+// IsSpecial reports whether the scheme, in lower case, is one of the special schemes of the URL Standard.
+func IsSpecial(scheme string) bool { return scheme == "file" || DefaultPort(scheme) != "" }
+
 // CutBefore cuts s before the first of the bytes of seps.
 func CutBefore(s, seps string) (before, rest string) {
 	if i := strings.IndexAny(s, seps); i >= 0 {
@@ -210,8 +213,11 @@ func (u *Plain) port(s string) bool {
 func (u *Plain) rest(s string) bool {
 	i := u.Path
 	for ; i < len(s) && plainClass[s[i]]&inPath != 0; i++ {
-		if s[i] == '/' && i+1 < len(s) && (s[i+1] == '.' || s[i+1] == '%') && dotSegment(s[i+1:]) {
-			return false
+		if s[i] == '/' && i+1 < len(s) && (s[i+1] == '.' || s[i+1] == '%') {
+			segment, _ := CutBefore(s[i+1:], "/?#")
+			if segment = unescapeDots(segment); segment == "." || segment == ".." {
+				return false
+			}
 		}
 	}
 	u.PathEnd, u.QueryEnd = i, i
@@ -227,21 +233,6 @@ func (u *Plain) rest(s string) bool {
 		}
 	}
 	return i == len(s)
-}
-
-// dotSegment reports whether the first segment of a path is "." or "..", escaped or not.
-func dotSegment(path string) bool {
-	for range 2 {
-		switch {
-		case strings.HasPrefix(path, "."):
-			path = path[1:]
-		case len(path) >= 3 && path[0] == '%' && path[1] == '2' && path[2]|0x20 == 'e':
-			path = path[3:]
-		default:
-			return path == "" || path[0] == '/' || path[0] == '?' || path[0] == '#'
-		}
-	}
-	return path == "" || path[0] == '/' || path[0] == '?' || path[0] == '#'
 }
 
 // Where a byte may stand without being escaped or changed.

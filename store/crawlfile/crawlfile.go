@@ -204,27 +204,12 @@ func (r *reader) next() (next row, ok bool, err error) {
 	if r.file != nil {
 		return next, false, nil
 	}
-	var length [4]byte
-	if err := r.r.fill(length[:]); err != nil {
-		return next, false, err
-	}
-	n := binary.BigEndian.Uint32(length[:])
-	if n > maxRow {
-		return next, false, r.r.damaged("; got a row of %d bytes; want at most %d", n, maxRow)
-	}
-	if n == 0 {
-		end, err := r.r.row(length[:], 8)
-		if err == nil && binary.BigEndian.Uint64(end[4:]) != uint64(r.rows) {
-			err = r.r.damaged("; got %d rows; want %d", r.rows, binary.BigEndian.Uint64(end[4:]))
-		}
-		return next, false, err
-	}
-	text, err := r.r.row(length[:], int(n))
-	if err != nil {
+	text, err := r.r.next(maxRow, 1, r.rows, "a row of %d bytes", "%d rows")
+	if text == nil || err != nil {
 		return next, false, err
 	}
 	r.rows++
-	if err := json.Unmarshal(text[4:], &next); err != nil {
+	if err := json.Unmarshal(text, &next); err != nil {
 		return next, false, fmt.Errorf("cannot read row %d of crawl file: %w", r.rows, errors.Join(err, store.ErrCorrupt))
 	}
 	if u := next.URL; u != nil && len(u.Key) != len(store.Key{}) || u == nil && next.Queue == nil && next.Identity == nil {

@@ -175,29 +175,11 @@ func (r *KeyReader) Keys() iter.Seq2[store.Key, error] {
 
 // block returns the keys of the next block, or nil at the end.
 func (r *KeyReader) block() ([]byte, error) {
-	var count [4]byte
-	if err := r.r.fill(count[:]); err != nil {
-		return nil, err
+	row, err := r.r.next(maxBlock, keyLen, r.n, "a block of %d keys", "%d keys")
+	if row != nil || err != nil {
+		return row, err
 	}
-	n := binary.BigEndian.Uint32(count[:])
-	if n > maxBlock {
-		return nil, r.r.damaged("; got a block of %d keys; want at most %d", n, maxBlock)
-	}
-	if n > 0 {
-		row, err := r.r.row(count[:], int(n)*keyLen)
-		if err != nil {
-			return nil, err
-		}
-		return row[4:], nil
-	}
-	row, err := r.r.row(count[:], 8)
-	if err != nil {
-		return nil, err
-	}
-	if want := binary.BigEndian.Uint64(row[4:]); uint64(r.n) != want {
-		return nil, r.r.damaged("; got %d keys; want %d", r.n, want)
-	}
-	if _, err := io.ReadFull(r.r.src, count[:1]); err != io.EOF {
+	if _, err := io.ReadFull(r.r.src, make([]byte, 1)); err != io.EOF {
 		return nil, r.r.damaged("; got bytes after its end")
 	}
 	return nil, nil
@@ -261,4 +243,32 @@ func (r *rowReader) row(start []byte, n int) ([]byte, error) {
 		return nil, r.damaged("; got checksum %08x; want %08x", got, want)
 	}
 	return body, nil
+}
+
+// next returns what follows the length of the next row, which is in units of a size, and at most so many; nil after the last one, which
+// has the number of those before it.
+func (r *rowReader) next(most uint32, size int, read int64, length, count string) ([]byte, error) {
+	var head [4]byte
+	if err := r.fill(head[:]); err != nil {
+		return nil, err
+	}
+	n := binary.BigEndian.Uint32(head[:])
+	if n > most {
+		return nil, r.damaged("; got "+length+"; want at most %d", n, most)
+	}
+	if n > 0 {
+		row, err := r.row(head[:], int(n)*size)
+		if err != nil {
+			return nil, err
+		}
+		return row[4:], nil
+	}
+	row, err := r.row(head[:], 8)
+	if err != nil {
+		return nil, err
+	}
+	if want := binary.BigEndian.Uint64(row[4:]); uint64(read) != want {
+		return nil, r.damaged("; got "+count+"; want %d", read, want)
+	}
+	return nil, nil
 }

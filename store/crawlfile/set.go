@@ -3,9 +3,7 @@ package crawlfile
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"runtime/debug"
 	"sort"
@@ -22,7 +20,6 @@ import (
 type Set struct {
 	path   string
 	data   []byte
-	unmap  func()
 	h      Header
 	n      int64
 	blocks []setBlock
@@ -44,35 +41,24 @@ func OpenSet(path string) (*Set, error) {
 		return nil, fmt.Errorf("cannot open key file: %w", err)
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	data, unmap, err := mapFile(f)
+	s := &Set{path: path}
+	info, err := f.Stat()
+	if err == nil {
+		s.data, err = osfile.Contents(f, info.Size())
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot open key file %s: %w", path, err)
 	}
-	s := &Set{path: path, data: data, unmap: unmap}
 	if err := s.guarded(s.readBlocks); err != nil {
-		unmap()
+		s.Close()
 		return nil, err
 	}
 	s.sound = make([]atomic.Bool, len(s.blocks))
 	return s, nil
 }
 
-// mapFile returns the bytes of f, which stay when f is closed, and what unmaps them.
-func mapFile(f *os.File) ([]byte, func(), error) {
-	info, err := f.Stat()
-	if err != nil || info.Size() == 0 {
-		return nil, func() {}, err
-	}
-	data, err := osfile.Map(f.Fd(), info.Size())
-	if errors.Is(err, errors.ErrUnsupported) {
-		data, err = io.ReadAll(f)
-		return data, func() {}, err
-	}
-	return data, func() { osfile.Unmap(data) }, err
-}
-
 // Close unmaps the file. The set must not be used afterwards.
-func (s *Set) Close() { s.unmap() }
+func (s *Set) Close() { osfile.Unmap(s.data) }
 
 // Path returns the path with which the file was opened.
 func (s *Set) Path() string { return s.path }

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
@@ -14,10 +15,7 @@ import (
 // Lookup returns the entry of a key.
 func (s *Store) Lookup(ctx context.Context, name string, key store.Key) (store.Entry, error) {
 	name, err := sched.CrawlName(name)
-	if err != nil {
-		return store.Entry{}, err
-	}
-	if err := s.enter(ctx); err != nil {
+	if err := s.enter(ctx, err); err != nil {
 		return store.Entry{}, err
 	}
 	defer s.mu.Unlock()
@@ -42,10 +40,7 @@ func (c *crawl) entry(k *known) store.Entry {
 // QueueInfo returns the state of one queue.
 func (s *Store) QueueInfo(ctx context.Context, name, queue string) (store.QueueInfo, error) {
 	name, err := sched.CrawlName(name)
-	if err != nil {
-		return store.QueueInfo{}, err
-	}
-	if err := s.enter(ctx); err != nil {
+	if err := s.enter(ctx, err); err != nil {
 		return store.QueueInfo{}, err
 	}
 	defer s.mu.Unlock()
@@ -61,10 +56,7 @@ func (s *Store) QueueInfo(ctx context.Context, name, queue string) (store.QueueI
 // Stats returns exact counts.
 func (s *Store) Stats(ctx context.Context, name string) (store.Stats, error) {
 	name, err := sched.CrawlNames(name)
-	if err != nil {
-		return store.Stats{}, err
-	}
-	if err := s.enter(ctx); err != nil {
+	if err := s.enter(ctx, err); err != nil {
 		return store.Stats{}, err
 	}
 	defer s.mu.Unlock()
@@ -82,7 +74,7 @@ func (s *Store) Stats(ctx context.Context, name string) (store.Stats, error) {
 
 // Crawls lists the crawls in order of name.
 func (s *Store) Crawls(ctx context.Context) ([]string, error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.enter(ctx, nil); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
@@ -91,10 +83,7 @@ func (s *Store) Crawls(ctx context.Context) ([]string, error) {
 
 // NameCrawls implements store.Store.
 func (s *Store) NameCrawls(ctx context.Context, names, stored []string) error {
-	if err := sched.CheckNames(names, stored); err != nil {
-		return err
-	}
-	if err := s.enter(ctx); err != nil {
+	if err := s.enter(ctx, sched.CheckNames(names, stored)); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
@@ -108,8 +97,8 @@ func (s *Store) Queues(ctx context.Context, name, after string) iter.Seq2[store.
 	return listed(ctx, s, err, func() (list []store.QueueInfo) {
 		for _, c := range s.selected(name) {
 			c.Advance(s.now())
-			for _, q := range c.sorted() {
-				if q.Name > after && q.Exists() {
+			for _, name := range names(c.queues) {
+				if q := c.queues[name]; name > after && q.Exists() {
 					list = append(list, q.Info())
 				}
 			}
@@ -125,14 +114,6 @@ func (s *Store) selected(name string) []*crawl {
 		if n == name || name == sched.AnyCrawl {
 			list = append(list, s.crawls[n])
 		}
-	}
-	return list
-}
-
-func (c *crawl) sorted() []*queue {
-	var list []*queue
-	for _, name := range names(c.queues) {
-		list = append(list, c.queues[name])
 	}
 	return list
 }
@@ -171,10 +152,7 @@ var rank = [...]int{store.Done: 0, store.Dropped: 0, store.Leased: 1, store.Queu
 func (c *crawl) compare(a, b *known) int {
 	switch {
 	case a.queue != b.queue:
-		if a.queue.Name < b.queue.Name {
-			return -1
-		}
-		return 1
+		return strings.Compare(a.queue.Name, b.queue.Name)
 	case rank[a.state] != rank[b.state]:
 		return rank[a.state] - rank[b.state]
 	case a.state == store.Leased:
@@ -199,23 +177,17 @@ func (s *Store) Keys(ctx context.Context, name string) iter.Seq2[store.Key, erro
 // listed yields what get returns, which is called with the store locked, or an error: that of the arguments, if there is one.
 func listed[T any](ctx context.Context, s *Store, bad error, get func() []T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		var list []T
-		err := bad
-		if err == nil {
-			err = s.enter(ctx)
+		if err := s.enter(ctx, bad); err != nil {
+			var none T
+			yield(none, err)
+			return
 		}
-		if err == nil {
-			list = get()
-			s.mu.Unlock()
-		}
+		list := get()
+		s.mu.Unlock()
 		for _, x := range list {
 			if !yield(x, nil) {
 				return
 			}
-		}
-		if err != nil {
-			var none T
-			yield(none, err)
 		}
 	}
 }

@@ -9,8 +9,10 @@
 package memstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -87,7 +89,7 @@ func (s *Store) Identity() store.Identity {
 // Prepare implements store.Store. Unicode tables do not change while a process runs, so
 // the store does not note which keys depend on them.
 func (s *Store) Prepare(ctx context.Context, t store.Terms) error {
-	if err := s.enter(ctx); err != nil {
+	if err := s.enter(ctx, nil); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
@@ -119,9 +121,9 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// enter begins a step: with a nil error the store is locked.
-func (s *Store) enter(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
+// enter begins a step, unless its arguments are bad: with a nil error the store is locked.
+func (s *Store) enter(ctx context.Context, bad error) error {
+	if err := cmp.Or(bad, ctx.Err()); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -160,24 +162,11 @@ func (c *crawl) queue(name string) *queue {
 
 func (k *known) slotOf() *int32 { return &k.slot }
 
-func (k *known) before(b *known) bool {
-	if k.Due != b.Due {
-		return k.Due < b.Due
-	}
-	return k.Seq < b.Seq
-}
+func (k *known) before(b *known) bool { return k.compare(b) < 0 }
 
-// compare orders URLs as a queue lists them.
+// compare orders URLs of a queue as it serves them, and lists them.
 func (k *known) compare(b *known) int {
-	switch {
-	case k.Priority != b.Priority:
-		return int(b.Priority) - int(k.Priority)
-	case k.before(b):
-		return -1
-	case b.before(k):
-		return 1
-	}
-	return 0
+	return cmp.Or(cmp.Compare(b.Priority, k.Priority), cmp.Compare(k.Due, b.Due), cmp.Compare(k.Seq, b.Seq))
 }
 
 // push puts a URL into its queue as the last to arrive, without counting it.
@@ -210,11 +199,4 @@ func (q *queue) head(priority uint8) {
 }
 
 // names returns the names of a map in order.
-func names[T any](m map[string]T) []string {
-	list := make([]string, 0, len(m))
-	for name := range m {
-		list = append(list, name)
-	}
-	slices.Sort(list)
-	return list
-}
+func names[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -22,7 +23,7 @@ func (s *Store) See(ctx context.Context, name string, keys []store.Key, fresh []
 	if len(keys) != len(fresh) {
 		return fault.As(store.ErrInvalid, "cannot see keys; got %d answers; want %d", len(fresh), len(keys))
 	}
-	if err := s.enter(ctx); err != nil {
+	if err := s.enter(ctx, nil); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
@@ -47,13 +48,7 @@ func (c *crawl) record(key store.Key, now int64) *known {
 // Add records and queues items.
 func (s *Store) Add(ctx context.Context, name string, items []store.Item, opt store.AddOptions) ([]store.Verdict, error) {
 	name, err := sched.CrawlName(name)
-	if err != nil {
-		return nil, err
-	}
-	if err := sched.CheckItems(items, s.opt.KeepURLs); err != nil {
-		return nil, err
-	}
-	if err := s.enter(ctx); err != nil {
+	if err := s.enter(ctx, cmp.Or(err, sched.CheckItems(items, s.opt.KeepURLs))); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
@@ -103,11 +98,8 @@ func (s *Store) add(c *crawl, it *store.Item, opt store.AddOptions, now int64) s
 func (k *known) held() bool { return k.state == store.Queued || k.state == store.Leased }
 
 func (c *crawl) full(queue string, opt store.AddOptions) bool {
-	if opt.MaxHeld > 0 && c.Held >= opt.MaxHeld {
-		return true
-	}
 	q := c.queues[queue]
-	return q != nil && opt.MaxPerQueue > 0 && q.Held() >= opt.MaxPerQueue
+	return opt.MaxHeld > 0 && c.Held >= opt.MaxHeld || q != nil && opt.MaxPerQueue > 0 && q.Held() >= opt.MaxPerQueue
 }
 
 // leave prepares a URL that is not held to be queued or ended in a new round: it takes back
@@ -127,19 +119,15 @@ func (c *crawl) leave(k *known, now int64) {
 // Take leases URLs that are due.
 func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, error) {
 	name, err := sched.CheckTake(&req)
-	if err != nil {
-		return store.Taken{}, err
-	}
-	if err := s.enter(ctx); err != nil {
+	if err := s.enter(ctx, err); err != nil {
 		return store.Taken{}, err
 	}
 	defer s.mu.Unlock()
-	c := s.crawls[name]
 	var given []*sched.Lease
 	r := sched.NewRequest(req, s.now())
 	rest := sched.Nothing
-	if c != nil || name == sched.AnyCrawl {
-		rest = s.take(c, req.Queue, r, func(q *sched.Queue, n int, room int64) (got int, bytes int64, err error) {
+	if c, only, ok := s.place(name, req.Queue); ok {
+		rest, _ = s.sched.Take(c, only, r, func(q *sched.Queue, n int, room int64) (got int, bytes int64, err error) {
 			for ; got < n && bytes < room; got++ {
 				l := s.give(q.Owner.(*queue), r)
 				if l == nil {
@@ -159,66 +147,44 @@ func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, e
 	return taken, nil
 }
 
-// take takes from a queue, a crawl or, with c nil, all crawls.
-func (s *Store) take(c *crawl, queue string, r sched.Request, serve sched.Serve) sched.Rest {
-	var from *sched.Crawl
-	if c != nil {
-		from = c.Crawl
+// place returns what a take is from: a crawl, nil for all of them, and a queue of it, nil for all of these.
+func (s *Store) place(name, queue string) (of *sched.Crawl, only *sched.Queue, ok bool) {
+	c := s.crawls[name]
+	if c == nil {
+		return nil, nil, name == sched.AnyCrawl
 	}
-	var only *sched.Queue
-	if queue != "" {
-		q := c.queues[queue]
-		if q == nil {
-			return sched.Nothing
-		}
-		only = &q.Queue
+	q := c.queues[queue]
+	if q == nil {
+		return c.Crawl, nil, queue == ""
 	}
-	rest, _ := s.sched.Take(from, only, r, serve) // serve returns no error
-	return rest
+	return c.Crawl, &q.Queue, true
 }
 
 // give leases the next URL of a queue, nil if none is due.
 func (s *Store) give(q *queue, r sched.Request) *sched.Lease {
 	l := q.Expired()
-	if l != nil {
-		s.token++
-		l.Renew(s.token, r.Now, r.Until)
-	} else if k := q.due(r.Now); k != nil {
-		l = s.lease(k, r)
-	} else {
+	level, due := q.DueLevel(r.Now)
+	if l == nil && !due {
 		return nil
+	}
+	s.token++
+	if l != nil {
+		l.Renew(s.token, r.Now, r.Until)
+	} else {
+		k := q.levels[level].Top()
+		q.pull(k)
+		k.state = store.Leased
+		l = q.Lease(k.Record, s.token, r.Now, r.Until)
 	}
 	l.Client = r.Client
 	l.Attempts++
 	return l
 }
 
-// due returns the first URL that is due, or nil.
-func (q *queue) due(now int64) *known {
-	p, ok := q.DueLevel(now)
-	if !ok {
-		return nil
-	}
-	return q.levels[p].Top()
-}
-
-func (s *Store) lease(k *known, r sched.Request) *sched.Lease {
-	k.queue.pull(k)
-	k.state = store.Leased
-	s.token++
-	return k.queue.Lease(k.Record, s.token, r.Now, r.Until)
-}
-
 // Settle ends leases and reschedules or completes URLs.
 func (s *Store) Settle(ctx context.Context, name string, list []store.Settlement) ([]store.SettleStatus, error) {
 	name, err := sched.CrawlName(name)
-	if err != nil {
-		return nil, err
-	}
-	if err := sched.CheckSettlements(list); err != nil {
-		return nil, err
-	}
-	if err := s.enter(ctx); err != nil {
+	if err := s.enter(ctx, cmp.Or(err, sched.CheckSettlements(list))); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
@@ -361,10 +327,7 @@ func (s *Store) end(k *known, state store.State, at int64) {
 // Configure changes settings of a queue, a crawl or the store.
 func (s *Store) Configure(ctx context.Context, name, queue string, ch store.QueueChange) error {
 	name, err := sched.CheckConfigure(name, queue, &ch)
-	if err != nil {
-		return err
-	}
-	if err := s.enter(ctx); err != nil {
+	if err := s.enter(ctx, err); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
@@ -396,10 +359,7 @@ func (s *Store) Configure(ctx context.Context, name, queue string, ch store.Queu
 // CrawlSettings returns the settings of a crawl or the store.
 func (s *Store) CrawlSettings(ctx context.Context, name string) (store.CrawlSettings, error) {
 	name, err := sched.CrawlNames(name)
-	if err != nil {
-		return store.CrawlSettings{}, err
-	}
-	if err := s.enter(ctx); err != nil {
+	if err := s.enter(ctx, err); err != nil {
 		return store.CrawlSettings{}, err
 	}
 	defer s.mu.Unlock()
@@ -436,10 +396,7 @@ func (s *Store) refile(now int64, crawls map[string]*crawl) {
 // Forget removes what the selection names.
 func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) {
 	name, err := sched.CheckSelection(sel)
-	if err != nil {
-		return 0, err
-	}
-	if err := s.enter(ctx); err != nil {
+	if err := s.enter(ctx, err); err != nil {
 		return 0, err
 	}
 	defer s.mu.Unlock()

@@ -47,40 +47,27 @@ func (s *Store) Add(ctx context.Context, crawl string, items []store.Item, opt s
 	if err != nil {
 		return nil, err
 	}
-	if paths == nil {
-		return s.add(ctx, crawl, items, keys, opt)
-	}
-	for i := range items {
+	for i := range paths {
 		if items[i].Force {
 			paths[i] = ""
 		}
 	}
-	rest, err := s.add(ctx, crawl, outside(items, paths), outside(keys, paths), opt)
-	if err != nil {
-		return nil, err
-	}
-	verdicts := make([]store.Verdict, len(items))
-	answerAll(verdicts, rest, paths, func(path string) store.Verdict {
-		return store.Verdict{Status: store.Duplicate, SeenIn: path}
-	})
-	return verdicts, nil
-}
-
-// add is Add for items whose keys are in no key file.
-func (s *Store) add(ctx context.Context, crawl string, items []store.Item, keys []store.Key, opt store.AddOptions) (_ []store.Verdict, err error) {
-	if len(items) == 0 {
-		return nil, s.usable()
-	}
-	o := newAddOp(crawl, items, keys, opt)
+	o := newAddOp(crawl, items, keys, opt, paths)
 	sorter := sorters.Get().(*sorter)
-	o.order = sorter.sort(o.keys)
-	if err = s.find(ctx, o, crawl, o.keys, o.order); err == nil && opt.WantFirst {
+	if o.order = outside(sorter.sort(keys), paths); len(o.order) == 0 {
+		return o.verdicts, s.usable()
+	}
+	err = s.warm(ctx, crawl, keys, o.order)
+	if err == nil {
+		err = s.do(ctx, len(items), o.apply)
+	}
+	if err == nil && opt.WantFirst {
 		err = s.tellFirst(o)
 	}
-	sorter.put(err)
 	if err != nil {
 		return nil, err
 	}
+	sorters.Put(sorter)
 	return o.verdicts, nil
 }
 
@@ -91,7 +78,7 @@ type addOp struct {
 	opt      store.AddOptions
 	keys     []store.Key
 	order    []uint32 // of keys, made by the caller's goroutine
-	known    []bool   // before the part of the item
+	known    []bool   // before the part of the item, or by a key file
 	fresh    []bool   // recorded by it
 	verdicts []store.Verdict
 	done     int                // items in the parts before
@@ -101,12 +88,16 @@ type addOp struct {
 	told     map[int]bool // items whose first-seen URL the step has set
 }
 
-// newAddOp returns an Add that has to be given the order of its keys.
-func newAddOp(crawl string, items []store.Item, keys []store.Key, opt store.AddOptions) *addOp {
+// newAddOp returns an Add that has to be given the order of its keys. Those that are in a key file are duplicates.
+func newAddOp(crawl string, items []store.Item, keys []store.Key, opt store.AddOptions, paths []string) *addOp {
 	n := len(items)
 	o := &addOp{crawl: crawl, items: items, opt: opt, keys: keys, known: make([]bool, n), fresh: make([]bool, n), verdicts: make([]store.Verdict, n)}
 	for i := range items {
 		it := &items[i]
+		if paths != nil && paths[i] != "" {
+			o.verdicts[i], o.known[i] = store.Verdict{Status: store.Duplicate, SeenIn: paths[i]}, true
+			continue
+		}
 		o.unicode = o.unicode || it.UnicodeHost
 		if it.Force || !it.EndedBefore.IsZero() {
 			if o.forces == nil {
@@ -117,8 +108,6 @@ func newAddOp(crawl string, items []store.Item, keys []store.Key, opt store.AddO
 	}
 	return o
 }
-
-func (o *addOp) weight() int { return len(o.items) }
 
 // apply carries out the next part.
 func (o *addOp) apply(tx *txn) error {
@@ -230,7 +219,7 @@ func (a *adder) look() error {
 func (a *adder) findQueues() error {
 	urls := urlsOfRow * a.left.rows
 	for i := a.lo; i < a.hi; i++ {
-		if a.known[i] && (a.forced == nil || !a.requeues(&a.items[i])) {
+		if a.known[i] && (a.forced == nil || a.verdicts[i].SeenIn != "" || !a.requeues(&a.items[i])) {
 			continue
 		}
 		it := &a.items[i]
@@ -273,7 +262,7 @@ func (a *adder) judge() {
 			f = a.forced[it.Key]
 		}
 		switch {
-		case v.Status == store.Damaged:
+		case v.Status == store.Damaged, v.SeenIn != "":
 		case f != nil:
 			a.force(i, it, v, f)
 		case a.known[i]:

@@ -188,7 +188,7 @@ func (b *backup) runFiles() error {
 		f.Release()
 	}
 	slices.SortFunc(b.noted.runs, runNote.compare)
-	return errors.Join(b.s.syncDir(to), writeNote(fs, b.dir, b.noted), b.s.syncDir(fs.PathDir(b.dir)))
+	return errors.Join(b.s.syncDir(to), writeNote(fs, b.dir, b.noted.append(nil)), b.s.syncDir(fs.PathDir(b.dir)))
 }
 
 // runFile links a run file of the store or of an earlier backup, or copies it. A name is that of one content.

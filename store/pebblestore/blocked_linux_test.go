@@ -124,7 +124,7 @@ var longWorks = []longWork{
 		return err
 	}},
 	{"leases of many queues", true, func(ctx context.Context, s *Store) error {
-		got, err := s.Take(ctx, store.TakeRequest{Crawl: "*", MaxURLs: 4096, Delay: time.Hour, Lease: time.Minute})
+		got, err := s.Take(ctx, store.TakeRequest{Crawl: "*", MaxURLs: 4096, Delay: time.Second, Lease: time.Minute})
 		if err == nil && len(got.Leases) == 0 {
 			err = errors.New("got nothing to lease")
 		}
@@ -160,7 +160,7 @@ var longWorks = []longWork{
 		return err
 	}},
 	{"backup", true, func(ctx context.Context, s *Store) error {
-		_, err := s.Backup(ctx, fmt.Sprint(s.dir, ".backup", s.groups.Load()))
+		_, err := s.Backup(ctx, fmt.Sprint(s.dir, ".backup", time.Now().UnixNano()))
 		return err
 	}},
 	{"queues, dashboard, metrics", true, func(ctx context.Context, s *Store) error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -37,25 +38,15 @@ import (
 // Nobody may wait for others longer than a few steps take, but what some callers ask for grows with a queue, a crawl or the
 // store. Bounds of rows alone, one for each kind of work, did not do: a row costs a microsecond or a hundred, by what the
 // caches have, and bounds that were right on one machine blocked for a fifth of a second on the next. So there is one way for
-// all: an op does a part, as much as txn.left allows, and returns errMore or errRest. The committer carries the next part out
+// all: a step does a part, as much as txn.left allows, and returns errMore or errRest. The committer carries the next part out
 // in the next group, behind those who wait by then; a part that this group has no time for goes first in the one after it. How
 // much a part may do follows from the time that the last one took. A group ends, whatever waits, after groupTime. Only the last part is answered. (At first each part was a call of its own, which
 // waited for its sync: forgetting a million URLs waited for 500 syncs, one after the other.)
 //
 // # Who owns what
 //
-// The committer owns the txn, Store.late, Store.parts and Store.starved, and the flight until it hands it to the answerer. A request is its
+// The committer owns the txn, Store.parts and Store.starved, and the flight until it hands it to the answerer. A request is its
 // caller's until it is in the queue, and again when done has a value; in between, the caller may only move its state.
-
-// op is one step of a caller. Its results are fields that apply fills and the caller reads when do has returned nil.
-type op interface {
-	// weight is about how many rows the step writes or keys it looks up. It must not change.
-	weight() int
-	// apply carries the step out, or a part of it. The committer calls it, alone and holding Store.mu. It must find every error
-	// before it changes anything: an error goes to its caller, and the rest of the group is applied. With errMore and errRest it
-	// has done a part, and is called again in a later group.
-	apply(tx *txn) error
-}
 
 // Neither is a failure. After errMore the rest is left undone if the caller's context ends or the store closes; after errRest
 // it is done in any case.
@@ -95,54 +86,17 @@ func nextRows(rows int, took time.Duration) int {
 	return min(rows, mostRows)
 }
 
-// stepOp is a small step of the store itself.
-type stepOp func(tx *txn) error
-
-func (stepOp) weight() int { return 1 }
-
-func (o stepOp) apply(tx *txn) error { return o(tx) }
-
-// readOp is a step that only reads. It goes through the committer like any other, so that it sees every step before it
-// whole, and none that might still be lost.
-type readOp func(tx *txn) error
-
-func (readOp) weight() int { return 1 }
-
-func (read readOp) apply(tx *txn) error {
-	tx.flush()
-	return read(tx)
-}
-
-// ask returns what a step that only reads returns.
-func ask[T any](ctx context.Context, s *Store, read func(tx *txn) (T, error)) (none T, err error) {
-	var answer T
-	if err := s.do(ctx, readOp(func(tx *txn) (err error) {
-		answer, err = read(tx)
-		return err
-	})); err != nil {
-		return none, err
-	}
-	return answer, nil
-}
-
-// reads reports whether a step only reads.
-func reads(o op) bool {
-	switch o := o.(type) {
-	case readOp:
-		return true
-	case *seeOp:
-		return o.asks
-	}
-	return false
-}
-
-// request is an op on its way to the committer and back.
+// request is a step on its way to the committer and back.
 type request struct {
-	op    op // nil: it was withdrawn
-	state atomic.Int32
-	rows  int // that its next part may look at
-	err   error
-	done  chan struct{} // gets the one answer
+	// apply carries the step out, or a part of it. The committer calls it, alone and holding Store.mu. It must find every error
+	// before it changes anything: an error goes to its caller, and the rest of the group is applied. With errMore and errRest it
+	// has done a part, and is called again in a later group. Nil: the step was withdrawn.
+	apply  func(tx *txn) error
+	weight int // about how many rows the step writes or keys it looks up
+	state  atomic.Int32
+	rows   int // that its next part may look at
+	err    error
+	done   chan struct{} // gets the one answer
 }
 
 // The states of a request. The caller withdraws it before it is accepted, and ends it between two parts.
@@ -153,46 +107,68 @@ const (
 	ending
 )
 
-// do hands o to the committer, and waits until all of it is durable. Until the committer takes it, the end of ctx withdraws
-// it. When do returns, what o has is the caller's, but for what the committer reads of a step that was withdrawn: its kind
-// and weight. Of a store that isStuck, the committer may still be at work on o: its
-// caller leaves o alone.
-func (s *Store) do(ctx context.Context, o op) error {
+// do carries out a step that writes.
+func (s *Store) do(ctx context.Context, weight int, apply func(tx *txn) error) error {
+	if s.opt.Mode == OpenReadOnly {
+		return fault.As(store.ErrInvalid, "cannot write: the store is open for reading only")
+	}
+	return s.submit(ctx, weight, apply)
+}
+
+// read carries out a step that only reads. It goes through the committer like any other, so that it sees every step before it
+// whole, and none that might still be lost.
+func (s *Store) read(ctx context.Context, read func(tx *txn) error) error {
+	return s.submit(ctx, 1, func(tx *txn) error {
+		tx.flush()
+		return read(tx)
+	})
+}
+
+// submit hands a step to the committer, and waits until all of it is durable. Until the committer takes it, the end of ctx
+// withdraws it. When submit returns, what the step has is the caller's; but of a store that isStuck, the committer may still be
+// at work on it.
+func (s *Store) submit(ctx context.Context, weight int, apply func(tx *txn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if s.opt.Mode == OpenReadOnly && !reads(o) {
-		return fault.As(store.ErrInvalid, "cannot write: the store is open for reading only")
-	}
 	r := s.requests.Get().(*request)
-	r.op, r.rows = o, firstRows
+	r.apply, r.weight, r.rows = apply, weight, firstRows
 	if err := s.enqueue(ctx, r); err != nil {
 		return err
 	}
-	select {
-	case <-r.done:
-		return s.answer(ctx, r)
-	case <-s.stuck:
-		return s.failure() // r stays the committer's
-	case <-ctx.Done():
+	for ended := ctx.Done(); ; {
+		select {
+		case <-r.done:
+			return s.answer(ctx, r)
+		case <-s.stuck:
+			return s.failure() // r stays the committer's
+		case <-ended:
+			if r.state.CompareAndSwap(waiting, withdrawn) {
+				return ctx.Err()
+			}
+			r.state.CompareAndSwap(accepted, ending)
+			ended = nil
+		}
 	}
-	if r.state.CompareAndSwap(waiting, withdrawn) {
-		return ctx.Err()
+}
+
+// ask returns what a step that only reads returns.
+func ask[T any](ctx context.Context, s *Store, read func(tx *txn) (T, error)) (none T, err error) {
+	var answer T
+	if err := s.read(ctx, func(tx *txn) (err error) {
+		answer, err = read(tx)
+		return err
+	}); err != nil {
+		return none, err
 	}
-	r.state.CompareAndSwap(accepted, ending)
-	select {
-	case <-r.done:
-		return s.answer(ctx, r)
-	case <-s.stuck:
-		return s.failure()
-	}
+	return answer, nil
 }
 
 // answer returns the answer to r, and puts r back into the pool. Of one that was withdrawn the committer still holds the
 // address.
 func (s *Store) answer(ctx context.Context, r *request) error {
 	err := r.err
-	r.op, r.err = nil, nil
+	r.apply, r.err = nil, nil
 	r.state.Store(waiting)
 	s.requests.Put(r)
 	if unfinished(err) {
@@ -242,22 +218,22 @@ type flight struct {
 func (s *Store) committer() {
 	defer close(s.written)
 	for {
-		if len(s.late)+len(s.parts) == 0 {
-			r := <-s.queue
-			if r == nil { // it was closed
+		var first *request
+		if len(s.parts) == 0 {
+			if first = <-s.queue; first == nil { // it was closed
 				return
 			}
-			s.late = append(s.late, r)
 		}
 		f := <-s.flights
 		s.pace.wait(s.dead, s.closing)
 		s.awaitFlush()
-		s.awaitCallers()
+		s.awaitCallers(first)
 		began := s.opt.monotonic()
 		s.boundReplay()
-		s.gather(f)
-		if !s.isDead() { // or memory is ahead of the disk
-			s.apply(f)
+		if s.isDead() { // memory is ahead of the disk
+			f.group = slices.AppendSeq(f.group, s.turns(f, first))
+		} else {
+			s.apply(f, first)
 		}
 		f.info.busy = s.opt.monotonic() - began
 		s.busy.add(f.info.busy)
@@ -272,8 +248,8 @@ func (s *Store) committer() {
 }
 
 // awaitCallers lets small calls that are about to come go into the group. Large ones are prepared for too long.
-func (s *Store) awaitCallers() {
-	if len(s.late) == 0 || s.late[0].op.weight() >= 1500 {
+func (s *Store) awaitCallers(first *request) {
+	if first == nil || first.weight >= 1500 {
 		return
 	}
 	for n := -1; n < len(s.queue); runtime.Gosched() {
@@ -281,39 +257,48 @@ func (s *Store) awaitCallers() {
 	}
 }
 
-// gather makes a group of what waits, up to groupKeys, and behind it of the parts that are next. A part that the last group
-// had no time for goes first: so parts and steps take turns, however many there are of both, and however long one takes.
-func (s *Store) gather(f *flight) {
-	parts := s.parts
-	if s.starved && len(parts) > 0 { // of a store that has failed they were not carried out
-		f.group, parts = append(f.group, parts[0]), parts[1:]
-	}
-	f.group = append(f.group, s.late...)
-	n := 0
-	for _, r := range s.late {
-		n += r.op.weight()
-	}
-	for more := true; more && n < s.opt.groupKeys; {
-		select {
-		case r := <-s.queue:
-			if more = r != nil; more { // or the queue was closed
-				f.group = append(f.group, r)
-				n += r.op.weight()
+// turns yields what goes into a group: the steps that wait, up to groupKeys, and behind them the parts that are next. A part that
+// the last group had no time for goes first: so parts and steps take turns, however many there are of both, and however long one
+// takes. What is not asked for waits for the next group.
+func (s *Store) turns(f *flight, first *request) iter.Seq[*request] {
+	return func(yield func(*request) bool) {
+		parts := s.parts
+		s.parts = nil
+		defer func() {
+			s.starved = len(parts) > 0 && (f.info.steps > 1 || !s.starved) // where a group has time for one step, every second begins with a part
+			s.parts = append(parts, s.parts...)                            // those that waited longer
+		}()
+		part := func() bool {
+			r := parts[0]
+			parts = parts[1:]
+			return yield(r)
+		}
+		if s.starved && !part() {
+			return
+		}
+		n := 0
+		if first != nil {
+			if n = first.weight; !yield(first) {
+				return
 			}
-		default:
-			more = false
+		}
+		for left := len(s.queue); left > 0 && n < s.opt.groupKeys; left-- {
+			r := <-s.queue
+			if n += r.weight; !yield(r) {
+				return
+			}
+		}
+		for len(parts) > 0 && part() {
 		}
 	}
-	f.group = append(f.group, parts...)
-	s.late, s.parts = s.late[:0], s.parts[:0]
 }
 
 // apply applies the steps of a group, and writes their changes without waiting for the sync.
-func (s *Store) apply(f *flight) {
+func (s *Store) apply(f *flight, first *request) {
 	s.between.Lock()
 	defer s.between.Unlock()
 	tx := s.begin()
-	s.applyGroup(tx, f)
+	s.applyGroup(tx, f, first)
 	s.mu.Lock()
 	tx.writeState()
 	s.mu.Unlock()
@@ -333,38 +318,29 @@ func (s *Store) apply(f *flight) {
 	s.keepBudget()
 }
 
-// applyGroup applies the first steps of a group, for groupTime. The group keeps those that are done.
-func (s *Store) applyGroup(tx *txn, f *flight) {
-	group := f.group
-	f.group = f.group[:0]
+// applyGroup applies steps for groupTime. The group has those that are done.
+func (s *Store) applyGroup(tx *txn, f *flight, first *request) {
 	began, now := s.opt.monotonic(), time.Duration(0)
-	for len(group) > 0 && now < groupTime {
-		r := group[0]
-		group = group[1:]
+	for r := range s.turns(f, first) {
+		more := false
 		if s.accept(r) {
 			f.info.steps++
 			tx.left = budget{r.rows, partBytes}
-			r.err = s.applyOne(tx, r.op)
+			r.err = s.applyOne(tx, r)
 			before := now
 			now = s.opt.monotonic() - began
-			if unfinished(r.err) {
+			if more = unfinished(r.err); more {
 				r.rows = nextRows(r.rows, now-before)
 				s.parts = append(s.parts, r)
-				continue
 			}
 		}
-		f.group = append(f.group, r)
-	}
-	waited := 0
-	for _, r := range group {
-		if unfinished(r.err) { // it waited longer than those that are in s.parts by now
-			s.parts = slices.Insert(s.parts, waited, r)
-			waited++
-		} else {
-			s.late = append(s.late, r)
+		if !more {
+			f.group = append(f.group, r)
+		}
+		if now >= groupTime {
+			break
 		}
 	}
-	s.starved = waited > 0 && (f.info.steps > 1 || !s.starved) // where a group has time for one step, every second begins with a part
 }
 
 // accept reports whether a step, or its next part, is to be carried out.
@@ -372,7 +348,7 @@ func (s *Store) accept(r *request) bool {
 	if !r.state.CompareAndSwap(waiting, accepted) {
 		switch state := r.state.Load(); {
 		case state == withdrawn:
-			r.op = nil
+			r.apply = nil
 			return false
 		case r.err == errMore && (state == ending || s.isClosing()): //nolint:errorlint // nothing wraps it
 			return false
@@ -382,11 +358,11 @@ func (s *Store) accept(r *request) bool {
 	return true
 }
 
-func (s *Store) applyOne(tx *txn, o op) error {
+func (s *Store) applyOne(tx *txn, r *request) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer tx.file()
-	return o.apply(tx)
+	return r.apply(tx)
 }
 
 // write passes the rows of tx to Pebble, which syncs them; see the batch's SyncWait. It reports whether there were
@@ -429,7 +405,7 @@ func (s *Store) land(f *flight) {
 		})
 	}
 	for _, r := range f.group {
-		if r.op != nil {
+		if r.apply != nil {
 			r.err = cmp.Or(failed, r.err)
 			r.done <- struct{}{}
 		}

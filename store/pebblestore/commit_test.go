@@ -95,16 +95,27 @@ func TestDuplicateWaitsForDisk(t *testing.T) {
 	}
 }
 
-// onePart carries out the next part of an op, of so many rows, as a store does that stops after it.
-func onePart(s *Store, o op, rows int) (err error) {
-	failed := s.do(context.Background(), stepOp(func(tx *txn) error {
+// onePart carries out the next part of a step, of so many rows, as a store does that stops after it.
+func onePart(s *Store, apply func(*txn) error, rows int) (err error) {
+	failed := s.do(context.Background(), 1, func(tx *txn) error {
 		tx.left.rows = rows
-		if err = o.apply(tx); unfinished(err) {
+		if err = apply(tx); unfinished(err) {
 			return nil
 		}
 		return err
-	}))
+	})
+
 	return cmp.Or(failed, err)
+}
+
+// slowParts returns a clock by which each part takes twice as long as it is to: the next may look at half as many rows, however fast
+// the machine is.
+func slowParts() func() time.Duration {
+	var spent time.Duration
+	return func() time.Duration {
+		spent += 2 * partTime
+		return spent
+	}
 }
 
 // TestContextBeforeAndAfter: a step that waits for its turn is withdrawn with
@@ -288,11 +299,12 @@ type heldStep struct{ entered, release chan struct{} }
 func newHeldStep() heldStep { return heldStep{make(chan struct{}), make(chan struct{})} }
 
 func (h heldStep) run(s *Store) {
-	_ = s.do(context.Background(), readOp(func(*txn) error {
+	_ = s.read(context.Background(), func(*txn) error {
 		close(h.entered)
 		<-h.release
 		return nil
-	}))
+	})
+
 }
 
 // TestNothingAfterALostGroup: when a group cannot be written, no later one is: its rows
@@ -309,13 +321,13 @@ func TestNothingAfterALostGroup(t *testing.T) {
 		call := func(lo int, bad error) {
 			waits := len(s.queue)
 			calls.Go(func() {
-				_ = s.do(context.Background(), readOp(func(tx *txn) error {
+				_ = s.read(context.Background(), func(tx *txn) error {
 					k := testKey(lo)
 					_, err := tx.recordSorted(tx.crawl(store.DefaultCrawl, true), []store.Key{k}, []uint32{0}, make([]bool, 1))
 					tx.note(err)
 					tx.note(bad)
 					return nil
-				}))
+				})
 			})
 			for len(s.queue) == waits {
 				runtime.Gosched()

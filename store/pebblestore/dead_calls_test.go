@@ -112,10 +112,10 @@ var deaths = map[string]death{
 	}},
 	"Pebble, which ends in a step": {kill: func(s *Store) {
 		go func() {
-			_ = s.do(context.Background(), stepOp(func(*txn) error {
+			_ = s.do(context.Background(), 1, func(*txn) error {
 				pebbleLog{s.health}.Fatalf("no way on: %w", syscall.EIO)
 				return nil
-			}))
+			})
 		}()
 	}},
 	"Pebble, which ends in a write": {kill: func(s *Store) {

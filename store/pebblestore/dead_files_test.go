@@ -164,7 +164,7 @@ func TestFailedStoreUnmapsRuns(t *testing.T) {
 				see(t, s, "", testKeys(100*i, 100*i+100))
 				flushRuns(t, s)
 			}
-			if err := s.do(t.Context(), fewerPacked(1000)); err != nil { // the keeper flushes nothing, so that it merges nothing
+			if err := s.do(t.Context(), 1, func(*txn) error { s.packed -= 1000; return nil }); err != nil { // the keeper flushes nothing, so that it merges nothing
 				t.Fatal(err)
 			}
 			see(t, s, "", testKeys(300, 400))
@@ -191,16 +191,6 @@ func TestFailedStoreUnmapsRuns(t *testing.T) {
 			}
 		})
 	}
-}
-
-// fewerPacked is a step that counts fewer packed keys than there are.
-type fewerPacked int64
-
-func (fewerPacked) weight() int { return 1 }
-
-func (n fewerPacked) apply(tx *txn) error {
-	tx.s.packed -= int64(n)
-	return nil
 }
 
 // TestFailedOpenUnmapsRuns: an Open that fails leaves no run file mapped.

@@ -52,17 +52,17 @@ func openStuck(t *testing.T) (*Store, *fullDisk) {
 	see(t, s, "", testKeys(1, 2)) // if the keys were worth a flush, the committer has begun that now
 	disk.on.Store(true)
 	go func() {
-		_ = s.do(context.Background(), stepOp(func(tx *txn) error { // it fails
-			for i := 1; i < 100_000 && !s.isDead(); i += 1000 { // a step of the store has one such part
+		_ = s.do(context.Background(), 1, func(tx *txn) error {
+			for i := 1; i < 100_000 && !s.isDead(); i += 1000 {
 				o := &forgetOp{sel: store.Selection{Keys: testKeys(i, i+1000)}}
 				tx.left = budget{1000, partBytes}
 				if err := o.apply(tx); err != nil {
 					return err
 				}
-				tx.flush() // within the step
+				tx.flush()
 			}
 			return nil
-		}))
+		})
 	}()
 	hang.Until(t, "the write that waits for room", func() bool { return s.stalls.all() > 0 && locked(s) })
 	return s, disk
@@ -371,30 +371,4 @@ func reopenGood(t *testing.T, fs vfs.FS, unicode string) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// TestCloseOfFlatWithoutLog checks that Close of an unchanged flat store, which writes a row, returns
-// an error if the log cannot be written.
-func TestCloseOfFlatWithoutLog(t *testing.T) {
-	var full atomic.Bool
-	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if full.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite && strings.HasSuffix(op.Path, ".log") && !isHarmless(op) {
-			return syscall.ENOSPC
-		}
-		return nil
-	}))
-	opt := Options{FS: fs, IndexBytes: -1, tuning: tuning{flushKeys: 100}}
-	s := mustOpen(t, "db", opt)
-	see(t, s, "", testKeys(0, 1000))
-	s = reopen(t, s, "db", opt)
-	full.Store(true)
-	hang.Within(t, "Close", func() {
-		if err := s.Close(); !errors.Is(err, store.ErrFailed) || !errors.Is(err, syscall.ENOSPC) {
-			t.Errorf("got %v; want ErrFailed, and that the disk is full", err)
-		}
-	})
-	full.Store(false)
-	s = mustOpen(t, "db", opt)
-	defer s.Close()
-	wantSeen(t, s, "", 1000)
 }

@@ -268,7 +268,7 @@ const (
 
 // readManifest reads a manifest up to its end, or to what is not as it was written.
 func readManifest(fs vfs.FS, dir, name string) (m manifest, err error) {
-	if _, err := fmt.Sscanf(name, "MANIFEST-%d", &m.num); err != nil {
+	if m.manifestNote = manifestOf(name); m.num == 0 {
 		return m, fmt.Errorf("the marker names no manifest, but %q: %w", name, store.ErrCorrupt)
 	}
 	if m.text, err = readFile(fs, fs.PathJoin(dir, name)); err != nil {
@@ -473,13 +473,13 @@ func readFile(fs vfs.FS, path string) (text []byte, err error) {
 }
 
 // writeNote replaces the note of a directory, durably.
-func writeNote(fs vfs.FS, dir string, n *note) error {
+func writeNote(fs vfs.FS, dir string, text []byte) error {
 	temp := fs.PathJoin(dir, noteTemp)
 	f, err := fs.Create(temp, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(n.append(nil))
+	_, err = f.Write(text)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
@@ -500,12 +500,12 @@ type noteKeeper struct {
 
 	mu  sync.Mutex // held while the note is written; guards what follows
 	now note
-	on  note // the disk
+	on  []byte // the disk
 }
 
 // newNoteKeeper returns the keeper of a note that is on the disk.
 func newNoteKeeper(fs vfs.FS, dir string, n *note) *noteKeeper {
-	k := &noteKeeper{fs: fs, dir: dir, now: *n, on: *n}
+	k := &noteKeeper{fs: fs, dir: dir, now: *n, on: n.append(nil)}
 	k.written.Store(n.acked)
 	k.acked.Store(n.acked)
 	return k
@@ -520,15 +520,14 @@ func (k *noteKeeper) write() error {
 
 func (k *noteKeeper) writeLocked() error {
 	k.now.acked = k.acked.Load()
-	n := k.now
-	if n.manifest == k.on.manifest && n.acked == k.on.acked && n.creating == k.on.creating && slices.Equal(n.logs, k.on.logs) && slices.Equal(n.runs, k.on.runs) {
+	text := k.now.append(nil)
+	if bytes.Equal(text, k.on) {
 		return nil
 	}
-	n.logs, n.runs = slices.Clone(n.logs), slices.Clone(n.runs) // others change them
-	if err := writeNote(k.fs, k.dir, &n); err != nil {
+	if err := writeNote(k.fs, k.dir, text); err != nil {
 		return fmt.Errorf("cannot write %s: %w", k.fs.PathJoin(k.dir, noteName), err)
 	}
-	k.on = n
+	k.on = text
 	return nil
 }
 
@@ -576,10 +575,8 @@ func (k *noteKeeper) began(num uint64) error {
 func (k *noteKeeper) removing(num uint64) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.now.manifest != k.on.manifest {
-		if err := k.writeLocked(); err != nil {
-			return err
-		}
+	if err := k.writeLocked(); err != nil {
+		return err
 	}
 	k.now.logs = slices.DeleteFunc(k.now.logs, func(l logNote) bool { return l.num == num })
 	return nil

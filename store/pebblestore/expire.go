@@ -23,7 +23,7 @@ const keysOfRow = 8
 // forgetOld forgets by age, in steps.
 func (s *Store) forgetOld(ctx context.Context, sel store.Selection) (n int64, err error) {
 	for o := (&expireOp{sel: sel}); ; {
-		err := s.do(ctx, o)
+		err := s.do(ctx, firstRows, o.apply)
 		if err != nil && s.isStuck() {
 			return n, err
 		}
@@ -44,8 +44,6 @@ type expireOp struct {
 	packed bool   // the next generation has packed rows, of which runs are to be made
 	n      int64  // keys forgotten
 }
-
-func (o *expireOp) weight() int { return firstRows }
 
 func (o *expireOp) apply(tx *txn) error {
 	if tx.flush(); tx.err != nil {

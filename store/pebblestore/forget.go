@@ -35,7 +35,7 @@ func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) 
 		return s.forgetOld(ctx, sel)
 	}
 	o := &forgetOp{sel: sel}
-	err := s.do(ctx, o)
+	err := s.do(ctx, firstRows, o.apply)
 	if err != nil && s.isStuck() {
 		return 0, err
 	}
@@ -55,8 +55,6 @@ type forgetOp struct {
 	done   bool            // nothing else is to be forgotten
 	n      int64
 }
-
-func (o *forgetOp) weight() int { return firstRows }
 
 func (o *forgetOp) apply(tx *txn) error {
 	if tx.flush(); tx.err != nil {
@@ -426,7 +424,7 @@ func (s *Store) forgetLater(left []*retired) {
 	}
 	go func() {
 		defer done()
-		_ = s.do(context.Background(), &forgetOp{left: left, done: true}) // the next Forget of the queue returns the error
+		_ = s.do(context.Background(), firstRows, (&forgetOp{left: left, done: true}).apply) // the next Forget of the queue returns the error
 	}()
 }
 

@@ -31,7 +31,7 @@ func TestForgottenTwiceIsNewOnce(t *testing.T) {
 		"its queue, in parts": func(t *testing.T, s *Store, clock *stepClock, again []store.Key) {
 			o := &forgetOp{sel: store.Selection{Queue: "b"}}
 			for err := errMore; err != nil; {
-				if err = onePart(s, o, 3); err != nil && err != errMore {
+				if err = onePart(s, o.apply, 3); err != nil && err != errMore {
 					t.Fatal(err)
 				}
 			}
@@ -50,7 +50,7 @@ func TestForgottenTwiceIsNewOnce(t *testing.T) {
 			s := mustOpen(t, "db", Options{FS: vfs.NewMem(), KeepURLs: keep, Clock: clock.Now})
 			addQueued(t, s, "a", 0, 1000)
 			o := &forgetOp{sel: store.Selection{Queue: "a"}}
-			if err := onePart(s, o, 100); err != errMore || len(o.left) != 1 {
+			if err := onePart(s, o.apply, 100); err != errMore || len(o.left) != 1 {
 				t.Fatalf("got %v, %d queues left; want one", err, len(o.left))
 			}
 			again := testKeys(980, 1000)
@@ -63,7 +63,7 @@ func TestForgottenTwiceIsNewOnce(t *testing.T) {
 			if n := see(t, s, "", again); n != len(again) {
 				t.Fatalf("%s, keep %v: got %d of %d new after they were forgotten", name, keep, n, len(again))
 			}
-			if err := s.do(t.Context(), o); err != nil {
+			if err := s.do(t.Context(), firstRows, o.apply); err != nil {
 				t.Fatal(err)
 			}
 			if n := see(t, s, "", again); n != 0 {
@@ -85,14 +85,14 @@ func TestJournalOfPlacesIsTrusted(t *testing.T) {
 	addQueued(t, s, "a", 0, 1000)
 	addQueued(t, s, "b", 5000, 5100)
 	o := &forgetOp{sel: store.Selection{Queue: "a"}}
-	if err := onePart(s, o, 100); err != errMore {
+	if err := onePart(s, o.apply, 100); err != errMore {
 		t.Fatal(err)
 	}
 	forget(t, s, store.Selection{Queue: "b"})
 	if o.left[0].since == 0 {
 		t.Error("the places of a are not trusted any more")
 	}
-	if err := s.do(t.Context(), o); err != nil {
+	if err := s.do(t.Context(), firstRows, o.apply); err != nil {
 		t.Fatal(err)
 	}
 	wantSound(t, s)
@@ -105,7 +105,7 @@ func TestPlacesThatLeftTheJournalAreRead(t *testing.T) {
 	defer s.Close()
 	addQueued(t, s, "a", 0, 1000)
 	o := &forgetOp{sel: store.Selection{Queue: "a"}}
-	if err := onePart(s, o, 100); err != errMore {
+	if err := onePart(s, o.apply, 100); err != errMore {
 		t.Fatal(err)
 	}
 	again := testKeys(980, 1000)
@@ -117,7 +117,7 @@ func TestPlacesThatLeftTheJournalAreRead(t *testing.T) {
 	for i := range 100 {
 		addQueued(t, s, "c", 10_000+10*i, 10_000+10*i+10)
 	}
-	if err := s.do(t.Context(), o); err != nil {
+	if err := s.do(t.Context(), firstRows, o.apply); err != nil {
 		t.Fatal(err)
 	}
 	if n := see(t, s, "", again); n != 0 {

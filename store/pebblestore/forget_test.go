@@ -2,7 +2,6 @@ package pebblestore
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -48,45 +47,6 @@ func wantSeen(t testing.TB, s *Store, crawl string, want int64) {
 	st, err := s.Stats(context.Background(), crawl)
 	if err != nil || st.Seen != want {
 		t.Fatalf("got %+v, %v; want %d seen in %q", st, err, want, crawl)
-	}
-}
-
-func TestForgetKeys(t *testing.T) {
-	opt := Options{FS: vfs.NewMem()}
-	s := mustOpen(t, "db", opt)
-	see(t, s, "", testKeys(0, 100))
-	if n := forget(t, s, store.Selection{Keys: testKeys(90, 110)}); n != 10 {
-		t.Fatalf("got %d forgotten; want 10", n)
-	}
-	wantSeen(t, s, "", 90)
-	s = reopen(t, s, "db", opt)
-	defer s.Close()
-	wantSeen(t, s, "", 90)
-	if n := see(t, s, "", testKeys(80, 100)); n != 10 {
-		t.Fatalf("got %d new; want 10", n)
-	}
-}
-
-func TestForgetCrawl(t *testing.T) {
-	opt := Options{FS: vfs.NewMem()}
-	s := mustOpen(t, "db", opt)
-	see(t, s, "a", testKeys(0, 100))
-	see(t, s, "b", testKeys(0, 50))
-	if n := forget(t, s, store.Selection{Crawl: "a"}); n != 100 {
-		t.Fatalf("got %d forgotten; want 100", n)
-	}
-	if names, err := s.Crawls(context.Background()); err != nil || len(names) != 1 || names[0] != "b" {
-		t.Fatalf("got %v, %v; want b alone", names, err)
-	}
-	if n := see(t, s, "a", testKeys(0, 10)); n != 10 {
-		t.Fatalf("got %d new; want 10", n)
-	}
-	s = reopen(t, s, "db", opt)
-	defer s.Close()
-	wantSeen(t, s, "a", 10)
-	wantSeen(t, s, "b", 50)
-	if n := forget(t, s, store.Selection{Crawl: "*"}); n != 60 {
-		t.Fatalf("got %d forgotten; want 60", n)
 	}
 }
 
@@ -147,14 +107,5 @@ func TestForgetBeforeKeepsHeld(t *testing.T) {
 	clock.step(24 * time.Hour)
 	if n := forget(t, s, store.Selection{Before: clock.Now()}); n != 1 {
 		t.Errorf("got %d forgotten; want the last one", n)
-	}
-}
-
-func TestForgetRefusesTwoSelections(t *testing.T) {
-	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
-	defer s.Close()
-	_, err := s.Forget(context.Background(), store.Selection{Keys: testKeys(0, 1), Queue: "q"})
-	if !errors.Is(err, store.ErrInvalid) {
-		t.Fatalf("got %v; want ErrInvalid", err)
 	}
 }

@@ -37,7 +37,7 @@ func (s *Store) leftLeases() error {
 	case s.opt.Mode == OpenReadOnly:
 	case s.opt.FreeLeases && len(left) > 0:
 		slices.SortFunc(left, func(a, b *sched.Lease) int { return cmp.Compare(a.Token, b.Token) })
-		if err := s.do(context.Background(), &freeOp{left}); err != nil {
+		if err := s.do(context.Background(), firstRows, (&freeOp{left}).apply); err != nil {
 			return fmt.Errorf("cannot free the leases of an earlier process: %w", err)
 		}
 		s.opt.Logger.Info("freed the leases of an earlier process", "leases", len(left))
@@ -52,8 +52,6 @@ func (s *Store) leftLeases() error {
 // program may be restarted more often than a lease may expire, with the same slow page in its hands each time, and must not lose
 // that page. The price is that a page which kills its process is never given up.
 type freeOp struct{ left []*sched.Lease }
-
-func (o *freeOp) weight() int { return firstRows }
 
 func (o *freeOp) apply(tx *txn) error {
 	tx.flush()

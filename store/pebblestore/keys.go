@@ -496,7 +496,7 @@ func (s *Store) startFill() {
 		err := s.fill(parts)
 		held.release()
 		// Only the end of the store fails this step, and that is reported to its callers.
-		_ = s.do(context.Background(), stepOp(func(*txn) error {
+		_ = s.do(context.Background(), 1, func(*txn) error {
 			if err == nil {
 				s.endFill()
 				return nil
@@ -505,7 +505,7 @@ func (s *Store) startFill() {
 			s.damage.note("", fmt.Errorf("cannot fill the index of store %s: %w", s.dir, err))
 			s.leave()
 			return nil
-		}))
+		})
 	})
 }
 
@@ -530,12 +530,12 @@ func (s *Store) fill(parts []*keyPart) error {
 			}
 			keys = slices.Clone(keys)
 			eg.Go(func() error {
-				return s.do(ctx, stepOp(func(*txn) error {
+				return s.do(ctx, 1, func(*txn) error {
 					if c := p.g.c; !p.g.gone && c.seen.x != nil {
 						c.seen.fill(p.g.visible(keys), c.count())
 					}
 					return nil
-				}))
+				})
 			})
 		}
 	}
@@ -568,46 +568,7 @@ func (s *Store) endFill() {
 // sorter orders the keys of a batch as the index and Pebble have them.
 type sorter struct {
 	order, spare []uint32
-	sorted       sorted
 	see          seeOp // the step it is used for
-}
-
-// sorted is a batch in its own memory.
-type sorted struct {
-	keys  []store.Key
-	fresh []bool   // the answers
-	all   []uint32 // 0, 1, 2 …
-}
-
-// take makes a sorted copy of keys. The answers to it go to the caller by give.
-func (s *sorter) take(keys []store.Key) *sorted {
-	order, n := s.sort(keys), len(keys)
-	b := &s.sorted
-	if cap(b.keys) < n {
-		b.keys, b.fresh, b.all = make([]store.Key, n), make([]bool, n), indexes(n)
-	}
-	b.keys, b.fresh, b.all = b.keys[:n], b.fresh[:n], b.all[:n]
-	for to, from := range order {
-		b.keys[to] = keys[from]
-	}
-	return b
-}
-
-// give brings the answers to the last take in the order of its keys.
-func (s *sorter) give(fresh []bool) {
-	for from, to := range s.order[:len(s.sorted.keys)] {
-		fresh[to] = s.sorted.fresh[from]
-	}
-}
-
-// damaged returns the error for keys of the last take that could not be looked up.
-func (s *sorter) damaged(d *damagedKeys) *store.DamagedKeys {
-	e := &store.DamagedKeys{Err: d.err}
-	for _, i := range d.at {
-		e.At = append(e.At, int(s.order[i]))
-	}
-	slices.Sort(e.At)
-	return e
 }
 
 // indexes returns the numbers from 0 to n-1.
@@ -620,14 +581,6 @@ func indexes(n int) []uint32 {
 }
 
 var sorters = sync.Pool{New: func() any { return new(sorter) }}
-
-// put puts s back into the pool, unless the step ended otherwise than by its
-// answer: the committer still reads the weight and the crawl of one that was withdrawn.
-func (s *sorter) put(err error) {
-	if err == nil {
-		sorters.Put(s)
-	}
-}
 
 // sort returns the indexes of keys in order of the keys' first two bytes,
 // equal ones in order of index: nearly sorted is all that the index and
@@ -697,14 +650,6 @@ func (c *cold) watch(n int, find func()) {
 	}
 }
 
-// find carries out a step that looks for keys of a crawl.
-func (s *Store) find(ctx context.Context, o op, crawl string, keys []store.Key, order []uint32) error {
-	if err := s.warm(ctx, crawl, keys, order); err != nil {
-		return err
-	}
-	return s.do(ctx, o)
-}
-
 // warm reads what the runs need to find keys, while the page cache may lack it. The committer, which looks for them
 // afterwards, then does not hold up other callers while it waits for the disk.
 func (s *Store) warm(ctx context.Context, crawl string, keys []store.Key, order []uint32) error {
@@ -712,7 +657,7 @@ func (s *Store) warm(ctx context.Context, crawl string, keys []store.Key, order 
 		return nil
 	}
 	var runs []*run
-	err := s.do(ctx, readOp(func(*txn) error {
+	err := s.read(ctx, func(*txn) error {
 		if c := s.crawls[crawl]; c != nil && !c.seen.trusted() {
 			for _, g := range c.gens {
 				for _, r := range g.runs {
@@ -722,7 +667,7 @@ func (s *Store) warm(ctx context.Context, crawl string, keys []store.Key, order 
 			}
 		}
 		return nil
-	}))
+	})
 	if err != nil && s.isStuck() {
 		return err
 	}

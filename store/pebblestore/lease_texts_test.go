@@ -155,10 +155,11 @@ func TestLeasesAreListedInSteps(t *testing.T) {
 	n := 0
 	for more := true; more; {
 		var list []store.Entry
-		err := s.do(t.Context(), readOp(func(tx *txn) (err error) {
+		err := s.read(t.Context(), func(tx *txn) (err error) {
 			list, more, err = at.page(tx)
 			return err
-		}))
+		})
+
 		if err != nil {
 			t.Fatal(err)
 		}

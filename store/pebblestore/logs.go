@@ -322,7 +322,7 @@ func (d *logDamage) repair(format uint32) error {
 			return err
 		}
 	}
-	return writeNote(fs, dir, &n)
+	return writeNote(fs, dir, n.append(nil))
 }
 
 // repair puts right what keeps a store from being opened, and says what it was. If it can't, the error
@@ -353,5 +353,5 @@ func renote(c *contents, format uint32) error {
 	if err != nil {
 		return err
 	}
-	return writeNote(c.fs, c.dir, n)
+	return writeNote(c.fs, c.dir, n.append(nil))
 }

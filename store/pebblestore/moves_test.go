@@ -107,7 +107,7 @@ func TestMovedKeysAreListed(t *testing.T) {
 	flushRuns(t, m.Store)
 	moved := 0
 	for o, more := (&expireOp{sel: store.Selection{Before: m.clock.Now()}}), true; more; {
-		err := onePart(m.Store, stepOp(func(tx *txn) error {
+		err := onePart(m.Store, func(tx *txn) error {
 			err := o.apply(tx)
 			for _, g := range m.crawls[store.DefaultCrawl].gens {
 				moved += int(g.packed())
@@ -116,7 +116,7 @@ func TestMovedKeysAreListed(t *testing.T) {
 				}
 			}
 			return err
-		}), firstRows)
+		}, firstRows)
 		if more = err == errMore || o.packed; err != nil && !more {
 			t.Fatal(err)
 		}

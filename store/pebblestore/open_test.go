@@ -6,8 +6,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -82,57 +80,15 @@ func see(t testing.TB, s *Store, crawl string, keys []store.Key) int {
 	return n
 }
 
-func TestReopenKeepsKeys(t *testing.T) {
-	fs := vfs.NewMem()
-	s := openFor(t, "db", testIdentity, Options{FS: fs})
-	if n := see(t, s, "", testKeys(0, 1000)); n != 1000 {
-		t.Fatalf("got %d new; want 1000", n)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s = mustOpen(t, "db", Options{FS: fs})
-	defer s.Close()
-	if n := see(t, s, "", testKeys(500, 1500)); n != 500 {
-		t.Fatalf("got %d new; want 500", n)
-	}
-	if got := s.Identity(); got != testIdentity {
-		t.Fatalf("got %+v; want %+v", got, testIdentity)
-	}
-	st, err := s.Stats(context.Background(), "*")
-	if err != nil || st.Seen != 1500 {
-		t.Fatalf("got %+v, %v; want 1500 seen", st, err)
-	}
-}
-
-func TestOneNewAmongCallers(t *testing.T) {
-	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
-	defer s.Close()
-	var fresh atomic.Int64
-	var wg sync.WaitGroup
-	for range 16 {
-		wg.Go(func() { fresh.Add(int64(see(t, s, "", testKeys(0, 2000)))) })
-	}
-	wg.Wait()
-	if fresh.Load() != 2000 {
-		t.Fatalf("got %d new; want 2000", fresh.Load())
-	}
-}
-
 func TestOpenRefuses(t *testing.T) {
-	other := testIdentity
-	other.Profile = "whatwg"
 	unicode := testIdentity
 	unicode.Unicode = "17.0.0"
 	for _, tt := range []struct {
 		name string
 		prep func(t *testing.T, s *Store)
 		id   store.Identity
-		opt  Options
 		want error
 	}{
-		{name: "profile", id: other, want: store.ErrIdentity},
-		{name: "unicode, no such host", id: unicode},
 		{name: "unicode, such a host", id: unicode, want: store.ErrIdentity, prep: func(t *testing.T, s *Store) {
 			err := s.See(context.Background(), "", testKeys(0, 1), make([]bool, 1), store.SeeOptions{UnicodeHosts: true})
 			if err != nil {
@@ -149,19 +105,15 @@ func TestOpenRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 		}},
-		{name: "read only", opt: Options{Mode: OpenReadOnly}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			fs := vfs.NewMem()
 			s := openFor(t, "db", testIdentity, Options{FS: fs})
-			if tt.prep != nil {
-				tt.prep(t, s)
-			}
+			tt.prep(t, s)
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
-			tt.opt.FS = fs
-			s, err := Open("db", tt.opt)
+			s, err := Open("db", Options{FS: fs})
 			if err == nil {
 				defer s.Close()
 				err = s.Prepare(t.Context(), store.Terms{Identity: tt.id})
@@ -189,15 +141,6 @@ func TestForeignPebbleFormat(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantOpenError(t, "db", Options{FS: fs}, store.ErrFormat)
-	}
-}
-
-func TestOpenTwice(t *testing.T) {
-	dir := t.TempDir()
-	s := mustOpen(t, dir, Options{})
-	defer s.Close()
-	if _, err := Open(dir, Options{}); !errors.Is(err, store.ErrLocked) {
-		t.Fatalf("got %v; want ErrLocked", err)
 	}
 }
 
@@ -233,27 +176,6 @@ func TestForeignDatabase(t *testing.T) {
 	}
 }
 
-func TestKeysInOrder(t *testing.T) {
-	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
-	defer s.Close()
-	see(t, s, "a", testKeys(0, 20_000))
-	see(t, s, "b", testKeys(5, 6))
-	var last store.Key
-	n := 0
-	for k, err := range s.Keys(context.Background(), "a") {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n > 0 && string(last[:]) >= string(k[:]) {
-			t.Fatalf("got %x after %x", k, last)
-		}
-		last, n = k, n+1
-	}
-	if n != 20_000 {
-		t.Fatalf("got %d keys; want 20000", n)
-	}
-}
-
 // TestKeysOfFilesThatGo checks that a list of keys reads its run files to their end, although the crawl is
 // forgotten and the store has no use for them.
 func TestKeysOfFilesThatGo(t *testing.T) {
@@ -284,7 +206,7 @@ func TestKeysOfAFlush(t *testing.T) {
 	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
 	defer s.Close()
 	see(t, s, "", testKeys(0, 100))
-	if err := s.do(t.Context(), stepOp(func(tx *txn) error { tx.flush(); tx.freeze(); return nil })); err != nil {
+	if err := s.do(t.Context(), 1, func(tx *txn) error { tx.flush(); tx.freeze(); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	see(t, s, "", testKeys(100, 150))

@@ -19,7 +19,7 @@ import (
 // keys, forced URLs, queues that hold nothing and have to be read, and settlements that follow on each other.
 func TestBatchesInParts(t *testing.T) {
 	clock := newStepClock()
-	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), KeepURLs: true, Clock: clock.Now})
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), KeepURLs: true, Clock: clock.Now, tuning: tuning{monotonic: slowParts()}})
 	defer s.Close()
 	model := memstore.New(memstore.Options{KeepURLs: true, Clock: clock.Now})
 	rng := newRand(5)
@@ -130,7 +130,7 @@ func TestSeeInParts(t *testing.T) {
 	wantSeen(t, s, "", n+10)
 }
 
-// manyParts is an op of many parts, or of any number.
+// manyParts is a step of many parts, or of any number.
 type manyParts struct {
 	more  error
 	parts int
@@ -148,19 +148,17 @@ func (o *manyParts) apply(*txn) error {
 	return o.more
 }
 
-func (*manyParts) weight() int { return 1 }
-
 // TestContextBetweenParts: when the context of a call ends between two parts, a work that may be left undone is, and one that has to be done
 // is done.
 func TestContextBetweenParts(t *testing.T) {
 	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
 	defer s.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	if err := s.do(ctx, &manyParts{more: errMore, first: cancel}); !errors.Is(err, context.Canceled) {
+	if err := s.do(ctx, 1, (&manyParts{more: errMore, first: cancel}).apply); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v of a work without an end; want Canceled", err)
 	}
 	ctx, cancel = context.WithCancel(t.Context())
-	if o := (&manyParts{more: errRest, all: 1000, first: cancel}); s.do(ctx, o) != nil || o.parts != o.all {
+	if o := (&manyParts{more: errRest, all: 1000, first: cancel}); s.do(ctx, firstRows, o.apply) != nil || o.parts != o.all {
 		t.Errorf("got %d parts; want all %d", o.parts, o.all)
 	}
 }
@@ -174,7 +172,7 @@ func TestCloseBetweenParts(t *testing.T) {
 			go func() { closed <- s.Close() }()
 			<-s.closing
 		}}
-		if err := s.do(t.Context(), o); !errors.Is(err, c.want) {
+		if err := s.do(t.Context(), firstRows, o.apply); !errors.Is(err, c.want) {
 			t.Errorf("%v: got %v; want %v", c.more, err, c.want)
 		}
 		if want := map[error]int{errMore: 1, errRest: o.all}[c.more]; o.parts != want {
@@ -194,7 +192,7 @@ func TestKeysOfARetiredQueue(t *testing.T) {
 			s := mustOpen(t, "db", Options{FS: vfs.NewMem(), KeepURLs: keep, tuning: tuning{keptPlaces: kept}})
 			addQueued(t, s, "a", 0, 1000)
 			o := &forgetOp{sel: store.Selection{Queue: "a"}}
-			if err := onePart(s, o, 100); err != errMore || len(o.left) != 1 {
+			if err := onePart(s, o.apply, 100); err != errMore || len(o.left) != 1 {
 				t.Fatalf("got %v, %d queues left; want one", err, len(o.left))
 			}
 			items := make([]store.Item, 0, 20)
@@ -211,7 +209,7 @@ func TestKeysOfARetiredQueue(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := s.do(t.Context(), o); err != nil {
+			if err := s.do(t.Context(), firstRows, o.apply); err != nil {
 				t.Fatal(err)
 			}
 			if n := see(t, s, "", testKeys(980, 1000)); n != 0 {
@@ -224,14 +222,14 @@ func TestKeysOfARetiredQueue(t *testing.T) {
 
 			addQueued(t, s, "c", 10_000, 11_000)
 			o = &forgetOp{sel: store.Selection{Queue: "c"}}
-			if err := onePart(s, o, 100); err != errMore {
+			if err := onePart(s, o.apply, 100); err != errMore {
 				t.Fatal(err)
 			}
 			if n := forget(t, s, store.Selection{Keys: testKeys(10_990, 11_000)}); n != 10 {
 				t.Fatalf("got %d forgotten; want 10", n)
 			}
 			see(t, s, "", testKeys(10_990, 11_000))
-			if err := s.do(t.Context(), o); err != nil {
+			if err := s.do(t.Context(), firstRows, o.apply); err != nil {
 				t.Fatal(err)
 			}
 			if n := see(t, s, "", testKeys(10_990, 11_000)); n != 0 {

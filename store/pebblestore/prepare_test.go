@@ -26,22 +26,6 @@ func TestPrepareIsDurable(t *testing.T) {
 	}
 }
 
-func TestPrepareKeepsTheUnicodeVersionOfKeys(t *testing.T) {
-	s := openFor(t, "db", testIdentity, Options{FS: vfs.NewMem()})
-	defer s.Close()
-	if err := s.See(t.Context(), "", testKeys(0, 1), make([]bool, 1), store.SeeOptions{UnicodeHosts: true}); err != nil {
-		t.Fatal(err)
-	}
-	newer := testIdentity
-	newer.Unicode = "17.0.0"
-	if err := s.Prepare(t.Context(), store.Terms{Identity: newer}); !errors.Is(err, store.ErrIdentity) {
-		t.Errorf("got %v; want %v", err, store.ErrIdentity)
-	}
-	if got := s.Identity(); got != testIdentity {
-		t.Errorf("got %v; want %v", got, testIdentity)
-	}
-}
-
 func TestPrepareOfAReadOnlyStoreWritesNothing(t *testing.T) {
 	fs := vfs.NewMem()
 	if err := openFor(t, "db", testIdentity, Options{FS: fs}).Close(); err != nil {

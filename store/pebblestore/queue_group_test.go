@@ -18,20 +18,21 @@ func TestFlushLeavesWholeSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	add := newAddOp(store.DefaultCrawl, []store.Item{{Key: testKey(1), Queue: "a", URL: "u"}}, testKeys(1, 2), store.AddOptions{})
+	add := newAddOp(store.DefaultCrawl, []store.Item{{Key: testKey(1), Queue: "a", URL: "u"}}, testKeys(1, 2), store.AddOptions{}, nil)
 	add.order = first
 	var left *vfs.MemFS
-	err = s.do(ctx, readOp(func(tx *txn) error {
+	err = s.read(ctx, func(tx *txn) error {
 		if err := add.apply(tx); err != nil {
 			return err
 		}
 		tx.flush()
-		if err := s.db.LogData(nil, pebble.Sync); err != nil { // so that the flushed data is on disk
+		if err := s.db.LogData(nil, pebble.Sync); err != nil {
 			return err
 		}
 		left = fs.CrashClone(vfs.CrashCloneCfg{})
 		return nil
-	}))
+	})
+
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,11 +55,12 @@ func TestFlushedGroupIsDurable(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	s := mustOpen(t, "db", Options{FS: fs})
 	defer s.Close()
-	err := s.do(t.Context(), stepOp(func(tx *txn) error {
+	err := s.do(t.Context(), 1, func(tx *txn) error {
 		_, err := tx.recordSorted(tx.crawl(store.DefaultCrawl, true), testKeys(1, 2), first, make([]bool, 1))
 		tx.flush()
 		return err
-	}))
+	})
+
 	if err != nil {
 		t.Fatal(err)
 	}

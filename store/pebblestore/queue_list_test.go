@@ -70,15 +70,15 @@ func TestEntriesWalkOwnLeases(t *testing.T) {
 		t.Fatalf("got %d leases, %v; want one of each queue", len(got.Leases), err)
 	}
 	at, states := &entryCursor{crawl: store.DefaultCrawl}, map[store.State]int{}
-	page := readOp(func(tx *txn) error {
+	page := func(tx *txn) error {
 		list, _, err := at.page(tx)
 		for _, e := range list {
 			states[e.State]++
 		}
 		return err
-	})
+	}
 	for range 6 { // of two rows and a lease of each queue
-		if err := s.do(t.Context(), page); err != nil {
+		if err := s.read(t.Context(), page); err != nil {
 			t.Fatal(err)
 		}
 		if len(at.leases) > 1 {

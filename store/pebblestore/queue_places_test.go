@@ -349,7 +349,7 @@ func TestPlacesOfOneRow(t *testing.T) {
 	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), tuning: tuning{keptPlaces: 10}})
 	defer s.Close()
 	k, last := testKey(1), pointer{queue: 7, at: sched.Head{Due: dueBase + 3, Seq: 3}}
-	err := s.do(t.Context(), stepOp(func(tx *txn) error {
+	err := s.do(t.Context(), 1, func(tx *txn) error {
 		c := tx.crawl(store.DefaultCrawl, true)
 		for seq := range last.at.Seq {
 			p := last
@@ -357,7 +357,8 @@ func TestPlacesOfOneRow(t *testing.T) {
 			tx.setPlace(c, &k, &p)
 		}
 		return nil
-	}))
+	})
+
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,7 +100,7 @@ func partly(t *testing.T, s *Store) (leases []store.Entry, gone int64) {
 	addQueued(t, s, "a", 0, 10_000)
 	leases = takeSome(t, s, 2000)
 	o := &forgetOp{sel: store.Selection{Queue: "a"}}
-	if err := onePart(s, o, 1000); err != errMore || len(o.left) != 1 {
+	if err := onePart(s, o.apply, 1000); err != errMore || len(o.left) != 1 {
 		t.Fatalf("got %v, %d queues left; want one, not forgotten in one step", err, len(o.left))
 	}
 	return leases, o.n
@@ -157,7 +157,7 @@ func TestPlacesOfRetiredQueuesStay(t *testing.T) {
 	addQueued(t, s, "a", 0, 3*mostRows)
 	takeSome(t, s, 3*mostRows)
 	o := &forgetOp{sel: store.Selection{Queue: "a"}}
-	if err := onePart(s, o, mostRows); err != errMore || len(o.left) != 1 {
+	if err := onePart(s, o.apply, mostRows); err != errMore || len(o.left) != 1 {
 		t.Fatalf("got %d queues left, %v; want one", len(o.left), err)
 	}
 	left, err := ask(t.Context(), s, func(tx *txn) (n int, err error) {
@@ -180,7 +180,7 @@ func TestPlacesOfRetiredQueuesStay(t *testing.T) {
 	if err != nil || left != 10 {
 		t.Errorf("got %d leases left, %v; want 10", left, err)
 	}
-	if err := s.do(t.Context(), o); err != nil {
+	if err := s.do(t.Context(), firstRows, o.apply); err != nil {
 		t.Fatal(err)
 	}
 	if fresh := addQueued(t, s, "b", 0, 3*mostRows); fresh != 3*mostRows {
@@ -198,7 +198,7 @@ func TestSettleOfForgottenLeasesReadsNoRuns(t *testing.T) {
 	flushRuns(t, s)
 	leases := takeSome(t, s, n)
 	o := &forgetOp{sel: store.Selection{Queue: "a"}}
-	if err := onePart(s, o, mostRows); err != errMore || len(o.left) != 1 {
+	if err := onePart(s, o.apply, mostRows); err != errMore || len(o.left) != 1 {
 		t.Fatalf("got %d queues left, %v; want one", len(o.left), err)
 	}
 	flipAt(t, s.opt.FS, s.opt.FS.PathJoin(s.runsDir(), runFiles(t, s)[0]), 61) // in the first bucket
@@ -271,10 +271,10 @@ func TestForgetCrawlOfAForgottenQueue(t *testing.T) {
 // stillRetired returns the retired queues.
 func (s *Store) stillRetired(t *testing.T) (left []*retired) {
 	t.Helper()
-	if err := s.do(t.Context(), readOp(func(tx *txn) error {
+	if err := s.read(t.Context(), func(tx *txn) error {
 		left = append(left, tx.s.sched.retired...)
 		return nil
-	})); err != nil {
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return left
@@ -313,10 +313,10 @@ func TestForgetQueuePowerCuts(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			o := &forgetOp{sel: store.Selection{Queue: "a"}}
-			err := onePart(s, o, firstRows)
+			err := onePart(s, o.apply, firstRows)
 			close(begun)
 			if err == errMore {
-				err = s.do(context.Background(), o)
+				err = s.do(context.Background(), firstRows, o.apply)
 			}
 			if err != nil {
 				t.Error(err)

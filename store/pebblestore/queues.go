@@ -435,7 +435,7 @@ func (s *Store) Configure(ctx context.Context, crawl, queue string, ch store.Que
 	if err != nil {
 		return err
 	}
-	return s.do(ctx, &configureOp{crawl: crawl, queue: queue, change: ch})
+	return s.do(ctx, firstRows, (&configureOp{crawl: crawl, queue: queue, change: ch}).apply)
 }
 
 // configureOp makes a change, and then files those queues again that it may concern.
@@ -446,8 +446,6 @@ type configureOp struct {
 	from         string // the crawl to continue with, of all, and the number of the queue in it
 	num          uint32
 }
-
-func (o *configureOp) weight() int { return firstRows }
 
 func (o *configureOp) apply(tx *txn) error {
 	if !o.made {

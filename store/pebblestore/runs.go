@@ -213,19 +213,20 @@ func (s *Store) flushPacked() error {
 	defer s.keeper.flushing.Unlock()
 	var parts []*keyPart
 	var leaving bool
-	err := s.do(context.Background(), stepOp(func(tx *txn) error {
+	err := s.do(context.Background(), 1, func(tx *txn) error {
 		if tx.flush(); tx.err == nil {
 			parts, leaving = tx.freeze(), s.index == outgrown
 		}
 		return tx.err
-	}))
+	})
+
 	if err != nil {
 		return err
 	}
 	if err := s.makeRuns(parts); err != nil {
 		return err
 	}
-	return s.do(context.Background(), stepOp(func(*txn) error {
+	return s.do(context.Background(), 1, func(*txn) error {
 		for _, c := range s.crawls {
 			if young := c.seen.young(); young != nil {
 				c.seen.tables = []packedTable{young}
@@ -235,7 +236,8 @@ func (s *Store) flushPacked() error {
 			s.leave()
 		}
 		return nil
-	}))
+	})
+
 }
 
 // merges are those that run: at most a small one and a large one.
@@ -404,7 +406,7 @@ func (s *Store) makeRuns(parts []*keyPart) (err error) {
 		return err
 	}
 	for chunk := range slices.Chunk(parts, stepParts) {
-		if err := s.do(context.Background(), stepOp(func(tx *txn) error { return tx.replace(chunk) })); err != nil {
+		if err := s.do(context.Background(), 1, func(tx *txn) error { return tx.replace(chunk) }); err != nil {
 			return err
 		}
 	}

@@ -45,10 +45,10 @@ func beginPurge(t *testing.T, opt Options) (*Store, *generation) {
 	s.mu.Unlock()
 	forget(t, s, store.Selection{Keys: testKeys(0, 200)})
 	g := s.crawls[store.DefaultCrawl].gens[0]
-	if err := s.do(t.Context(), readOp(func(*txn) error {
+	if err := s.read(t.Context(), func(*txn) error {
 		g.purging, g.dead = g.dead, nil
 		return nil
-	})); err != nil {
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return s, g
@@ -152,7 +152,7 @@ func TestExpiryWhilePurging(t *testing.T) {
 	flushRuns(t, s)
 	c := s.crawls[store.DefaultCrawl]
 	// A step of expiry that goes through half of the keys.
-	if err := s.do(t.Context(), readOp(func(tx *txn) error {
+	if err := s.read(t.Context(), func(tx *txn) error {
 		tx.addGeneration(c)
 		keys, _, err := g.keysFrom(1 << 14)
 		if err != nil {
@@ -166,7 +166,7 @@ func TestExpiryWhilePurging(t *testing.T) {
 		}
 		(&expireOp{limit: tx.s.nextGen}).forget(tx, c, g, old)
 		return nil
-	})); err != nil {
+	}); err != nil {
 		t.Fatal(err)
 	}
 	left := g.keys
@@ -194,7 +194,7 @@ func TestForgetAmongPackedGenerations(t *testing.T) {
 			see(t, s, "", testKeys(n*i, n*i+n))
 			clock.step(2 * time.Hour)
 			if i == 1 { // the rows of the first two are those of a flush that failed
-				if err := s.do(t.Context(), stepOp(func(tx *txn) error { tx.freeze(); return nil })); err != nil {
+				if err := s.do(t.Context(), 1, func(tx *txn) error { tx.freeze(); return nil }); err != nil {
 					t.Fatal(err)
 				}
 			}

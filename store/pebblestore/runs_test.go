@@ -451,7 +451,7 @@ func TestFileOutlivesItsFirstRuns(t *testing.T) {
 	var parts []*keyPart
 	step := func(f func(tx *txn) error) {
 		t.Helper()
-		if err := s.do(t.Context(), stepOp(f)); err != nil {
+		if err := s.do(t.Context(), 1, f); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -2,8 +2,8 @@ package pebblestore
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
@@ -30,24 +30,7 @@ func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh [
 	if err != nil {
 		return err
 	}
-	step := seeOp{crawl: crawl, opt: opt}
-	if paths == nil {
-		return s.see(ctx, step, keys, fresh)
-	}
-	rest := outside(keys, paths)
-	found := make([]bool, len(rest))
-	var damaged *store.DamagedKeys
-	if err = s.see(ctx, step, rest, found); err != nil && !errors.As(err, &damaged) {
-		return err
-	}
-	answerAll(fresh, found, paths, func(string) bool { return false })
-	if damaged != nil {
-		at := outside(indexes(len(keys)), paths)
-		for i := range damaged.At {
-			damaged.At[i] = int(at[damaged.At[i]])
-		}
-	}
-	return err
+	return s.see(ctx, seeOp{crawl: crawl, opt: opt}, keys, fresh, paths)
 }
 
 // Known sets known[i] to whether keys[i] was seen in crawl. It is Lookup for many keys. Keys that are recorded while it runs may be
@@ -60,54 +43,68 @@ func (s *Store) Known(ctx context.Context, crawl string, keys []store.Key, known
 	if len(keys) != len(known) {
 		return fault.As(store.ErrInvalid, "cannot look up keys; got %d keys and room for %d answers; want as many answers as keys", len(keys), len(known))
 	}
-	return s.see(ctx, seeOp{crawl: crawl, asks: true}, keys, known)
+	return s.see(ctx, seeOp{crawl: crawl, asks: true}, keys, known, nil)
 }
 
-// see carries out a step for keys that are in no key file, and sets the answers.
-func (s *Store) see(ctx context.Context, step seeOp, keys []store.Key, answers []bool) (err error) {
-	if len(keys) == 0 {
-		return s.usable()
-	}
+// see carries out a step for those keys that are in no key file, and sets the answers.
+func (s *Store) see(ctx context.Context, step seeOp, keys []store.Key, answers []bool, paths []string) error {
 	sorter := sorters.Get().(*sorter)
 	o := &sorter.see
-	*o = step
-	o.batch = sorter.take(keys)
-	if err = s.find(ctx, o, o.crawl, o.batch.keys, o.batch.all); err == nil {
-		sorter.give(answers)
-		if o.damaged != nil {
-			err = sorter.damaged(o.damaged)
-		}
+	o.crawl, o.asks, o.opt, o.done, o.damaged = step.crawl, step.asks, step.opt, 0, nil
+	o.keys = append(o.keys[:0], keys...)
+	o.answers = slices.Grow(o.answers[:0], len(keys))[:len(keys)]
+	clear(o.answers)
+	if o.order = outside(sorter.sort(o.keys), paths); len(o.order) == 0 {
+		clear(answers)
+		return s.usable()
 	}
-	sorter.put(err)
+	do := s.do
+	if o.asks {
+		do = s.submit
+	}
+	err := s.warm(ctx, o.crawl, o.keys, o.order)
+	if err == nil {
+		err = do(ctx, len(o.order), o.apply)
+	}
+	if err != nil {
+		return err
+	}
+	copy(answers, o.answers)
+	if o.damaged != nil {
+		damaged := &store.DamagedKeys{Err: o.damaged.err}
+		for _, i := range o.damaged.at {
+			damaged.At = append(damaged.At, int(i))
+		}
+		slices.Sort(damaged.At)
+		err = damaged
+	}
+	sorters.Put(sorter)
 	return err
 }
 
-// seeOp records keys, or asks which are known.
+// seeOp records keys, or asks which are known. Its slices are its own.
 type seeOp struct {
 	crawl   string
 	asks    bool
 	opt     store.SeeOptions
-	batch   *sorted      // made by the caller's goroutine
-	done    int          // keys in the parts before
+	keys    []store.Key
+	order   []uint32 // of the keys, made by the caller's goroutine
+	answers []bool
+	done    int          // keys of the order in the parts before
 	damaged *damagedKeys // of the batch
 }
-
-func (o *seeOp) weight() int { return len(o.batch.keys) }
 
 // seenOfRow is how many keys take as long to record as a row to find.
 const seenOfRow = 32
 
 func (o *seeOp) apply(tx *txn) (err error) {
-	b := o.batch
-	hi := min(len(b.keys), o.done+seenOfRow*tx.left.rows)
-	part := b.all[o.done:hi]
+	hi := min(len(o.order), o.done+seenOfRow*tx.left.rows)
+	part := o.order[o.done:hi]
 	var damaged *damagedKeys
 	if c := tx.crawl(o.crawl, !o.asks); !o.asks {
-		damaged, err = tx.recordSorted(c, b.keys, part, b.fresh)
+		damaged, err = tx.recordSorted(c, o.keys, part, o.answers)
 	} else if c != nil {
-		damaged, err = c.seen.find(b.keys, part, b.fresh)
-	} else {
-		clear(b.fresh)
+		damaged, err = c.seen.find(o.keys, part, o.answers)
 	}
 	if err != nil {
 		return err
@@ -120,7 +117,7 @@ func (o *seeOp) apply(tx *txn) (err error) {
 	if o.opt.UnicodeHosts {
 		tx.unicodeHosts()
 	}
-	if o.done = hi; hi == len(b.keys) {
+	if o.done = hi; hi == len(o.order) {
 		return nil
 	}
 	if o.asks {
@@ -195,23 +192,10 @@ func (s *Store) seenIn(crawl string, keys []store.Key) (paths []string, err erro
 	return paths, nil
 }
 
-// outside returns those of all that are in no key file.
-func outside[T any](all []T, paths []string) (rest []T) {
-	for i := range all {
-		if paths[i] == "" {
-			rest = append(rest, all[i])
-		}
+// outside returns those of the indexes of keys that no key file has.
+func outside(order []uint32, paths []string) []uint32 {
+	if paths == nil {
+		return order
 	}
-	return rest
-}
-
-// answerAll answers for all keys: those in no key file have the answers of rest in turn.
-func answerAll[T any](answers, rest []T, paths []string, seenIn func(path string) T) {
-	for i, path := range paths {
-		if path != "" {
-			answers[i] = seenIn(path)
-		} else {
-			answers[i], rest = rest[0], rest[1:]
-		}
-	}
+	return slices.DeleteFunc(order, func(i uint32) bool { return paths[i] != "" })
 }

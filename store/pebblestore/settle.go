@@ -18,7 +18,7 @@ func (s *Store) Settle(ctx context.Context, crawl string, list []store.Settlemen
 		return nil, err
 	}
 	o := &settleOp{crawl: crawl, list: list, answers: make([]store.SettleStatus, len(list))}
-	if err := s.do(ctx, o); err != nil {
+	if err := s.do(ctx, len(list), o.apply); err != nil {
 		return nil, err
 	}
 	return o.answers, nil
@@ -34,8 +34,6 @@ type settleOp struct {
 	done    int         // settlements in the parts before
 	aged    []store.Key // of the part: fetched, and perhaps recorded long ago
 }
-
-func (o *settleOp) weight() int { return max(1, len(o.list)) }
 
 func (o *settleOp) apply(tx *txn) error {
 	left := urlsOfRow * tx.left.rows

@@ -76,7 +76,7 @@ func TestVerifyOfWhatGoes(t *testing.T) {
 	see(t, s, "a", testKeys(0, 1000))
 	see(t, s, "b", testKeys(0, 1000))
 	v := newVerifier(context.Background(), s, &Report{})
-	if err := s.do(v.ctx, readOp(v.begin)); err != nil {
+	if err := s.read(v.ctx, v.begin); err != nil {
 		t.Fatal(err)
 	}
 	forget(t, s, store.Selection{Crawl: "a", Keys: testKeys(100, 300)})
@@ -106,7 +106,7 @@ func TestForgetOldGoesOn(t *testing.T) {
 	sel := store.Selection{Before: clock.Now()}
 	flushRuns(t, s)
 	o := &expireOp{sel: sel}
-	if err := onePart(s, o, mostRows); err != errMore || o.n < step || o.n > n/2 {
+	if err := onePart(s, o.apply, mostRows); err != errMore || o.n < step || o.n > n/2 {
 		t.Fatalf("got %d forgotten in one step, %v; want about %d, and more to do", o.n, err, step)
 	}
 	wantSeen(t, s, "", n-o.n)
@@ -135,7 +135,7 @@ func TestNewKeysWhileForgettingOld(t *testing.T) {
 	sel := store.Selection{Before: clock.Now()}
 	flushRuns(t, s)
 	o := &expireOp{sel: sel}
-	if err := onePart(s, o, mostRows); err != errMore {
+	if err := onePart(s, o.apply, mostRows); err != errMore {
 		t.Fatal(err)
 	}
 	if got := int64(see(t, s, "", testKeys(0, n))); got != o.n {
@@ -166,7 +166,7 @@ func TestForgetAllInSteps(t *testing.T) {
 		"keys":   {store.Selection{Crawl: "*", Keys: testKeys(0, keys)}, crawls / (mostRows / keys), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
+			s := mustOpen(t, "db", Options{FS: vfs.NewMem(), tuning: tuning{monotonic: slowParts()}})
 			defer s.Close()
 			for i := range crawls {
 				items := []store.Item{{Key: testKey(0), Queue: "q", URL: "u"}, {Key: testKey(1)}}

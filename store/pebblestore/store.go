@@ -59,7 +59,6 @@ type Store struct {
 	behind   sync.WaitGroup // the keeper, and work between steps; Close waits for it
 
 	// The committer's alone.
-	late      []*request      // that the last group had no time for
 	parts     []*request      // that have done a part
 	starved   bool            // the next group begins with parts[0], for which the last had no time
 	unsynced  bool            // rows of this group are in the database without a sync
@@ -193,7 +192,7 @@ func (n *note) usable(dir string, opt *Options) (*note, error) {
 		return nil, fault.As(store.ErrNotFound, "the directory has no store")
 	case n == nil:
 		n = &note{format: opt.format, creating: true}
-		return n, writeNote(opt.FS, dir, n)
+		return n, writeNote(opt.FS, dir, n.append(nil))
 	case n.format != opt.format:
 		return nil, opt.otherFormat(n.format, dir)
 	case n.creating && opt.Mode != OpenOrCreate:
@@ -385,7 +384,7 @@ func (s *Store) Prepare(ctx context.Context, t store.Terms) error {
 	if s.opt.Mode == OpenReadOnly {
 		_, err = s.Identity().Adopt(t.Identity, s.keys() > 0, s.unicodeHosts)
 	} else {
-		err = s.do(ctx, &prepareOp{t})
+		err = s.do(ctx, 1, func(tx *txn) error { return tx.prepare(t) })
 	}
 	if errors.Is(err, store.ErrIdentity) {
 		return fmt.Errorf("cannot use store %s: %w", s.dir, err)
@@ -393,14 +392,11 @@ func (s *Store) Prepare(ctx context.Context, t store.Terms) error {
 	return err
 }
 
-type prepareOp struct{ terms store.Terms }
-
-func (o *prepareOp) weight() int { return 1 }
-
-func (o *prepareOp) apply(tx *txn) error {
+// prepare adopts the identity of terms, and notes their retention.
+func (tx *txn) prepare(t store.Terms) error {
 	s := tx.s
 	have := s.Identity()
-	id, err := have.Adopt(o.terms.Identity, s.keys() > 0, s.unicodeHosts)
+	id, err := have.Adopt(t.Identity, s.keys() > 0, s.unicodeHosts)
 	if err != nil {
 		return err
 	}
@@ -413,7 +409,7 @@ func (o *prepareOp) apply(tx *txn) error {
 		s.identity.Store(&id)
 		tx.set(metaKey(metaIdentity), id.AppendTo(nil))
 	}
-	if g := o.terms.Retention / 8; g > 0 && (s.retained == 0 || g < s.retained) {
+	if g := t.Retention / 8; g > 0 && (s.retained == 0 || g < s.retained) {
 		s.retained = g
 	}
 	return nil

@@ -33,7 +33,7 @@ func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, e
 		return store.Taken{}, err
 	}
 	o := &takeOp{crawl: crawl, req: req}
-	err = s.do(ctx, o)
+	err = s.do(ctx, min(max(1, req.MaxURLs), 1<<16), o.apply)
 	if err != nil && (s.failure() != nil || len(o.taken.Leases) == 0) {
 		return store.Taken{}, err
 	}
@@ -56,8 +56,6 @@ type takeOp struct {
 	// room is how many more bytes may be leased of the queue that is served.
 	room int64
 }
-
-func (o *takeOp) weight() int { return min(max(1, o.req.MaxURLs), 1<<16) }
 
 func (o *takeOp) apply(tx *txn) error {
 	tx.flush()

@@ -14,8 +14,6 @@ type longOp struct {
 	clock, done *atomic.Int64
 }
 
-func (*longOp) weight() int { return 32768 }
-
 func (o *longOp) apply(*txn) error {
 	o.clock.Add(int64(groupTime))
 	o.done.Add(1)
@@ -33,9 +31,9 @@ func TestLargeCallsLeaveRoom(t *testing.T) {
 	opt.monotonic = func() time.Duration { return time.Duration(clock.Load()) }
 	s := mustOpen(t, "db", opt)
 	var asked []*request
-	ask := func(o op) {
+	ask := func(weight int, apply func(*txn) error) {
 		r := s.requests.Get().(*request)
-		r.op, r.rows = o, firstRows
+		r.apply, r.weight, r.rows = apply, weight, firstRows
 		if err := s.enqueue(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
@@ -43,24 +41,24 @@ func TestLargeCallsLeaveRoom(t *testing.T) {
 	}
 	const callers, steps = 6, 40
 	applied, next := make(chan int64), make(chan bool)
-	step := stepOp(func(*txn) error {
+	step := func(*txn) error {
 		applied <- done.Load()
 		<-next
 		return nil
-	})
-	ask(step)
+	}
+	ask(1, step)
 	<-applied
 	for range callers {
-		ask(&longOp{parts: steps, clock: &clock, done: &done})
+		ask(32768, (&longOp{parts: steps, clock: &clock, done: &done}).apply)
 	}
-	ask(step)
+	ask(1, step)
 	next <- true
 	before := <-applied
 	if before > 2*callers { // a first part of each, and one of those that had theirs between any two
 		t.Errorf("a step was carried out behind %d parts of %d large calls that came before it; want %d", before, callers, 2*callers)
 	}
 	for range steps {
-		ask(step)
+		ask(1, step)
 		next <- true
 		now := <-applied
 		if now > before+2 {

@@ -97,7 +97,7 @@ func oldStore(t *testing.T, fs vfs.FS) string {
 		t.Fatal(err)
 	}
 	n.format = formatVersion
-	if err := writeNote(fs, "db", n); err != nil {
+	if err := writeNote(fs, "db", n.append(nil)); err != nil {
 		t.Fatal(err)
 	}
 	return all

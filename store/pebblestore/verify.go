@@ -61,7 +61,7 @@ func (s *Store) Verify(ctx context.Context) (*Report, error) {
 	}
 	defer done()
 	v := newVerifier(ctx, s, r)
-	if err := s.do(ctx, readOp(v.begin)); err != nil {
+	if err := s.read(ctx, v.begin); err != nil {
 		return r, err
 	}
 	err = errors.Join(v.verify(), v.end())
@@ -210,11 +210,11 @@ func (v *verifier) want(c *crawl, k store.Key, row []byte, text string) {
 // the snapshot was taken.
 func (v *verifier) ask() error {
 	var missing []*asked
-	err := v.s.do(v.ctx, readOp(func(*txn) error {
+	err := v.s.read(v.ctx, func(*txn) error {
 		for i := range v.asked {
 			a := &v.asked[i]
 			if a.c.gone || a.g != nil && (a.g.gone || a.g.hidden(&a.key)) {
-				continue // forgotten
+				continue
 			}
 			known, err := a.c.seen.has(&a.key)
 			if err != nil {
@@ -225,7 +225,8 @@ func (v *verifier) ask() error {
 			}
 		}
 		return nil
-	}))
+	})
+
 	if err != nil {
 		return err
 	}

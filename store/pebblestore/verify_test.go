@@ -184,7 +184,7 @@ func TestVerifyEndsWithItsContext(t *testing.T) {
 	see(t, s, "", testKeys(0, 5000))
 	ctx, cancel := context.WithCancel(t.Context())
 	v := newVerifier(ctx, s, &Report{})
-	if err := s.do(ctx, readOp(v.begin)); err != nil {
+	if err := s.read(ctx, v.begin); err != nil {
 		t.Fatal(err)
 	}
 	defer v.snapshot.Close()

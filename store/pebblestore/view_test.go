@@ -19,24 +19,9 @@ func sortedKeys(lo, hi int) []store.Key {
 	return keys
 }
 
-func TestExport(t *testing.T) {
-	a := openFor(t, "db", testIdentity, Options{FS: vfs.NewMem(), tuning: tuning{generation: 1}})
-	defer a.Close()
-	see(t, a, "x", testKeys(0, 9000)) // each call in a generation of its own
-	see(t, a, "x", testKeys(9000, 20_000))
-	var file bytes.Buffer
-	if n, err := a.Export(context.Background(), &file, "x"); err != nil || n != 20_000 {
-		t.Fatalf("got %d, %v; want 20000", n, err)
-	}
-	r, err := crawlfile.NewKeyReader(&file)
-	if err != nil || r.Header() != (crawlfile.Header{Identity: testIdentity}) {
-		t.Fatalf("got a file of %+v, %v; want the identity of the store", r.Header(), err)
-	}
-}
-
 // TestExportOfMany exports more keys than are read at a time, of several generations.
 func TestExportOfMany(t *testing.T) {
-	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
+	s := openFor(t, "db", testIdentity, Options{FS: vfs.NewMem(), tuning: tuning{generation: 1}}) // each call in a generation of its own
 	defer s.Close()
 	const n = 160_007
 	see(t, s, "", testKeys(0, n/2))
@@ -46,8 +31,8 @@ func TestExportOfMany(t *testing.T) {
 		t.Fatalf("got %d, %v; want %d keys", got, err, n)
 	}
 	r, err := crawlfile.NewKeyReader(&file)
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || r.Header() != (crawlfile.Header{Identity: testIdentity}) {
+		t.Fatalf("got a file of %+v, %v; want the identity of the store", r.Header(), err)
 	}
 	want := sortedKeys(0, n)
 	for k, err := range r.Keys() {

@@ -223,6 +223,7 @@ func TestCertificatesChange(t *testing.T) {
 // TestAnOverloadIsRetried stops a replica for longer than one WAIT lasts: what is added meanwhile is answered when it goes on,
 // once. If it takes longer than RetryFor, the error names the node.
 func TestAnOverloadIsRetried(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a real cluster")
 	}

@@ -75,22 +75,49 @@ func (s *Store) add(ctx context.Context, crawl string, items []store.Item, verdi
 		return err
 	}
 	defer s.idle.changes.Add(1)
-	spelled, err := s.spellings(ctx, crawl, items, false)
+	marked, err := s.marked(ctx, crawl, items, opt)
 	if err != nil {
 		return err
 	}
 	for len(items) > 0 {
-		w := &wave{s: s, crawl: crawl, opt: opt, items: items, spelled: spelled, verdicts: verdicts, room: waveSize}
+		w := &wave{s: s, crawl: crawl, opt: opt, items: items, marked: marked, verdicts: verdicts, room: waveSize}
 		if err := w.add(ctx); err != nil {
 			return err
 		}
 		n := len(w.items)
-		items, verdicts = items[n:], verdicts[n:]
-		if spelled != nil {
-			spelled = spelled[n:]
-		}
+		items, marked, verdicts = items[n:], marked[n:], verdicts[n:]
 	}
 	return nil
+}
+
+// marked finds the other spellings of marked keys before anything is recorded of a batch for queues with a cap: what a daemon records and dies
+// before it delivers, comes to its queue in any order, and could take the room that such a URL was promised when its queue released it.
+func (s *Store) marked(ctx context.Context, crawl string, items []store.Item, opt store.AddOptions) ([]bool, error) {
+	marked := make([]bool, len(items))
+	if opt.MaxPerQueue <= 0 {
+		return marked, nil
+	}
+	var known []report
+	if s.cache != nil {
+		known = s.cache.of(crawl)
+	}
+	w, of := &wave{s: s, items: items}, []int(nil)
+	for i := range items {
+		shard, _ := s.layout.ofKey(&items[i].Key)
+		if unmarked := known != nil && known[shard] != "" && !known[shard].marks(); w.spells(i) && !unmarked {
+			of = append(of, i)
+		}
+	}
+	found, err := s.resolve(ctx, scriptResolve, crawl, w.keys(of))
+	for j, i := range of {
+		marked[i] = isOther(&items[i], found[j])
+	}
+	return marked, err
+}
+
+// isOther reports whether an item is to be queued because its key is marked with another spelling.
+func isOther(it *store.Item, k known) bool {
+	return it.Variant && !it.Force && it.Queue != "" && k.mark != 0 && k.mark != store.Spelling(it.URL)
 }
 
 // wave is a part of a batch that is judged together. The lists of its methods are numbers of items.
@@ -99,7 +126,7 @@ type wave struct {
 	crawl    string
 	opt      store.AddOptions
 	items    []store.Item
-	spelled  []spelling // of the items; nil: all notAsked
+	marked   []bool // other spellings of marked keys, as far as that is known before
 	verdicts []store.Verdict
 	room     int64 // how many more URLs the crawl may hold, if that is bounded
 	told     int   // how many items have their first-seen URL, if it is asked for
@@ -118,15 +145,10 @@ func (w *wave) add(ctx context.Context) (err error) {
 	}
 	n := w.length()
 	w.items, w.verdicts = w.items[:n], w.verdicts[:n]
-	switch {
-	case w.forced(0):
+	if w.forced(0) {
 		return w.force(ctx, upTo(n))
-	case w.room == 0:
-		err = w.closed(ctx)
-	default:
-		err = w.open(ctx, upTo(n))
 	}
-	if err != nil {
+	if err := w.offer(ctx, upTo(n)); err != nil {
 		return err
 	}
 	return w.first(ctx, n)
@@ -135,14 +157,7 @@ func (w *wave) add(ctx context.Context) (err error) {
 // forced reports whether a URL is to be queued although it was seen, perhaps only if it ended early enough.
 func (w *wave) forced(i int) bool {
 	it := &w.items[i]
-	return it.Queue != "" && (it.Force || !it.EndedBefore.IsZero()) || w.spelling(i) == other
-}
-
-func (w *wave) spelling(i int) spelling {
-	if w.spelled == nil {
-		return notAsked
-	}
-	return w.spelled[i]
+	return it.Queue != "" && (it.Force || !it.EndedBefore.IsZero()) || w.marked[i]
 }
 
 func (w *wave) capped() bool { return w.opt.MaxPerQueue > 0 || w.opt.MaxHeld > 0 }
@@ -179,34 +194,11 @@ func (w *wave) keys(of []int) []store.Key {
 	return keys
 }
 
-// closed adds to a crawl that holds as much as it may: only URLs without a queue.
-func (w *wave) closed(ctx context.Context) error {
-	found, err := w.s.resolve(ctx, scriptJudge, w.crawl, w.keys(upTo(len(w.items))))
-	if err != nil {
-		return err
-	}
-	if w.spelled, err = w.s.spellings(ctx, w.crawl, w.items, true); err != nil {
-		return err
-	}
-	var bare []int
-	for i := range w.items {
-		switch {
-		case w.items[i].Queue != "" && (found[i].was == unknown || w.spelling(i) == other):
-			w.verdicts[i].Status = store.Full
-		case found[i].was != unknown:
-			w.verdicts[i].Status = store.Duplicate
-		default:
-			bare = append(bare, i)
-		}
-	}
-	return w.open(ctx, bare)
-}
-
-// open adds some of the items to a crawl that may hold all of them. Whatever has to be offered twice, since the cache was wrong about it or
+// offer offers some of the items to the homes of their keys. Whatever has to be offered twice, since the cache was wrong about it or
 // another step came first, keeps its place in the batch: nothing goes to a queue before all is recorded.
-func (w *wave) open(ctx context.Context, left []int) error {
-	o := &offering{wave: w, reported: map[int]string{}}
-	o.hits, o.epochs, left = w.recall(left)
+func (w *wave) offer(ctx context.Context, left []int) error {
+	o := &offering{wave: w, reported: map[int]report{}}
+	o.hits, o.before, left = w.recall(left)
 	err := w.s.untilClear(ctx, func() (bool, error) {
 		if err := o.record(ctx, left); err != nil {
 			return false, err
@@ -228,56 +220,59 @@ func (w *wave) open(ctx context.Context, left []int) error {
 	return nil
 }
 
-// respell queues an item of which its shard says only now that it is another spelling of a marked key.
-func (w *wave) respell(ctx context.Context, i int) error {
-	if w.spelled == nil {
-		w.spelled = make([]spelling, len(w.items))
-	}
-	w.spelled[i] = other
-	return w.force(ctx, []int{i})
-}
-
-// recall divides some of the items into those that the cache knows, by epochs of their shards, and the rest.
-func (w *wave) recall(of []int) (hits []int, epochs []string, rest []int) {
+// recall divides some of the items into those that the cache knows, by what their shards reported, and the rest. Where keys are marked,
+// other spellings are not duplicates for certain.
+func (w *wave) recall(of []int) (hits []int, reports []report, rest []int) {
 	if w.s.cache == nil {
 		return nil, nil, of
 	}
-	if epochs = w.s.cache.of(w.crawl); epochs == nil {
+	if reports = w.s.cache.of(w.crawl); reports == nil {
 		return nil, nil, of
 	}
 	for _, i := range of {
 		key := &w.items[i].Key
 		shard, _ := w.s.layout.ofKey(key)
-		if e := epochs[shard]; e != "" && w.s.cache.has(w.crawl, e, key) {
+		if r := reports[shard]; r != "" && !(w.spells(i) && r.marks()) && w.s.cache.has(w.crawl, r.epoch(), key) {
 			hits = append(hits, i)
 		} else {
 			rest = append(rest, i)
 		}
 	}
-	return hits, epochs, rest
+	return hits, reports, rest
 }
+
+// spells reports whether an item is queued if its key is marked with another spelling.
+func (w *wave) spells(i int) bool { return w.items[i].Variant && w.items[i].Queue != "" }
 
 // offering offers items of a wave to the homes of their keys.
 type offering struct {
 	*wave
-	hits   []int    // items that are duplicates if their shards still report these epochs
-	epochs []string // by shard
+	hits   []int    // items that are duplicates if their shards still report the same epochs
+	before []report // by shard
 
 	fresh    []*step        // of items that are new, and to be queued
-	decided  []int          // but for queues that may be full
 	pending  []int          // to be offered again; another step may have to be finished first
 	others   []int          // other spellings of marked keys
-	reported map[int]string // epochs, by shard
+	reported map[int]report // by shard
 }
 
-// epochLen is the length of an epoch; see lua/offer.lua. A flag follows it.
+// report is what a shard says of a crawl with each answer to an offer: an epoch, and whether any of its keys are marked; see lua/offer.lua.
+type report string
+
 const epochLen = 10
+
+func (r report) epoch() string { return string(r[:epochLen]) }
+func (r report) marks() bool   { return r[epochLen] == '1' }
 
 // withSpelling is set in the number of an item whose spelling is sent with it.
 const withSpelling = 1 << 15
 
+// kind is the kind of the steps. In a full crawl nothing new is queued.
 func (o *offering) kind() byte {
-	if o.capped() {
+	switch {
+	case o.room == 0:
+		return noStep
+	case o.capped():
 		return stepCapped
 	}
 	return stepAdd
@@ -298,8 +293,8 @@ func (o *offering) record(ctx context.Context, of []int) error {
 	b := o.s.batch(scriptOffer, o.crawl, o.head()).expect(len(of), entryRoom)
 	for _, i := range of {
 		it, c := &o.items[i], b.addKey(i, &o.items[i].Key)
-		number, spells := uint64(i), it.Variant && it.Queue != "" && o.spelling(i) == notAsked
-		if spells {
+		number := uint64(i)
+		if o.spells(i) {
 			number |= withSpelling
 		}
 		blob := append(appendUint(c.blob, 2, number), 0, 0, 0, 0) // the length follows
@@ -313,39 +308,35 @@ func (o *offering) record(ctx context.Context, of []int) error {
 			entry = blob[at:len(blob):len(blob)]
 		}
 		binary.BigEndian.PutUint32(blob[at-4:], uint32(len(blob)-at))
-		if spells {
+		if o.spells(i) {
 			blob = binary.BigEndian.AppendUint32(blob, store.Spelling(it.URL))
 		}
 		c.blob, offers[i] = blob, offer{call: c, entry: entry}
 	}
 	for _, i := range o.hits {
 		shard, _ := o.s.layout.ofKey(&o.items[i].Key)
-		b.call(shard) // asks for the epoch, if for nothing else
+		b.call(shard) // asks for the report, if for nothing else
 	}
 	if err := b.run(ctx); err != nil {
 		return err
 	}
 	for _, c := range b.calls {
-		end := len(c.of) + epochLen
-		if len(c.reply) != end+1 {
-			return fmt.Errorf("got %d bytes from offer; want %d: %w", len(c.reply), end+1, store.ErrCorrupt)
+		if want := len(c.of) + epochLen + 1; len(c.reply) != want {
+			return fmt.Errorf("got %d bytes from offer; want %d: %w", len(c.reply), want, store.ErrCorrupt)
 		}
-		o.s.marked.note(o.crawl, c.shard, o.s.opt.Shards, c.reply[end] == '1')
 		for j, i := range c.of {
 			offers[i].answer = c.reply[j]
 		}
 		if o.reported[c.shard] == "" { // a later call of the shard may report a later epoch
-			o.reported[c.shard] = c.reply[len(c.of):end]
+			o.reported[c.shard] = report(c.reply[len(c.of):])
 		}
 	}
 	for _, i := range of { // in this order URLs come to their queues
 		o.judge(i, &offers[i], since)
 	}
 	for _, i := range o.hits {
-		it := &o.items[i]
-		shard, _ := o.s.layout.ofKey(&it.Key)
-		marked := it.Variant && o.spelling(i) == notAsked && o.s.marked.maybe(o.crawl, shard)
-		if o.reported[shard] == o.epochs[shard] && !marked {
+		shard, _ := o.s.layout.ofKey(&o.items[i].Key)
+		if now := o.reported[shard]; now.epoch() == o.before[shard].epoch() && !(o.spells(i) && now.marks()) {
 			o.verdicts[i].Status = store.Duplicate
 		} else {
 			o.pending = append(o.pending, i) // keys were forgotten, or marked, since
@@ -356,23 +347,23 @@ func (o *offering) record(ctx context.Context, of []int) error {
 
 // judge turns the answer about an item into a verdict, and a step if it is new and has a queue.
 func (o *offering) judge(i int, a *offer, since time.Time) {
+	status := &o.verdicts[i].Status
 	switch a.answer {
 	case 'P':
 		o.pending = append(o.pending, i)
-		return
 	case 'M':
 		o.others = append(o.others, i)
-		return
-	}
-	o.decided = append(o.decided, i)
-	o.verdicts[i].Status = store.New
-	switch {
-	case a.answer == 'D':
-		o.verdicts[i].Status = store.Duplicate
-	case a.entry != nil:
-		o.fresh = append(o.fresh, &step{kind: o.kind(), key: o.items[i].Key, ticket: a.call.id, number: uint16(i),
-			cap: o.cap(), entry: a.entry, since: since, with: &a.call.group, item: i})
-		a.call.group.begun++
+	case 'D':
+		*status = store.Duplicate
+	case 'F':
+		*status = store.Full
+	default:
+		*status = store.New
+		if a.entry != nil {
+			o.fresh = append(o.fresh, &step{kind: o.kind(), key: o.items[i].Key, ticket: a.call.id, number: uint16(i),
+				cap: o.cap(), entry: a.entry, since: since, with: &a.call.group, item: i})
+			a.call.group.begun++
+		}
 	}
 }
 
@@ -381,7 +372,7 @@ func (o *offering) queue(ctx context.Context) error {
 	slices.SortFunc(o.fresh, func(a, b *step) int { return a.item - b.item })
 	slices.Sort(o.others)
 	left := o.fresh
-	for _, i := range o.others { // one by one: this daemon asks before it offers, now that it knows of marks
+	for _, i := range o.others { // one by one: a mark is used up by the first spelling that is queued for it
 		n := 0
 		for n < len(left) && left[n].item < i {
 			n++
@@ -392,7 +383,7 @@ func (o *offering) queue(ctx context.Context) error {
 		if err := o.first(ctx, i); err != nil {
 			return err
 		}
-		if err := o.respell(ctx, i); err != nil {
+		if err := o.force(ctx, []int{i}); err != nil {
 			return err
 		}
 		left = left[n:]
@@ -412,10 +403,10 @@ func (o *offering) remember() {
 		return
 	}
 	o.s.cache.learn(o.crawl, o.s.opt.Shards, o.reported)
-	for _, i := range o.decided {
+	for i := range o.items {
 		if o.verdicts[i].Status != store.Full {
 			shard, _ := o.s.layout.ofKey(&o.items[i].Key)
-			o.s.cache.put(o.crawl, o.reported[shard], &o.items[i].Key)
+			o.s.cache.put(o.crawl, o.reported[shard].epoch(), &o.items[i].Key)
 		}
 	}
 }
@@ -491,18 +482,19 @@ func (w *wave) toForce(ctx context.Context, of []int) (list []*step, err error) 
 		if rooms[it.Queue] == nil {
 			rooms[it.Queue] = new(room)
 		}
+		other := isOther(it, found[j])
 		switch full, err := w.full(ctx, it, found[j], rooms[it.Queue]); {
 		case err != nil:
 			return nil, err
 		case e.State == store.Queued || e.State == store.Leased,
-			found[j].was != unknown && !it.Force && w.spelling(i) != other && !sched.EndedBefore(it, e.State, sched.Now(e.Ended)):
+			found[j].was != unknown && !it.Force && !other && !sched.EndedBefore(it, e.State, sched.Now(e.Ended)):
 		case w.room == 0 || full:
 			v.Status = store.Full
 		default:
 			_, to := w.s.layout.ofQueue(w.crawl, it.Queue)
 			// The queue that has the URL looks again when it ended: since then it may have been queued again, and fetched.
-			again := !it.Force && w.spelling(i) != other && found[j].was == queuedIn
-			entry := appendEntry(nil, it, to, sched.MsOr(it.Due, 0), howOther*flag(w.spelling(i) == other)|howEnded*flag(again))
+			again := !it.Force && !other && found[j].was == queuedIn
+			entry := appendEntry(nil, it, to, sched.MsOr(it.Due, 0), howOther*flag(other)|howEnded*flag(again))
 			if again {
 				entry = appendUint(entry, 6, uint64(sched.Now(it.EndedBefore)))
 			}

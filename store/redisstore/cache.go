@@ -20,8 +20,8 @@ type cache struct {
 	buckets uint64
 	seed    maphash.Seed
 
-	mu     sync.RWMutex
-	epochs map[string][]string // by crawl and shard, as reported last; the slices do not change
+	mu      sync.RWMutex
+	reports map[string][]report // by crawl and shard, the last ones; the slices do not change
 }
 
 // cacheWays is the number of fingerprints in a bucket: those of one cache line.
@@ -33,27 +33,26 @@ func newCache(budget int64) *cache {
 	if buckets <= 0 {
 		return nil
 	}
-	return &cache{slots: make([]atomic.Uint64, buckets*cacheWays), buckets: uint64(buckets), seed: maphash.MakeSeed(), epochs: map[string][]string{}}
+	return &cache{slots: make([]atomic.Uint64, buckets*cacheWays), buckets: uint64(buckets), seed: maphash.MakeSeed(), reports: map[string][]report{}}
 }
 
-// of returns the epochs of a crawl by shard, nil if no shard has reported one.
-func (c *cache) of(crawl string) []string {
+// of returns the reports of a crawl by shard, nil if there are none.
+func (c *cache) of(crawl string) []report {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.epochs[crawl]
+	return c.reports[crawl]
 }
 
-func (c *cache) learn(crawl string, shards int, reported map[int]string) {
-	old := c.of(crawl)
-	epochs := append(make([]string, 0, shards), old...)[:shards]
-	for shard, e := range reported {
-		if old == nil || old[shard] != e {
-			epochs[shard] = strings.Clone(e)
+func (c *cache) learn(crawl string, shards int, reported map[int]report) {
+	reports := append(make([]report, 0, shards), c.of(crawl)...)[:shards]
+	for shard, r := range reported {
+		if reports[shard] != r {
+			reports[shard] = report(strings.Clone(string(r)))
 		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.epochs[crawl] = epochs
+	c.reports[crawl] = reports
 }
 
 // place returns the slots that a key may be in, and its fingerprint.

@@ -55,6 +55,7 @@ func warm(t *testing.T, s *Store, items []store.Item, keys []store.Key) {
 
 // TestCacheSavesTheWay offers keys that the cache knows: they are not sent to the cluster.
 func TestCacheSavesTheWay(t *testing.T) {
+	t.Parallel()
 	s := open(t, testOptions(rediscluster.Single(t), 8))
 	defer s.Close()
 	items, keys := some(0, 100)
@@ -192,16 +193,12 @@ func TestCachesAgreeWithOne(t *testing.T) {
 	}
 }
 
-// TestCacheWhenItsMasterDies kills a master: no duplicate is answered from
+// cacheWhenItsMasterDies kills a master: no duplicate is answered from
 // the cache that the cluster doesn't confirm, and a Forget after it reaches the caches.
-func TestCacheWhenItsMasterDies(t *testing.T) {
-	if testing.Short() {
-		t.Skip("breaks a real cluster")
-	}
-	t.Parallel()
-	c := rediscluster.New(t, 3, 1)
+func cacheWhenItsMasterDies(t *testing.T, c *rediscluster.Cluster) {
 	ctx := hang.Context(t)
-	o := Options{Addrs: c.Addrs(), Shards: 8, waitTimeout: 4 * time.Second, RetryFor: hang.Limit}
+	must(true, c.WaitHealthy(ctx))(t)
+	o := Options{Addrs: c.Addrs(), Prefix: "cache:", Shards: 8, waitTimeout: 4 * time.Second, RetryFor: hang.Limit}
 	a, b := open(t, o), open(t, o)
 	hasty := open(t, o)
 	hasty.opt.waitTimeout, hasty.opt.RetryFor = 300*time.Millisecond, 5*time.Second

@@ -86,8 +86,7 @@ var (
 	scriptLeftovers    = newScript(whenFull+partPlain+"steps leftovers", anytime)
 	scriptBeat         = newScript(partPlain+"beat", anytime)
 	scriptKeep         = newScript("head keep", anytime)
-	scriptBirth        = newScript("head birth", answered)
-	scriptReform       = newScript("head crawl reform", answered)
+	scriptBirth        = newScript(partPlain+"birth", answered)
 	scriptMark         = newScript(partPlain+"marks mark", answered)
 	scriptSettings     = newScript(partPlain+"settings crawlsettings", anytime)
 	scriptMeta         = newScript("head meta", answered)
@@ -356,7 +355,7 @@ func (s *Store) pipeline(ctx context.Context, node *redis.Client, calls []*call)
 	waits := false
 	for i, c := range calls {
 		mark, clock := s.layout.mark, ""
-		if c.script == scriptBirth || c.script == scriptReform || c.script == scriptMeta { // they make the mark of the store
+		if c.script == scriptBirth || c.script == scriptMeta { // they make the mark of the store
 			mark = ""
 		}
 		if s.opt.clock != nil {

@@ -29,11 +29,12 @@ type fault struct {
 	name    string
 	refused time.Duration // the longest time without an answer
 	long    bool          // for torture only: another fault is much like it
+	leases  bool          // there are leases as well; in the torture always
 	do      func(t *torture)
 }
 
 var faults = []fault{
-	{"MasterKilled", refusal, false, func(t *torture) {
+	{"MasterKilled", refusal, false, true, func(t *torture) {
 		old := t.master(0)
 		// With everysec, its file would lack what a slow disk has held up, and it may be back before its replica is
 		// promoted: see docs/REDIS.md.
@@ -43,49 +44,45 @@ var faults = []fault{
 		t.after(supervised)
 		t.check(t.cluster.Nodes[old].Restart(t.ctx))
 	}},
-	{"MasterKilledForLonger", 2 * refusal, true, func(t *torture) {
+	{"MasterKilledForLonger", 2 * refusal, true, false, func(t *torture) {
 		old := t.master(8000)
 		t.check(t.cluster.Nodes[old].Kill())
 		t.failOver(old, 8000)
 	}},
-	{"ReplicaLagsMasterKilled", refusal + lag, false, func(t *torture) { t.killLagging(0) }},
-	{"ReplicaCutOffMasterKilled", refusal + lag, true, func(t *torture) { t.killCutOff(0, func() { t.after(lag) }) }},
-	{"MasterPaused", refusal, false, func(t *torture) {
+	{"ReplicaLagsMasterKilled", refusal + lag, false, true, func(t *torture) { t.killLagging(0) }},
+	{"ReplicaCutOffMasterKilled", refusal + lag, true, false, func(t *torture) { t.killCutOff(0, func() { t.after(lag) }) }},
+	{"MasterPaused", refusal, false, false, func(t *torture) {
 		old := t.master(0)
 		t.check(t.cluster.Nodes[old].Stop())
 		_, err := t.cluster.WaitFailover(t.ctx, old, 0)
 		t.check(err)
 		t.check(t.cluster.Nodes[old].Cont())
 	}},
-	{"ReplicaPausedForAMoment", refusal, true, func(t *torture) {
+	{"ReplicaPausedForAMoment", refusal, true, false, func(t *torture) {
 		replica := t.replica(t.master(0))
 		t.check(t.cluster.Nodes[replica].Stop())
 		t.after(700 * time.Millisecond)
 		t.check(t.cluster.Nodes[replica].Cont())
 	}},
-	{"Resharded", refusal, false, func(t *torture) {
+	{"Resharded", refusal, false, false, func(t *torture) {
 		from, to := t.master(0), t.master(16383)
 		slots, err := t.cluster.OccupiedSlots(t.ctx, from)
 		t.check(err)
 		t.check(t.cluster.MoveSlots(t.ctx, slots, from, to))
 		t.check(t.cluster.MoveSlots(t.ctx, slots, to, from))
 	}},
-	{"MasterCutOff", 2 * refusal, false, func(t *torture) {
+	{"MasterCutOff", 2 * refusal, false, false, func(t *torture) {
 		old := t.master(0)
 		t.check(t.cluster.Isolate(t.ctx, old))
 		_, err := t.cluster.WaitFailover(t.ctx, old, 0)
 		t.check(err)
 		t.check(t.cluster.Rejoin(t.ctx, old))
 	}},
-	{"Switchover", refusal, false, func(t *torture) {
+	{"Switchover", refusal, false, false, func(t *torture) {
 		replica := t.replica(t.master(0))
 		t.check(t.cluster.Promote(t.ctx, replica))
 	}},
-}
-
-// ofLeases are the faults that only leases are tested under.
-var ofLeases = []fault{
-	{"ScriptsFlushed", refusal, false, func(t *torture) {
+	{"ScriptsFlushed", refusal, false, true, func(t *torture) {
 		for range 20 {
 			for _, n := range t.cluster.Nodes {
 				_, err := n.Do(t.ctx, "SCRIPT", "FLUSH")
@@ -94,7 +91,7 @@ var ofLeases = []fault{
 			t.after(50 * time.Millisecond)
 		}
 	}},
-	{"NodeFull", refusal, true, func(t *torture) {
+	{"NodeFull", refusal, true, false, func(t *torture) {
 		full := t.cluster.Nodes[t.master(0)]
 		for _, bytes := range []string{"1mb", "0"} {
 			_, err := full.Do(t.ctx, "CONFIG", "SET", "maxmemory", bytes)
@@ -102,7 +99,7 @@ var ofLeases = []fault{
 			t.after(2 * time.Second)
 		}
 	}},
-	{"ReshardedWaiting", refusal, true, func(t *torture) {
+	{"ReshardedWaiting", refusal, true, false, func(t *torture) {
 		waiting := int64(20_000)
 		if torturing() {
 			waiting = 1_000_000
@@ -134,7 +131,7 @@ var ofLeases = []fault{
 const lag = 1500 * time.Millisecond
 
 // TestClusterFaults: nothing acknowledged is lost, nothing is new twice, and writes
-// are refused only for a while, whatever happens to a node.
+// are refused only for a while, whatever happens to a node. With some faults, others take what they add in another store: see leases.
 func TestClusterFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("breaks a real cluster again and again")
@@ -142,14 +139,23 @@ func TestClusterFaults(t *testing.T) {
 	t.Parallel()
 	c := rediscluster.NewPartitionable(t, 3, 1)
 	for round := range rounds(t) {
-		for _, f := range faults {
+		for i, f := range faults {
 			if f.long && !torturing() {
 				continue
 			}
 			ok := t.Run(f.name, func(t *testing.T) {
 				tt := newTorture(t, c, round)
-				tt.during(func() { f.do(tt) })
+				fault := func() { f.do(tt) }
+				if !f.leases && !torturing() {
+					tt.during(fault)
+					tt.verdict(f.refused)
+					return
+				}
+				l := newLeases(newTorture(t, c, round), i%4 == 2)
+				tt.during(func() { l.run(fault) })
 				tt.verdict(f.refused)
+				l.drain()
+				l.settled(l.patient())
 			})
 			if !ok { // a fault that did not end would fail the others as well
 				return
@@ -284,39 +290,58 @@ func (t *torture) failOver(old, slot int) {
 	t.check(t.cluster.Nodes[old].Restart(t.ctx))
 }
 
-// The tests above could not fail if nothing were lost in any case: without
-// waiting for a replica, something is.
-func TestWithoutWaitingForReplicasSomeAreLost(t *testing.T) {
+// TestABrokenCluster breaks a cluster in ways of which each has its own load.
+func TestABrokenCluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("breaks a real cluster")
 	}
 	t.Parallel()
-	tt := newTorture(t, rediscluster.New(t, 3, 1, "min-replicas-to-write 0"), 0)
+	c := rediscluster.New(t, 3, 1, "min-replicas-max-lag 3")
+	for _, part := range []struct {
+		name string
+		do   func(*testing.T, *rediscluster.Cluster)
+	}{
+		{"CacheWhenItsMasterDies", redisstore.CacheWhenItsMasterDies},
+		{"LeasesWithoutAReplica", withoutAReplica},
+		{"DuplicateOfWhatWasNeverReplicated", neverReplicated},
+		{"WithoutWaitingForReplicasSomeAreLost", someAreLost},
+		{"LeasesWithoutAMaster", withoutAMaster},
+		{"ShardOutOfReach", redisstore.ShardOutOfReach},
+	} {
+		if !t.Run(part.name, func(t *testing.T) { part.do(t, c) }) { // what is still broken would fail the others as well
+			return
+		}
+	}
+}
+
+// replicas sets how many replicas a master must have to take a write.
+func (t *torture) replicas(n string) {
+	t.Helper()
+	for _, node := range t.cluster.Nodes {
+		_, err := node.Do(t.ctx, "CONFIG", "SET", "min-replicas-to-write", n)
+		t.check(err)
+	}
+}
+
+// someAreLost shows that other tests could fail: without waiting for a replica, something is lost.
+func someAreLost(t *testing.T, c *rediscluster.Cluster) {
+	tt := newTorture(t, c, 0)
 	tt.options.Replicas = -1
+	tt.replicas("0")
 	tt.during(func() { tt.killCutOff(0, func() { tt.answered(1000) }) })
 	if lost, _ := tt.lost(); lost == 0 {
 		t.Error("nothing was lost; want something, so that the other tests mean something")
 	}
+	tt.replicas("1")
 }
 
-// Daemon A adds URLs that never reach the replica; B offers the same ones, and
+// neverReplicated has a daemon A add URLs that never reach the replica; B offers the same ones, and
 // the master knows them. A daemon that answers "duplicate" then, and loses the master, is
 // wrong: no node has the URLs.
-func TestADuplicateOfWhatWasNeverReplicated(t *testing.T) {
-	if testing.Short() {
-		t.Skip("breaks a real cluster")
-	}
-	t.Parallel()
-	c := rediscluster.New(t, 3, 1)
+func neverReplicated(t *testing.T, c *rediscluster.Cluster) {
 	tt := newTorture(t, c, 0)
 	a, b, reader := tt.openShards(1), tt.openShards(1), tt.openWaiting(1, 4*time.Second, hang.Limit)
-	replicas := func(n string) {
-		for _, node := range c.Nodes {
-			_, err := node.Do(tt.ctx, "CONFIG", "SET", "min-replicas-to-write", n)
-			tt.check(err)
-		}
-	}
-	replicas("0") // or the master would refuse at once
+	tt.replicas("0") // or the master would refuse at once
 	var urls []int64
 	for i := range int64(100) {
 		urls = append(urls, i)
@@ -343,7 +368,7 @@ func TestADuplicateOfWhatWasNeverReplicated(t *testing.T) {
 	})
 	answers.Wait()
 	tt.check(c.WaitHealthy(tt.ctx))
-	replicas("1")
+	tt.replicas("1")
 	// A call that was refused had an unknown outcome: it may have been tried again on the new master, without an answer in time.
 	if st, err := reader.Stats(tt.ctx, "c"); err != nil || st.Seen < int64(len(tt.ledger.acked)) || tt.ledger.failed == 0 && st.Seen > int64(len(tt.ledger.acked)) {
 		t.Errorf("the new master knows %d URLs (%v), %d were answered and %d batches refused; want what nobody heard of to be gone", st.Seen, err, len(tt.ledger.acked), tt.ledger.failed)

@@ -94,6 +94,7 @@ func TestDaemonsShareACrawl(t *testing.T) {
 
 // TestScriptsAreLoadedAgain flushes them from the server, as a restart does.
 func TestScriptsAreLoadedAgain(t *testing.T) {
+	t.Parallel()
 	s := open(t, testOptions(rediscluster.Single(t), 4))
 	defer s.Close()
 	for n := range 3 {

@@ -38,15 +38,10 @@ func (l *leaser) take(complete bool) int {
 	return len(taken.Leases)
 }
 
-// TestLeasesWithoutAReplica kills one replica for 20 lease periods and more. Healthy shards hand out their URLs;
+// withoutAReplica stops one replica for 20 lease periods and more. Healthy shards hand out their URLs;
 // takes of the others don't use up leases: afterwards every acknowledged URL is handed out, and none counts a lease
 // that no client had.
-func TestLeasesWithoutAReplica(t *testing.T) {
-	if testing.Short() {
-		t.Skip("breaks a real cluster")
-	}
-	t.Parallel()
-	c := rediscluster.New(t, 3, 1, "min-replicas-max-lag 3")
+func withoutAReplica(t *testing.T, c *rediscluster.Cluster) {
 	tt := newTorture(t, c, 0)
 	l := &leaser{torture: tt, s: tt.openWaiting(tt.shards, 200*time.Millisecond, 5*time.Second), lease: 250 * time.Millisecond, given: map[store.Key]int{}}
 	const urls = 300
@@ -75,13 +70,8 @@ func TestLeasesWithoutAReplica(t *testing.T) {
 	}
 }
 
-// TestLeasesWithoutAMaster kills a master and its replica: the other shards hand out URLs.
-func TestLeasesWithoutAMaster(t *testing.T) {
-	if testing.Short() {
-		t.Skip("breaks a real cluster")
-	}
-	t.Parallel()
-	c := rediscluster.New(t, 3, 0, "cluster-require-full-coverage no")
+// withoutAMaster kills a master and its replica: the other shards hand out URLs.
+func withoutAMaster(t *testing.T, c *rediscluster.Cluster) {
 	tt := newTorture(t, c, 0)
 	tt.options.Replicas = -1
 	l := &leaser{torture: tt, s: tt.open(), lease: time.Minute, given: map[store.Key]int{}}
@@ -91,7 +81,10 @@ func TestLeasesWithoutAMaster(t *testing.T) {
 	}
 	_, err := l.s.Add(tt.ctx, "c", items, store.AddOptions{})
 	tt.check(err)
-	tt.check(c.Nodes[tt.master(0)].Kill())
+	master := tt.master(0)
+	replica := tt.replica(master)
+	tt.check(c.Nodes[replica].Kill())
+	tt.check(c.Nodes[master].Kill())
 	longest := time.Duration(0)
 	for l.failures == 0 && len(l.given) < 100 {
 		began := time.Now()
@@ -102,4 +95,6 @@ func TestLeasesWithoutAMaster(t *testing.T) {
 		t.Errorf("got %d URLs and a take refused; want those of two masters", len(l.given))
 	}
 	t.Logf("%d URLs from two of three masters, longest take %v", len(l.given), longest)
+	tt.check(c.Nodes[master].Restart(tt.ctx))
+	tt.check(c.Nodes[replica].Restart(tt.ctx))
 }

@@ -19,3 +19,9 @@ var Certificate = certificate
 
 // SharedServer returns the address of the server that tests share.
 var SharedServer = sharedServer
+
+// Parts of TestABrokenCluster.
+var (
+	CacheWhenItsMasterDies = cacheWhenItsMasterDies
+	ShardOutOfReach        = shardOutOfReach
+)

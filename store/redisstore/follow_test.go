@@ -125,6 +125,7 @@ func TestCursorsEndWithTheirServer(t *testing.T) {
 // shown twice or missed, and no command reads all of them.
 func TestAPageOfURLsDueAtOnce(t *testing.T) {
 	t.Parallel()
+	t.Parallel()
 	s := open(t, testOptions(rediscluster.Single(t), 1))
 	defer s.Close()
 	ctx, due := t.Context(), time.Now().Add(-time.Minute)

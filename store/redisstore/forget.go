@@ -147,7 +147,7 @@ func (f *forgetting) deletedPage(ctx context.Context, shard int, name string, ag
 	var found []known
 	for r.more() {
 		r.bytes(width - len(store.Key{}))
-		keys, found = append(keys, r.key()), append(found, known{queuedIn, h})
+		keys, found = append(keys, r.key()), append(found, known{was: queuedIn, queue: h})
 	}
 	if err := r.err(); err != nil {
 		return false, err

@@ -93,7 +93,7 @@ func TestBucketsStaySmall(t *testing.T) {
 	}
 	keys := make([]store.Key, n)
 	for i := range keys {
-		keys[i] = benchItem(uint64(i)).Key
+		keys[i] = testItem(i, "").Key
 	}
 	fresh := make([]bool, n)
 	for want := range 2 {

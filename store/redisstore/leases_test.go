@@ -4,47 +4,12 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"slices"
 	"sync"
-	"testing"
 	"time"
 
-	"github.com/firstseen/firstseen/internal/rediscluster"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/redisstore"
 )
-
-// TestLeasesUnderFaults has three daemons add with a cap, take, retry and complete, while a node is broken. In another crawl they
-// also force, forget and delete, and with some faults the queues go from group to group. Nothing that was acknowledged is lost or fetched again after it was completed, nothing is leased twice within a lease, and at the end
-// everything is drained and the counters are right.
-func TestLeasesUnderFaults(t *testing.T) {
-	if testing.Short() {
-		t.Skip("breaks a real cluster again and again")
-	}
-	t.Parallel()
-	c := rediscluster.NewPartitionable(t, 3, 1)
-	for round := range rounds(t) {
-		for i, f := range append(slices.Clone(faults), ofLeases...) {
-			if !torturing() && i != 0 && i != 2 && f.name != "ScriptsFlushed" {
-				continue
-			}
-			ok := t.Run(f.name, func(t *testing.T) {
-				l := &leases{torture: newTorture(t, c, round), new: map[store.Key]bool{}, completed: map[store.Key]bool{},
-					tried: map[store.Key]bool{}, until: map[store.Key]time.Time{}}
-				l.options.Groups = i%4 == 2
-				for range 3 {
-					l.daemons = append(l.daemons, l.open())
-				}
-				l.run(func() { f.do(l.torture) })
-				l.drain()
-				l.settled(l.patient())
-			})
-			if !ok { // a fault that did not end would fail the others as well
-				return
-			}
-		}
-	}
-}
 
 // leaseTime is how long URLs are leased in the test. At its end, those are waited for whose fetcher died.
 func leaseTime() time.Duration {
@@ -54,7 +19,9 @@ func leaseTime() time.Duration {
 	return 3 * time.Second
 }
 
-// leases is the account of what daemons answered.
+// leases is the account of what daemons answered that add with a cap, take, retry and complete, while a node is broken. In another crawl they
+// also force, forget and delete, and with groups the queues go from group to group. Nothing that was acknowledged is lost or fetched again after it
+// was completed, nothing is leased twice within a lease, and at the end everything is drained and the counters are right.
 type leases struct {
 	*torture
 	mu        sync.Mutex
@@ -66,6 +33,16 @@ type leases struct {
 	late      int // leases that had ended when their answer came
 	lastTake  time.Time
 	takeGap   time.Duration
+}
+
+// newLeases opens three daemons on a store of their own.
+func newLeases(t *torture, groups bool) *leases {
+	l := &leases{torture: t, new: map[store.Key]bool{}, completed: map[store.Key]bool{}, tried: map[store.Key]bool{}, until: map[store.Key]time.Time{}}
+	l.prefix, l.options.Groups = "leases-"+l.prefix, groups
+	for range 3 {
+		l.daemons = append(l.daemons, l.open())
+	}
+	return l
 }
 
 // run breaks something while the daemons work.

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/firstseen/firstseen/internal/fault"
@@ -61,27 +62,26 @@ func (s *Store) loadMeta(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	format, shards, secret, unicode, made := meta[0], meta[1], meta[2], meta[3], meta[4]
-	together, mark := format == uint16Text(formatTogether), markFormat
-	if together {
-		mark = markTogether
+	format, shards, secret, unicode, made := 0, meta[1], meta[2], meta[3], meta[4]
+	if len(meta[0]) == 2 {
+		format = int(binary.BigEndian.Uint16([]byte(meta[0])))
 	}
-	if !together && format != uint16Text(formatVersion) && format != uint16Text(formatVersion-1) {
+	if format < formatVersion-1 || format > formatTogether {
 		return fault.As(store.ErrFormat, "got format %x; want %04x: to move the store, copy it to a file with the program that made it, and from there with this one",
-			format, formatVersion)
+			meta[0], formatVersion)
 	}
 	if len(shards) != 2 {
 		return fmt.Errorf("got number of shards %x; want 2 bytes: %w", shards, store.ErrCorrupt)
 	}
 	s.opt.Shards = int(binary.BigEndian.Uint16([]byte(shards)))
 	s.layout = newLayout(s.opt.Prefix, s.opt.Shards)
-	s.layout.secret, s.layout.mark, s.layout.together = []byte(secret), markOf(shards, secret, mark), together
-	if format == uint16Text(formatVersion-1) {
-		if err := s.reform(ctx, hex.EncodeToString([]byte(shards))+secret); err != nil {
-			return err
-		}
+	s.layout.secret, s.layout.mark, s.layout.together = []byte(secret), markOf(shards, secret, max(format, formatVersion)), format == formatTogether
+	before := ""
+	if format < formatVersion {
+		s.opt.Logger.Info("a store of format 8 is taken over: daemons of older builds are refused from here on", "prefix", s.opt.Prefix)
+		before = markOf(shards, secret, format)
 	}
-	if err := s.markShards(ctx, made); err != nil {
+	if err := s.markShards(ctx, made, before); err != nil {
 		return err
 	}
 	s.unicodeHosts.Store(unicode == "1")
@@ -90,58 +90,42 @@ func (s *Store) loadMeta(ctx context.Context) error {
 
 // markOf is the mark of the shards of a store. It has the format, so that daemons of an older build are refused by each shard, whatever
 // they know of the store. Format 8 had none.
-func markOf(shards, secret, format string) string {
-	return hex.EncodeToString([]byte(shards)) + secret + format
-}
-
-var markFormat, markTogether = fmt.Sprintf(".%d", formatVersion), fmt.Sprintf(".%d", formatTogether)
-
-// reform takes a store of format 8 over: each shard gets the new mark, at which daemons of an older build are refused. Leases stay.
-func (s *Store) reform(ctx context.Context, old string) error {
-	s.opt.Logger.Info("a store of format 8 is taken over: daemons of older builds are refused from here on", "prefix", s.opt.Prefix)
-	b := s.batch(scriptReform, sched.AnyCrawl, append(appendShort(nil, old), s.layout.mark...)).everywhere()
-	b.add(storeShard, 0)
-	if err := b.run(ctx); err != nil {
-		return err
+func markOf(shards, secret string, format int) string {
+	mark := hex.EncodeToString([]byte(shards)) + secret
+	if format < formatVersion {
+		return mark
 	}
-	for _, c := range b.calls {
-		if c.reply == "N" {
-			return s.emptied(c.shard)
-		}
-	}
-	_, err := s.stamp(ctx, true, "format", uint16Text(formatVersion))
-	return err
+	return mark + "." + strconv.Itoa(format)
 }
 
 // makeMeta writes what a new store is made with, or what the shards of a store know whose own key is missing.
 func (s *Store) makeMeta(ctx context.Context) ([]string, error) {
-	shards, secret, unicode, made, format := uint16Text(s.opt.Shards), rand.Text(), "0", beingMade, formatVersion
 	mark, identity, err := s.findSurvivor(ctx)
 	switch {
 	case err != nil:
 		return nil, err
 	case mark != "":
 		s.opt.Logger.Warn("the key {meta}M of the store was lost; writing it again from the shards", "prefix", s.opt.Prefix)
-		number, err := hex.DecodeString(mark[:min(4, len(mark))])
-		secret, ok := strings.CutSuffix(mark[min(4, len(mark)):], markFormat)
-		if !ok {
-			format--
-			if secret, ok = strings.CutSuffix(secret, markTogether); ok {
-				format = formatTogether
-			}
+		shards, err := hex.DecodeString(mark[:min(4, len(mark))])
+		secret, number, found := strings.Cut(mark[min(4, len(mark)):], ".")
+		format := formatVersion - 1
+		if found && err == nil {
+			format, err = strconv.Atoi(number)
 		}
 		if err != nil || secret == "" {
 			return nil, fmt.Errorf("got mark %q of a shard; want 4 hex digits and a secret: %w", mark, store.ErrCorrupt)
 		}
-		return s.stamp(ctx, false, "format", uint16Text(format), "shards", string(number), "secret", secret, "unicode", "1", "made", beingRemade,
+		return s.stamp(ctx, false, "format", uint16Text(format), "shards", string(shards), "secret", secret, "unicode", "1", "made", beingRemade,
 			"identity", identity)
 	case s.opt.MustExist:
 		return nil, fault.As(store.ErrNotFound, "there is no store with prefix %q; check the prefix and the address", s.opt.Prefix)
 	}
+	format := formatVersion
 	if s.opt.Groups {
 		format = formatTogether
 	}
-	return s.stamp(ctx, false, "format", uint16Text(format), "shards", shards, "secret", secret, "unicode", unicode, "made", made, "identity", identity)
+	return s.stamp(ctx, false, "format", uint16Text(format), "shards", uint16Text(s.opt.Shards), "secret", rand.Text(), "unicode", "0", "made", beingMade,
+		"identity", "")
 }
 
 // findSurvivor looks for shards of the store, where the store's own key is missing, and returns their mark and the copy of the
@@ -160,15 +144,15 @@ func (s *Store) findSurvivor(ctx context.Context) (mark, identity string, err er
 	return mark, identity, nil
 }
 
-// markShards marks the shards as the store's: all of them while the store is made, and only that of the store's own key when
-// that is made again.
-func (s *Store) markShards(ctx context.Context, made string) error {
-	if made == isMade {
+// markShards marks the shards as the store's: all of them while the store is made, or is taken over from a format with another mark, at
+// which daemons of an older build are refused; and only that of the store's own key when that is made again.
+func (s *Store) markShards(ctx context.Context, made, before string) error {
+	if made == isMade && before == "" {
 		return nil
 	}
-	b := s.batch(scriptBirth, "", []byte(s.layout.mark))
+	b := s.batch(scriptBirth, sched.AnyCrawl, append(appendShort(nil, before), s.layout.mark...))
 	b.add(storeShard, 0)
-	if made == beingMade {
+	if made != beingRemade || before != "" {
 		b.everywhere()
 	}
 	if err := b.run(ctx); err != nil {
@@ -179,7 +163,11 @@ func (s *Store) markShards(ctx context.Context, made string) error {
 			return s.emptied(c.shard)
 		}
 	}
-	_, err := s.stamp(ctx, true, "made", isMade)
+	format := formatVersion
+	if s.layout.together {
+		format = formatTogether
+	}
+	_, err := s.stamp(ctx, true, "format", uint16Text(format), "made", isMade)
 	return err
 }
 

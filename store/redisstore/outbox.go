@@ -33,6 +33,7 @@ const (
 	stepMove   = 'M' // a URL that isn't held is queued, or made by a settlement
 	stepForget = 'F' // a key is forgotten
 	stepsAdd   = 'T' // all steps A that one script began
+	noStep     = 'X' // none: URLs that are new are refused
 )
 
 // step is a change that concerns the home of a key and that of a queue, as the key's home has recorded it.
@@ -65,7 +66,7 @@ func readStep(key store.Key, from *reader) *step {
 	st.number = uint16(r.uint(2))
 	st.kind = byte(r.uint(1))
 	r.uint(6) // when it began
-	st.old = known{was(r.uint(1)), r.hash()}
+	st.old.was, st.old.queue = was(r.uint(1)), r.hash()
 	st.mode = byte(r.uint(1))
 	st.cap = r.uint(6)
 	st.entry = []byte(r.left)
@@ -241,6 +242,7 @@ const (
 type known struct {
 	was
 	queue queueHash
+	mark  uint32 // the spelling that the key is marked with (marks.go), 0 for none
 }
 
 // resolve returns what the seen side knows of keys, after it has finished the steps that they have. The script is
@@ -256,7 +258,7 @@ func (s *Store) resolve(ctx context.Context, sc *script, crawl string, keys []st
 		left = nil
 		var steps []*step
 		err := b.read(ctx, func(i int, r *reader) {
-			if out[i] = (known{was(r.uint(1)), r.hash()}); out[i].was == onItsWay {
+			if out[i] = (known{was(r.uint(1)), r.hash(), uint32(r.uint(4))}); out[i].was == onItsWay {
 				left, steps = append(left, i), append(steps, readStep(keys[i], r))
 			}
 		})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,53 +19,23 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// The tests here run daemons as processes of their own: this test binary, with TestDaemonProcess alone.
-const (
-	daemonDoes = "FIRSTSEEN_TEST_DAEMON" // operation | address | prefix | number
-	daemonItem = 40
-)
-
-// startDaemon starts a daemon process that carries out an operation.
-func startDaemon(t *testing.T, operation string, o Options, number int) (*exec.Cmd, *bufio.Scanner) {
-	t.Helper()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestDaemonProcess$")
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s|%s|%s|%d", daemonDoes, operation, o.Addrs[0], o.Prefix, number))
-	out := must(cmd.StdoutPipe())(t)
-	must(true, cmd.Start())(t)
-	return cmd, bufio.NewScanner(out)
-}
+// daemonDoes tells a process of this test binary, with TestDaemonProcess alone, that it is a daemon: address | prefix
+const daemonDoes = "FIRSTSEEN_TEST_DAEMON"
 
 // TestDaemonProcess is what a daemon process runs.
 func TestDaemonProcess(t *testing.T) {
-	does := strings.Split(os.Getenv(daemonDoes), "|")
-	if len(does) != 4 {
-		t.Skip("runs in processes that other tests start")
+	addr, prefix, found := strings.Cut(os.Getenv(daemonDoes), "|")
+	if !found {
+		t.Skip("runs in a process that another test starts")
 	}
-	o := Options{Addrs: []string{does[1]}, Prefix: does[2], Replicas: -1, KeepURLs: true, RetryFor: hang.Limit}
-	number, calls, counting := must(strconv.Atoi(does[3]))(t), 0, false
-	o.clock = func() time.Time { // asked before each script call
-		if calls++; counting && calls > number {
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {}
-		}
-		return time.Now()
+	s := open(t, Options{Addrs: []string{addr}, Prefix: prefix, Replicas: -1, KeepURLs: true, RetryFor: hang.Limit})
+	for n := 1; ; n += 2 {
+		workAround(t, s, n, func(line string) { fmt.Println(line) })
+		_ = async.Sleep(t.Context(), 20*time.Millisecond)
 	}
-	if does[0] == "work" {
-		o.clock = nil
-	}
-	s := open(t, o)
-	s.stop() // the sweeper's calls would be counted
-	s.background.Wait()
-	calls, counting = 0, true
-	if does[0] == "work" {
-		for n := number; ; n += 2 {
-			workAround(t, s, n, func(line string) { fmt.Println(line) })
-			_ = async.Sleep(t.Context(), 20*time.Millisecond)
-		}
-	}
-	must(true, operations[does[0]](t, s))(t)
-	fmt.Println("done")
 }
+
+const daemonItem = 40
 
 func daemonItems(from, to int) (items []store.Item) {
 	for n := from; n < to; n++ {
@@ -148,15 +119,37 @@ var operations = map[string]func(t *testing.T, s *Store) error{
 	},
 }
 
-// TestADaemonIsKilledAtEachStep kills a daemon process before each script call of each operation that has several. Another
+// dies has a daemon carry out an operation, of which it sends only so many script calls, as if its process were killed before the next. It
+// reports whether that was all.
+func dies(t *testing.T, o Options, operation func(*testing.T, *Store) error, number int) (done bool) {
+	calls, counting := 0, false
+	o.clock = func() time.Time { // asked before each script call, by the goroutine of the operation
+		if calls++; counting && calls > number {
+			runtime.Goexit()
+		}
+		return time.Now()
+	}
+	s := open(t, o)
+	s.stop() // the sweeper's calls would be counted
+	s.background.Wait()
+	calls, counting = 0, true
+	ended := make(chan error)
+	go func() {
+		defer close(ended)
+		ended <- operation(t, s)
+	}()
+	err, done := <-ended
+	must(true, err)(t)
+	closeAll(t, s)
+	return done
+}
+
+// TestADaemonDiesAtEachStep ends a daemon before each script call of each operation that has several. Another
 // daemon finishes the steps that it left: counters are right, and every known URL is in a queue or completed, once.
-func TestADaemonIsKilledAtEachStep(t *testing.T) {
+func TestADaemonDiesAtEachStep(t *testing.T) {
 	t.Parallel()
 	addr := sharedServer(t)
-	for name := range operations {
-		if os.Getenv("FIRSTSEEN_TORTURE") != "1" && name != "add with a cap" && name != "delete a queue" {
-			continue
-		}
+	for name, operation := range operations {
 		t.Run(name, func(t *testing.T) {
 			for number, done := 0, false; !done; number++ {
 				o := testOptions(addr, 4)
@@ -165,13 +158,7 @@ func TestADaemonIsKilledAtEachStep(t *testing.T) {
 				must(s.Add(t.Context(), "c", daemonItems(0, 10), store.AddOptions{}))(t)
 				complete(t, s, must(s.Take(t.Context(), store.TakeRequest{Crawl: "c", MaxURLs: 20, MaxPerQueue: 20}))(t).Leases)
 				must(s.Add(t.Context(), "c", daemonItems(10, 20), store.AddOptions{}))(t)
-				cmd, out := startDaemon(t, name, o, number)
-				for out.Scan() {
-					done = done || out.Text() == "done"
-				}
-				if err := cmd.Wait(); (err == nil) != done {
-					t.Fatalf("after %d calls: the daemon ended with %v; want it killed, or done", number, err)
-				}
+				done = dies(t, o, operation, number)
 				for range 2 {
 					must(true, s.sweep(t.Context(), 0))(t)
 				}
@@ -274,7 +261,10 @@ func TestADaemonIsStopped(t *testing.T) {
 			t.Error(line)
 		}
 	}
-	cmd, out := startDaemon(t, "work", o, 1)
+	cmd := exec.Command(os.Args[0], "-test.run=^TestDaemonProcess$")
+	cmd.Env = append(os.Environ(), daemonDoes+"="+o.Addrs[0]+"|"+o.Prefix)
+	out := bufio.NewScanner(must(cmd.StdoutPipe())(t))
+	must(true, cmd.Start())(t)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for out.Scan() {

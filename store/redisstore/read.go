@@ -344,7 +344,7 @@ func (s *Store) keyPages(ctx context.Context, ask asker, crawl string, shard int
 		var keys []store.Key
 		var found []known
 		for r.more() {
-			keys, found = append(keys, r.key()), append(found, known{was(r.uint(1)), r.hash()})
+			keys, found = append(keys, r.key()), append(found, known{was: was(r.uint(1)), queue: r.hash()})
 		}
 		return r.err() == nil && f(keys, found)
 	})

@@ -13,6 +13,7 @@ import (
 
 // TestServersThatEvictAreRefused opens a store where keys may vanish.
 func TestServersThatEvictAreRefused(t *testing.T) {
+	t.Parallel()
 	_, err := Open(t.Context(), testOptions(rediscluster.Single(t, "maxmemory-policy allkeys-lru"), 2))
 	if !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "CONFIG SET maxmemory-policy noeviction") {
 		t.Fatalf("got error %v; want %v and what to do", err, store.ErrInvalid)
@@ -22,6 +23,7 @@ func TestServersThatEvictAreRefused(t *testing.T) {
 // TestAnEmptiedServerIsNoticed empties the servers of a running daemon, and some shards: nothing is called new that
 // may have been seen, and the error contains the remedy.
 func TestAnEmptiedServerIsNoticed(t *testing.T) {
+	t.Parallel()
 	o := testOptions(rediscluster.Single(t), 4)
 	o.CacheBytes = -1
 	s := open(t, o)
@@ -59,6 +61,7 @@ func TestAnEmptiedServerIsNoticed(t *testing.T) {
 
 // TestAFullServerForgets fills a server's memory, and makes room by forgetting.
 func TestAFullServerForgets(t *testing.T) {
+	t.Parallel()
 	o := testOptions(rediscluster.Single(t), 2)
 	s := open(t, o)
 	defer s.Close()
@@ -86,6 +89,7 @@ func TestAFullServerForgets(t *testing.T) {
 // TestWaitersShareAnAnswer has many callers ask an idle store: the servers are asked a few times a second. What this
 // daemon adds is found at once.
 func TestWaitersShareAnAnswer(t *testing.T) {
+	t.Parallel()
 	s := open(t, testOptions(rediscluster.Single(t), 64))
 	defer s.Close()
 	ctx := t.Context()
@@ -112,6 +116,7 @@ func TestWaitersShareAnAnswer(t *testing.T) {
 
 // TestActiveCrawlsTakeTurns has many crawls that hold nothing: a take of any doesn't look at them.
 func TestActiveCrawlsTakeTurns(t *testing.T) {
+	t.Parallel()
 	s := open(t, testOptions(rediscluster.Single(t), 1))
 	defer s.Close()
 	ctx := t.Context()

@@ -39,7 +39,7 @@ func (s *Store) Settle(ctx context.Context, crawl string, list []store.Settlemen
 	out := make([]store.SettleStatus, len(list))
 	for from := 0; from < len(list); {
 		n := together(list[from:])
-		w := &settling{s: s, crawl: crawl, list: list[from : from+n], out: out[from : from+n], elsewhere: make([]bool, n), left: upTo(n)}
+		w := &settling{s: s, crawl: crawl, list: list[from : from+n], out: out[from : from+n], left: upTo(n)}
 		if err := s.untilClear(ctx, func() (bool, error) { return w.try(ctx) }); err != nil {
 			return nil, err
 		}
@@ -48,98 +48,143 @@ func (s *Store) Settle(ctx context.Context, crawl string, list []store.Settlemen
 	return out, nil
 }
 
-// together is the number of settlements that one wave settles: before a key comes again, or a change of a queue after one that
-// may come with a new URL. New URLs are made at the end of a wave, and changes of a queue apply in order.
+// together is the number of settlements that one wave settles: before a key comes again.
 func together(list []store.Settlement) int {
-	seen, made := make(map[store.Key]bool, len(list)), false
+	seen := make(map[store.Key]bool, len(list))
 	for i := range list {
-		change := list[i].QueueChange != nil
-		if seen[list[i].Key] || i == waveSize || made && change {
+		if seen[list[i].Key] || i == waveSize {
 			return i
 		}
 		seen[list[i].Key] = true
-		made = made || change && list[i].Create
 	}
 	return len(list)
 }
 
 // settling is a wave of a Settle: settlements of different keys.
 type settling struct {
-	s         *Store
-	crawl     string
-	list      []store.Settlement
-	out       []store.SettleStatus
-	elsewhere []bool // the queue that had the URL has nothing of it: a step must make it
-	left      []int  // yet to be settled
+	s     *Store
+	crawl string
+	list  []store.Settlement
+	out   []store.SettleStatus
+	left  []int // yet to be settled
+
+	found []known // of those without a token, as this try found them
+	makes []bool  // a step must make the URL: no queue has it
 }
 
 // try settles the rest. A queue settles the URLs that it has; a URL that a settlement makes is a step. It returns false if
 // something changed at the same time.
 func (w *settling) try(ctx context.Context) (bool, error) {
-	var keys []store.Key // those whose lease is not named
+	if err := w.find(ctx); err != nil {
+		return false, err
+	}
+	left := w.left
+	for w.left = nil; len(left) > 0; {
+		part := left[:w.inOrder(left)]
+		left = left[len(part):]
+		marked, err := w.mark(ctx, part)
+		if err != nil {
+			return false, err
+		}
+		gone, err := w.send(ctx, part, marked)
+		if err != nil {
+			return false, err
+		}
+		if err := w.s.unmark(ctx, w.crawl, gone); err != nil {
+			return false, err
+		}
+		if err := w.create(ctx, part); err != nil {
+			return false, err
+		}
+	}
+	slices.Sort(w.left)
+	return len(w.left) == 0, nil
+}
+
+// find looks up where the URLs are whose leases are not named.
+func (w *settling) find(ctx context.Context) error {
+	var keys []store.Key
 	var of []int
 	for _, i := range w.left {
 		if w.list[i].Token == 0 {
 			keys, of = append(keys, w.list[i].Key), append(of, i)
 		}
 	}
-	resolved, err := w.s.resolve(ctx, scriptResolve, w.crawl, keys)
+	found, err := w.s.resolve(ctx, scriptResolve, w.crawl, keys)
 	if err != nil {
-		return false, err
+		return err
 	}
-	found := make([]known, len(w.list))
+	w.found, w.makes = make([]known, len(w.list)), make([]bool, len(w.list))
 	for j, i := range of {
-		found[i] = resolved[j]
+		if w.found[i] = found[j]; !w.list[i].Create {
+			found[j].was = unknown // whether its queue still has the text makes no difference
+		}
 	}
-	marked, err := w.mark(ctx, found)
-	if err != nil {
-		return false, err
+	entries, err := w.s.entriesOf(ctx, w.crawl, keys, found)
+	for j, i := range of {
+		st := &w.list[i]
+		w.makes[i] = st.Create && (found[j].was == unknown || entries[j].State == store.SeenOnly && (w.s.opt.KeepURLs || st.Outcome == store.Requeue))
 	}
-	gone, err := w.send(ctx, found, marked)
-	if err != nil {
-		return false, err
+	return err
+}
+
+// inOrder is the number of settlements that can be sent before URLs are made, and have the effect of their order: queues get no URL, due at the
+// same time, before one that is made first, and no change before one that is made with a change.
+func (w *settling) inOrder(list []int) int {
+	type place struct {
+		shard int
+		due   int64
+		after byte
 	}
-	if err := w.s.unmark(ctx, w.crawl, gone); err != nil {
-		return false, err
+	made, changed := map[place]bool{}, false
+	for n, i := range list {
+		st := &w.list[i]
+		at := place{shard: int(st.Token >> tokenBits)}
+		at.due, at.after = dueOf(st)
+		switch {
+		case w.makes[i]:
+			at.shard, _ = w.s.layout.ofQueue(w.crawl, st.Queue)
+		case st.Token == 0:
+			at.shard = w.s.layout.ofHash(w.found[i].queue)
+		}
+		queues, changes := st.Outcome == store.Requeue, st.QueueChange != nil
+		if !w.makes[i] && (queues && made[at] || changes && changed) {
+			return n
+		}
+		if w.makes[i] {
+			made[at], changed = made[at] || queues, changed || changes
+		}
 	}
-	w.left, err = w.make(ctx, found)
-	return len(w.left) == 0, err
+	return len(list)
 }
 
 // mark marks the keys of the settlements that say so. Marks are at the homes of keys, and come before what they tell of: if the daemon dies
 // in between, a URL that is still held has a mark, which is of no use to it, and may be fetched once more for it later; the other way round, its page could be
 // lost. It returns the settlements whose keys had no mark before.
-func (w *settling) mark(ctx context.Context, found []known) (marked []bool, err error) {
+func (w *settling) mark(ctx context.Context, part []int) (marked []bool, err error) {
 	marked = make([]bool, len(w.list))
-	b := w.s.markBatch(w.crawl, markNew)
-	for _, i := range w.left {
-		if st := &w.list[i]; st.Mark != 0 && (st.Token != 0 || found[i].was != unknown && !w.makes(i, found[i])) {
+	b := w.s.markBatch(w.crawl, markThem)
+	for _, i := range part {
+		if st := &w.list[i]; st.Mark != 0 && (st.Token != 0 || w.found[i].was != unknown && !w.makes[i]) {
 			b.addMark(i, &st.Key, st.Mark)
 		}
 	}
-	return marked, b.ask(ctx, func(i int, yes bool) { marked[i] = yes })
+	return marked, b.read(ctx, func(i int, r *reader) { marked[i] = r.bytes(1) == "Y" })
 }
 
-// makes reports whether a settlement makes its URL.
-func (w *settling) makes(i int, k known) bool {
-	st := &w.list[i]
-	seen := k.was == neverQueued && (w.s.opt.KeepURLs || st.Outcome == store.Requeue)
-	return st.Create && (k.was == unknown || seen || w.elsewhere[i])
-}
-
-// send sends settlements to the queues that have the URLs, and notes which steps must make. It returns the keys whose marks have to go: those of
+// send sends settlements to the queues that have the URLs. It returns the keys whose marks have to go: those of
 // URLs that had ended and no longer are what they were, and those that are marked for a settlement that did not drop them.
-func (w *settling) send(ctx context.Context, found []known, marked []bool) (gone []store.Key, err error) {
+func (w *settling) send(ctx context.Context, part []int, marked []bool) (gone []store.Key, err error) {
 	b := w.s.batch(scriptSettle, w.crawl, []byte{"-k"[flag(w.s.opt.KeepURLs)]})
-	for _, i := range w.left {
-		st, k := &w.list[i], found[i]
+	for _, i := range part {
+		st, k := &w.list[i], w.found[i]
 		shard := int(st.Token >> tokenBits)
 		switch {
 		case st.Token != 0 && shard >= w.s.opt.Shards:
 			w.out[i] = store.Stale
 			continue
 		case st.Token != 0:
-		case w.makes(i, k):
+		case w.makes[i]:
 			continue
 		case k.was == queuedIn:
 			shard = w.s.layout.ofHash(k.queue)
@@ -159,7 +204,7 @@ func (w *settling) send(ctx context.Context, found []known, marked []bool) (gone
 		c := b.add(shard, i)
 		c.blob = appendLong(c.blob, appendSettlement(nil, st))
 	}
-	return gone, b.read(ctx, func(i int, r *reader) {
+	err = b.read(ctx, func(i int, r *reader) {
 		answer := r.bytes(1)
 		if answer == "E" || marked[i] && answer != "S" {
 			gone = append(gone, w.list[i].Key)
@@ -173,31 +218,29 @@ func (w *settling) send(ctx context.Context, found []known, marked []bool) (gone
 			w.out[i] = store.Stale
 		case "A":
 			w.out[i] = store.AlreadyDone
-		default:
-			w.elsewhere[i] = true
+		default: // a step must make it
+			w.left = append(w.left, i)
 		}
 	})
+	return gone, err
 }
 
-// make makes URLs. It returns those whose keys changed at the same time.
-func (w *settling) make(ctx context.Context, found []known) (again []int, err error) {
+// create makes URLs, but for those whose keys changed at the same time.
+func (w *settling) create(ctx context.Context, part []int) error {
 	var list []*step
-	for _, i := range w.left {
-		if st := &w.list[i]; st.Token == 0 && w.makes(i, found[i]) {
-			list = append(list, &step{item: i, key: st.Key, old: found[i], mode: 'f', entry: w.s.entryOf(w.crawl, st)})
+	for _, i := range part {
+		if st := &w.list[i]; w.makes[i] {
+			list = append(list, &step{item: i, key: st.Key, old: w.found[i], mode: 'f', entry: w.s.entryOf(w.crawl, st)})
 		}
 	}
 	if err := w.s.carryOut(ctx, w.crawl, stepMove, list); err != nil {
-		return nil, err
+		return err
 	}
-	b := w.s.markBatch(w.crawl, markAgain)
+	b := w.s.markBatch(w.crawl, markThem)
 	for _, st := range list {
 		if from := &w.list[st.item]; from.Mark != 0 && !st.changed() {
 			b.addMark(st.item, &st.key, from.Mark)
 		}
-	}
-	if err := b.ask(ctx, func(int, bool) {}); err != nil {
-		return nil, err
 	}
 	for _, st := range list {
 		w.out[st.item] = store.Settled
@@ -205,11 +248,10 @@ func (w *settling) make(ctx context.Context, found []known) (again []int, err er
 			w.out[st.item] = store.Created
 		}
 		if st.changed() {
-			w.elsewhere[st.item] = false
-			again = append(again, st.item)
+			w.left = append(w.left, st.item)
 		}
 	}
-	return again, nil
+	return b.run(ctx)
 }
 
 // entryOf returns the entry of a URL that a settlement makes.

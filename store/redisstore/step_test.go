@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,10 +15,15 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
+// testItem makes the nth URL of a crawl.
 func testItem(n int, queue string) store.Item {
-	it := benchItem(uint64(n))
-	it.Queue = queue
-	return it
+	h := uint64(n) * 0x9e3779b97f4a7c15
+	h ^= h >> 29
+	h *= 0xbf58476d1ce4e5b9
+	var k store.Key
+	binary.BigEndian.PutUint64(k[:], h)
+	binary.BigEndian.PutUint64(k[8:], uint64(n)*0x94d049bb133111eb)
+	return store.Item{Key: k, Queue: queue, URL: fmt.Sprintf("https://example.org/some/path/of/usual/length/page-%d.html?id=%d", n, h%9999)}
 }
 
 func must[T any](v T, err error) func(testing.TB) T {
@@ -78,43 +84,6 @@ func TestRetriesAnswerAlike(t *testing.T) {
 	}
 }
 
-// TestADeadDaemonsStepIsFinished leaves an add between its two steps.
-func TestADeadDaemonsStepIsFinished(t *testing.T) {
-	t.Parallel()
-	addr := sharedServer(t)
-	for _, cap := range []int64{0, 5} {
-		s := open(t, testOptions(addr, 8))
-		defer s.Close()
-		ctx := t.Context()
-		items := []store.Item{testItem(1, "a"), testItem(2, "b"), testItem(3, "")}
-		dead := begin(t, s, store.AddOptions{MaxPerQueue: cap}, items...)
-		if st := must(s.Stats(ctx, "c"))(t); st.Seen != 3 || st.Held != 2 {
-			t.Fatalf("got %+v; want 3 seen and 2 held: their steps are under way", st)
-		}
-		for range 2 {
-			if err := s.sweep(ctx, 0); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if st := must(s.Stats(ctx, "c"))(t); st.Seen != 3 || st.Held != 2 {
-			t.Fatalf("got %+v; want 3 seen and 2 held", st)
-		}
-		// It wasn't dead, but slow: it gets the verdicts that the other got.
-		if err := dead.queue(ctx); err != nil || dead.verdicts[0].Status != store.New {
-			t.Fatalf("got %v, %v; want new", dead.verdicts, err)
-		}
-		v := must(s.Add(ctx, "c", items, store.AddOptions{}))(t)
-		for i := range v {
-			if v[i].Status != store.Duplicate {
-				t.Errorf("got %v for item %d; want duplicate", v[i].Status, i)
-			}
-		}
-		if st := must(s.Stats(ctx, "c"))(t); st.Held != 2 {
-			t.Fatalf("got %d held; want 2", st.Held)
-		}
-	}
-}
-
 // TestTheSweeperFinishesSteps leaves adds between their two steps. A daemon finishes them in the background when they are old enough.
 func TestTheSweeperFinishesSteps(t *testing.T) {
 	t.Parallel()
@@ -131,28 +100,6 @@ func TestTheSweeperFinishesSteps(t *testing.T) {
 	wantHeld(t, s, 5)
 	if n := len(takeAll(t, s)); n != 5 {
 		t.Fatalf("got %d leases; want 5", n)
-	}
-}
-
-// TestAFinishedStepIsntDoneAgain loses only the last word of an add: that its outbox can
-// be emptied.
-func TestAFinishedStepIsntDoneAgain(t *testing.T) {
-	t.Parallel()
-	s := open(t, testOptions(sharedServer(t), 8))
-	defer s.Close()
-	ctx := t.Context()
-	o := begin(t, s, store.AddOptions{}, testItem(1, "a"))
-	left := onlyLeftover(t, s, o.items[0].Key)
-	if err := o.queue(ctx); err != nil {
-		t.Fatal(err)
-	}
-	taken := must(s.Take(ctx, store.TakeRequest{Crawl: "c"}))(t)
-	must(s.Settle(ctx, "c", []store.Settlement{{Key: taken.Leases[0].Key, Token: taken.Leases[0].Token}}))(t)
-	if err := s.deliver(ctx, "c", left); err != nil {
-		t.Fatal(err)
-	}
-	if st := must(s.Stats(ctx, "c"))(t); st.Held != 0 || st.Completed != 1 {
-		t.Fatalf("got %+v; want it completed once", st)
 	}
 }
 
@@ -220,14 +167,10 @@ func pass(t *testing.T, s *Store, d time.Duration) {
 	}
 }
 
-// TestAShardOutOfReachHoldsUpItsOwnSteps leaves adds half done, and kills a master without a replica.
-func TestAShardOutOfReachHoldsUpItsOwnSteps(t *testing.T) {
-	if testing.Short() {
-		t.Skip("breaks a real cluster")
-	}
-	t.Parallel()
-	c := rediscluster.New(t, 3, 0)
-	s := open(t, Options{Addrs: c.Addrs(), Shards: 2, Replicas: -1, recoverAfter: time.Hour})
+// shardOutOfReach leaves adds half done, and kills a master and its replica: a shard out of reach holds up its own steps alone.
+func shardOutOfReach(t *testing.T, c *rediscluster.Cluster) {
+	must(true, c.WaitHealthy(hang.Context(t)))(t)
+	s := open(t, Options{Addrs: c.Addrs(), Prefix: "reach:", Shards: 2, Replicas: -1, recoverAfter: time.Hour})
 	defer s.Close()
 	ctx := t.Context()
 	var queues [2]string // by shard
@@ -247,9 +190,9 @@ func TestAShardOutOfReachHoldsUpItsOwnSteps(t *testing.T) {
 	}
 	tag := s.layout.bases[1][len(s.opt.Prefix)+1:]
 	lost := must(c.Master(ctx, int(crc16(tag[:len(tag)-1])%slots)))(t)
-	if err := c.Nodes[lost].Kill(); err != nil {
-		t.Fatal(err)
-	}
+	replica := must(c.Replica(ctx, lost))(t)
+	must(true, c.Nodes[replica].Kill())(t)
+	must(true, c.Nodes[lost].Kill())(t)
 	s.opt.RetryFor = time.Second
 	hang.Until(t, "the steps of the other shard are finished", func() bool { // starved, it may be out of reach for a while, too
 		if err := s.sweep(ctx, 0); err == nil {
@@ -258,6 +201,8 @@ func TestAShardOutOfReachHoldsUpItsOwnSteps(t *testing.T) {
 		info, _, _ := s.queueInfo(ctx, "c", queues[0])
 		return info.Held == int64(sent[0])
 	})
+	must(true, c.Nodes[lost].Restart(ctx))(t)
+	must(true, c.Nodes[replica].Restart(ctx))(t)
 }
 
 // TestAnswersOutliveRecovery holds the times of a store to each other.
@@ -386,69 +331,6 @@ func TestATakeOfSlowServersEnds(t *testing.T) {
 		if left -= n; n == 0 || n == urls || left > 0 && taken.Next.After(time.Now()) {
 			t.Fatalf("got %d leases in take %d, and the next at %v; want those of a shard, and that there are more", n, takes, taken.Next)
 		}
-	}
-}
-
-// TestALateEndChangesNothing has a daemon end a capped add so late that the key was forgotten and is being added
-// again, by a step of its own: that step stays, and only one of the two says "new" of the second.
-func TestALateEndChangesNothing(t *testing.T) {
-	t.Parallel()
-	s := open(t, testOptions(sharedServer(t), 8))
-	defer s.Close()
-	ctx := t.Context()
-	capped := store.AddOptions{MaxPerQueue: 1}
-	late := begin(t, s, capped, testItem(1, "a"))
-	must(s.resolve(ctx, scriptResolve, "c", keysOf(late.items)))(t)
-	must(s.Forget(ctx, store.Selection{Crawl: "c", Keys: keysOf(late.items)}))(t)
-	second := begin(t, s, capped, testItem(1, "a"))
-	left := onlyLeftover(t, s, second.items[0].Key)[0]
-	for _, answer := range []byte("FQ") {
-		late.fresh[0].answer = answer
-		d := &delivery{s: s, crawl: "c", steps: late.fresh}
-		must(true, d.end(ctx))(t)
-		if now := onlyLeftover(t, s, second.items[0].Key)[0]; now.ticket != left.ticket {
-			t.Fatalf("got the step of another ended, with answer %c", answer)
-		}
-	}
-	if v := must(s.Add(ctx, "c", second.items, store.AddOptions{}))(t); v[0].Status != store.Duplicate {
-		t.Fatalf("got %v; want a duplicate", v[0].Status)
-	}
-	if must(true, second.queue(ctx))(t); second.verdicts[0].Status != store.New {
-		t.Fatalf("got %v; want new", second.verdicts[0].Status)
-	}
-	once(t, s)
-}
-
-// TestACompletedURLKeepsItsKey loses the last message of a capped add, whose URL is fetched and completed before
-// anybody meets the step: the key stays known (it was taken back, and the URL fetched again).
-func TestACompletedURLKeepsItsKey(t *testing.T) {
-	t.Parallel()
-	s := open(t, testOptions(sharedServer(t), 8))
-	defer s.Close()
-	ctx := t.Context()
-	o := begin(t, s, store.AddOptions{MaxPerQueue: 1}, testItem(1, "a"))
-	must(true, (&delivery{s: s, crawl: "c", steps: o.fresh}).queue(ctx))(t)
-	complete(t, s, takeAll(t, s))
-	must(true, s.sweep(ctx, 0))(t)
-	if st := must(s.Stats(ctx, "c"))(t); st.Seen != 1 || st.Held != 0 || st.Completed != 1 {
-		t.Fatalf("got %+v; want it seen and completed", st)
-	}
-	if v := must(s.Add(ctx, "c", o.items, store.AddOptions{}))(t); v[0].Status != store.Duplicate {
-		t.Fatalf("got %v; want a duplicate", v[0].Status)
-	}
-}
-
-// TestWhatIsOnItsWayIsHeld stops an add between its scripts: the crawl isn't finished.
-func TestWhatIsOnItsWayIsHeld(t *testing.T) {
-	t.Parallel()
-	s := open(t, testOptions(sharedServer(t), 8))
-	defer s.Close()
-	o := begin(t, s, store.AddOptions{}, testItem(1, "a"))
-	for range 2 {
-		if st := must(s.Stats(t.Context(), "c"))(t); st.Held != 1 {
-			t.Fatalf("got %+v; want one held", st)
-		}
-		must(true, o.queue(t.Context()))(t)
 	}
 }
 

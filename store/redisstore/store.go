@@ -156,7 +156,6 @@ type Store struct {
 	unicodeHosts atomic.Bool                    // it is recorded that keys of such hosts are there
 	turn         atomic.Uint64                  // the shard that the next take begins with
 	idle         idle                           // has its own lock
-	marked       marked                         // has its own lock
 	limited      atomic.Pointer[[]string]       // crawls with a limit, as the last take of all crawls met them
 	heldMu       sync.Mutex                     // held from the count of a crawl with MaxHeld until the URLs are added
 

@@ -22,8 +22,8 @@ func begin(t *testing.T, s *Store, opt store.AddOptions, items ...store.Item) *o
 
 // unsent returns an add that is not yet sent.
 func unsent(s *Store, crawl string, opt store.AddOptions, items ...store.Item) *offering {
-	w := &wave{s: s, crawl: crawl, opt: opt, items: items, verdicts: make([]store.Verdict, len(items))}
-	return &offering{wave: w, reported: map[int]string{}}
+	w := &wave{s: s, crawl: crawl, opt: opt, items: items, marked: make([]bool, len(items)), verdicts: make([]store.Verdict, len(items)), room: waveSize}
+	return &offering{wave: w, reported: map[int]report{}}
 }
 
 func keysOf(items []store.Item) []store.Key { return (&wave{items: items}).keys(upTo(len(items))) }

@@ -49,7 +49,7 @@ func c14nPath(path string) string {
 	if strings.HasSuffix(path, "/") {
 		clean += "/"
 	}
-	return collapseRuns(clean, '/')
+	return collapseRuns(clean, "/")
 }
 
 // c14nQuery sorts parameters by name, then value. Every parameter gets its "=",

@@ -18,15 +18,13 @@ const purellMaxHost = 2000
 type Purell struct{ flags purell.NormalizationFlags }
 
 // Form returns what purell.NormalizeURLString does.
-func (p Purell) Form(raw string) (string, error) { return runPurell(raw, p.flags) }
-
-func runPurell(raw string, flags purell.NormalizationFlags) (string, error) {
+func (p Purell) Form(raw string) (string, error) {
 	if len(raw) > purellMaxHost {
 		if u, err := url.Parse(raw); err == nil && len(u.Host) > purellMaxHost {
 			return "", fault.As(whatwg.ErrTooLong, "cannot canonicalize as purell does; got a host of %d bytes; want at most %d", len(u.Host), purellMaxHost)
 		}
 	}
-	out, err := purell.NormalizeURLString(raw, flags)
+	out, err := purell.NormalizeURLString(raw, p.flags)
 	if err != nil {
 		return "", fault.As(whatwg.ErrURL, "cannot canonicalize as purell does; got %s: %v", whatwg.Quote(raw), err)
 	}

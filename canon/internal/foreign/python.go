@@ -107,12 +107,14 @@ func pyBracketed(host string) bool {
 	return err == nil && a.Is6() && (!hasZone || zone != "" && !strings.Contains(zone, "%"))
 }
 
+var pyWithoutSeparators = strings.NewReplacer("@", "", ":", "", "#", "", "?", "")
+
 // pyCheckNFKC refuses a host that Unicode compatibility would give a separator of URLs.
 func pyCheckNFKC(netloc, separators string) error {
 	if whatwg.IsASCII(netloc) {
 		return nil
 	}
-	plain := strings.NewReplacer("@", "", ":", "", "#", "", "?", "").Replace(netloc)
+	plain := pyWithoutSeparators.Replace(netloc)
 	if mapped := norm.NFKC.String(plain); mapped != plain && strings.ContainsAny(mapped, separators) {
 		return fault.As(whatwg.ErrURL, "a host that NFKC turns into one with a separator")
 	}

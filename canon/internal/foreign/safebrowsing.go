@@ -22,7 +22,7 @@ func SafeBrowsing(raw string) (string, error) {
 		return "", fault.As(whatwg.ErrURL, "cannot canonicalize for Safe Browsing; got %s; want a host", whatwg.Quote(raw))
 	}
 	path, query := whatwg.CutBefore(s, "?")
-	path = collapseRuns(resolveDots(path), '/')
+	path = collapseRuns(resolveDots(path), "/")
 	return scheme + "://" + escapeMinimal(host+path+query), nil
 }
 
@@ -72,7 +72,7 @@ func trimDotsAndPort(host string) string {
 			trimmed = trimmed[:i]
 		}
 		if trimmed == host {
-			return collapseRuns(host, '.')
+			return collapseRuns(host, ".")
 		}
 		host = trimmed
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -48,7 +47,7 @@ var (
 // scrapySplit cuts as w3lib's own urlsplit: like Python's, but blanks go at both ends,
 // "\" is "/" in special schemes, and bytes that are not UTF-8 become escapes first.
 func scrapySplit(raw string) (pyURL, error) {
-	return cutPy(whatwg.DropNewlines(whatwg.TrimSpace(escapeInvalid(raw))), isSpecial, scrapyCheckNetloc)
+	return cutPy(whatwg.DropNewlines(whatwg.TrimSpace(whatwg.UTF8(raw))), whatwg.IsSpecial, scrapyCheckNetloc)
 }
 
 // scrapyJoin is like join, but an authority that is empty is written only before a path
@@ -65,15 +64,6 @@ func scrapyJoin(u pyURL) string {
 		s = "//" + s
 	}
 	return u.around(s)
-}
-
-// isSpecial reports whether the scheme is one of the special schemes of the URL Standard.
-func isSpecial(scheme string) bool {
-	switch scheme {
-	case "ftp", "file", "http", "https", "ws", "wss":
-		return true
-	}
-	return false
 }
 
 func scrapyCheckNetloc(netloc string) error {
@@ -93,24 +83,6 @@ func scrapyCheckNetloc(netloc string) error {
 		}
 	}
 	return pyCheckNFKC(netloc, `/?#@:\`)
-}
-
-// escapeInvalid escapes every byte that is not part of valid UTF-8.
-func escapeInvalid(s string) string {
-	if utf8.ValidString(s) {
-		return s
-	}
-	var b []byte
-	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && n == 1 {
-			b = whatwg.AppendEscape(b, s[i])
-		} else {
-			b = append(b, s[i:i+n]...)
-		}
-		i += n
-	}
-	return string(b)
 }
 
 // scrapyNetloc rebuilds userinfo, host and port: the userinfo decoded and escaped
@@ -151,8 +123,7 @@ func scrapyASCII(host string) string {
 	if whatwg.IsASCII(host) {
 		return host
 	}
-	plain := strings.NewReplacer("@", "", ":", "", "#", "", "?", "").Replace(host)
-	if ascii, ok := idna2003(norm.NFKC.String(plain)); ok {
+	if ascii, ok := idna2003(norm.NFKC.String(pyWithoutSeparators.Replace(host))); ok {
 		return ascii
 	}
 	return host
@@ -177,15 +148,10 @@ func shortestIPv6(s string) string {
 	if err != nil {
 		return s
 	}
-	zone := ""
 	if a.Zone() != "" {
-		zone = "%" + a.Zone()
+		return whatwg.IPv6(a) + "%" + a.Zone()
 	}
-	if !a.Is4In6() {
-		return a.WithZone("").String() + zone
-	}
-	b := a.As16()
-	return fmt.Sprintf("::ffff:%x:%x%s", uint16(b[12])<<8|uint16(b[13]), uint16(b[14])<<8|uint16(b[15]), zone)
+	return whatwg.IPv6(a)
 }
 
 // cutParams cuts off the parameters of the last segment, with their ";", in the schemes
@@ -229,7 +195,7 @@ func scrapyPath(path string) string {
 // all but unreserved characters. "a" becomes "a=", empty parameters go.
 func scrapyQuery(query, scheme string) string {
 	safe := *w3libSafe
-	safe['\''] = !isSpecial(scheme)
+	safe['\''] = !whatwg.IsSpecial(scheme)
 	query = whatwg.Escape(query, &safe)
 	type param struct{ name, value string }
 	var params []param

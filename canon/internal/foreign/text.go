@@ -52,16 +52,9 @@ func resolveDots(path string) string {
 }
 
 // collapseRuns writes one c for each run of them.
-func collapseRuns(s string, c byte) string {
-	double := string([]byte{c, c})
-	if !strings.Contains(s, double) {
-		return s
+func collapseRuns(s, c string) string {
+	for strings.Contains(s, c+c) {
+		s = strings.ReplaceAll(s, c+c, c)
 	}
-	b := make([]byte, 0, len(s))
-	for i := range len(s) {
-		if s[i] != c || i == 0 || s[i-1] != c {
-			b = append(b, s[i])
-		}
-	}
-	return string(b)
+	return s
 }

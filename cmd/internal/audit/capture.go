@@ -123,7 +123,7 @@ func Resolve(base, target string) string {
 	return b.Resolve(target)
 }
 
-// sort puts the captures in order of URL and time, and frees what only adding needs.
+// sort puts the captures in order of URL and time.
 func (l *Log) sort() {
 	if l.sorted == len(l.captures) && len(l.first) == l.urls.len()+1 {
 		return
@@ -138,8 +138,6 @@ func (l *Log) sort() {
 	for i := 1; i < len(l.first); i++ {
 		l.first[i] += l.first[i-1]
 	}
-	l.urls.drop()
-	l.digests.drop()
 }
 
 // of returns the captures of a URL, in order of time.

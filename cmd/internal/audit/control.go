@@ -1,9 +1,12 @@
 package audit
 
 import (
+	"bytes"
 	"hash/maphash"
 	"slices"
 	"sync"
+
+	"github.com/firstseen/firstseen/canon"
 )
 
 // control is how often fetching a URL of a cluster again gave the same content.
@@ -23,12 +26,11 @@ type index struct {
 	*Log
 	host     []uint32  // number of a URL's host
 	cluster  []uint32  // number of a URL's cluster: host, directory and parameter names
-	changes  bitSet    // URLs that were seen to change
+	changes  []bool    // of a URL: it was seen to change
 	controls []control // of the clusters, then of the hosts
 	hosts    table
 	seed     maphash.Seed
 	firsts   map[*Form][]uint32 // of the base forms
-	spare    [][]uint64         // room for forms that are no longer used
 	sole     sync.Once
 	soleRule []uint8 // see soleRules
 }
@@ -36,24 +38,84 @@ type index struct {
 // newIndex sorts the captures and measures the controls.
 func newIndex(l *Log) (*index, error) {
 	l.sort()
-	x := &index{Log: l, hosts: newTable(), seed: maphash.MakeSeed(), changes: newBitSet(l.urls.len())}
+	x := &index{Log: l, hosts: newTable(), seed: maphash.MakeSeed(), changes: make([]bool, l.urls.len())}
 	if err := x.nameHosts(); err != nil {
 		return nil, err
 	}
-	x.hosts.drop()
 	x.nameClusters()
 	x.dropSharedDigests()
 	x.measureControls()
 	return x, nil
 }
 
-// bitSet is a set of numbers below a bound.
-type bitSet []uint64
+// nameHosts numbers the hosts.
+func (x *index) nameHosts() error {
+	x.host = make([]uint32, x.urls.len())
+	for i := range x.host {
+		id, err := x.hosts.add(string(x.hostOf(uint32(i))))
+		if err != nil {
+			return err
+		}
+		x.host[i] = id
+	}
+	return nil
+}
 
-func newBitSet(n int) bitSet { return make(bitSet, (n+63)/64) }
+func (x *index) hostOf(url uint32) []byte { return bytes.ToLower(canon.Host(x.urls.at(url))) }
 
-func (s bitSet) has(i uint32) bool { return s[i/64]>>(i%64)&1 != 0 }
-func (s bitSet) add(i uint32)      { s[i/64] |= 1 << (i % 64) }
+// nameClusters numbers the clusters.
+func (x *index) nameClusters() {
+	ids := map[uint64]uint32{}
+	x.cluster = make([]uint32, x.urls.len())
+	for i := range x.cluster {
+		hash := x.clusterHash(uint32(i))
+		id, known := ids[hash]
+		if !known {
+			id = uint32(len(ids))
+			ids[hash] = id
+		}
+		x.cluster[i] = id
+	}
+	x.controls = make([]control, len(ids)+x.hosts.len())
+}
+
+func (x *index) clusterHash(url uint32) uint64 {
+	var room [256]byte
+	return maphash.Bytes(x.seed, appendCluster(room[:0], x.hosts.at(x.host[url]), x.urls.at(url)))
+}
+
+// hostControl is where the control of a whole host is kept: behind those of the clusters.
+func (x *index) hostControl(host uint32) uint32 {
+	return uint32(len(x.controls)-x.hosts.len()) + host
+}
+
+// appendCluster appends what the pages of one cluster have in common: host,
+// directory, and the sorted names of the parameters.
+func appendCluster(dst, host, url []byte) []byte {
+	dst = append(append(dst, host...), ' ')
+	url, _, _ = bytes.Cut(url, []byte{'#'})
+	url, query, _ := bytes.Cut(url, []byte{'?'})
+	if i := bytes.Index(url, []byte("://")); i >= 0 {
+		url = url[i+3:]
+	}
+	if i := bytes.IndexByte(url, '/'); i >= 0 {
+		path := url[i:]
+		dst = append(dst, path[:bytes.LastIndexByte(path, '/')+1]...)
+	}
+	if len(query) == 0 {
+		return dst
+	}
+	var names []string
+	for pair := range bytes.SplitSeq(query, []byte{'&'}) {
+		name, _, _ := bytes.Cut(pair, []byte{'='})
+		names = append(names, string(name))
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		dst = append(append(dst, '&'), name...)
+	}
+	return dst
+}
 
 // dropSharedDigests takes the digests away that too many hosts share. Most
 // digests have one host, so only further ones are listed.
@@ -90,7 +152,7 @@ func (x *index) measureControls() {
 			if of[i-1].digest == of[i].digest {
 				d.same = 1
 			} else {
-				x.changes.add(url)
+				x.changes[url] = true
 			}
 			for _, at := range []uint32{x.cluster[url], x.hostControl(x.host[url])} {
 				x.controls[at] = x.controls[at].plus(d)

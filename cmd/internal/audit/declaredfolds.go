@@ -23,7 +23,6 @@ func (f *folder) hearFold() map[string][]foldClaim {
 		return heard
 	}
 	own := f.index.forms(f.safeForm)
-	defer func() { f.index.spare = append(f.index.spare, own) }()
 	names := map[uint64]uint64{} // the URL that each form's URLs name, by its safe form
 	for _, id := range f.captured() {
 		d := f.declared.of[id]

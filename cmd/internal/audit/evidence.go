@@ -37,7 +37,7 @@ func (x *index) judge(a, b uint32, sameForm func(u, v uint32) bool) (Outcome, [2
 		return NoDigest, near
 	case near[0].digest == near[1].digest:
 		return Same, near
-	case x.changes.has(a) || x.changes.has(b):
+	case x.changes[a] || x.changes[b]:
 		return Volatile, near
 	}
 	return Different, near

@@ -38,13 +38,6 @@ func (x *index) group(f *Form) *grouping {
 	return g
 }
 
-// release frees the memory of the forms for the next grouping. This one must not be used
-// afterwards.
-func (g *grouping) release() {
-	g.x.spare = append(g.x.spare, g.form)
-	g.form = nil
-}
-
 // captured lists the URLs that were captured; others are only the targets of
 // redirects.
 func (x *index) captured() []uint32 {
@@ -81,12 +74,7 @@ func (x *index) compareURLs(a, b uint32) int { return x.urls.compare(a, b) }
 
 // forms hashes the form of every URL. One that has none is alone.
 func (x *index) forms(f *Form) []uint64 {
-	var forms []uint64
-	if n := len(x.spare); n > 0 {
-		forms, x.spare = x.spare[n-1], x.spare[:n-1]
-	} else {
-		forms = make([]uint64, x.urls.len())
-	}
+	forms := make([]uint64, x.urls.len())
 	x.eachURL(func() func(id uint32) {
 		var buf []byte
 		return func(id uint32) {
@@ -159,9 +147,7 @@ func (x *index) firstsOf(f *Form) []uint32 {
 	}
 	firsts, ok := x.firsts[f]
 	if !ok {
-		g := x.group(f)
-		firsts = g.firsts()
-		g.release()
+		firsts = x.group(f).firsts()
 		x.firsts[f] = firsts
 	}
 	return firsts

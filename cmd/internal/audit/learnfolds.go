@@ -57,7 +57,6 @@ type folder struct {
 
 func (f *folder) try(ctx context.Context) error {
 	f.group = f.index.group(&Form{append: f.with.AppendCanonical, base: f.safeForm})
-	defer f.group.release()
 	byHost := map[string][]foldPair{}
 	f.group.each(func(urls []uint32) {
 		host, pairs := f.pairs(urls)

@@ -31,9 +31,7 @@ func (x *index) leaveOneOut(ctx context.Context, r *Report, p *canon.Profile) er
 
 // mergesOf counts the merges of a profile.
 func (x *index) mergesOf(p *canon.Profile) int {
-	g := x.group(&Form{append: p.AppendCanonical})
-	defer g.release()
-	return g.merges()
+	return x.group(&Form{append: p.AppendCanonical}).merges()
 }
 
 // against judges what a change from one profile to another would join and split.

@@ -10,11 +10,11 @@ import (
 type repeats struct {
 	contents []capture // by digest, then time; each content of a URL once in a row
 	count    int
-	found    bitSet // scratch space
+	found    []bool // scratch space
 }
 
 func (x *index) repeats() *repeats {
-	r := &repeats{found: newBitSet(x.urls.len())}
+	r := &repeats{found: make([]bool, x.urls.len())}
 	for i, c := range x.captures {
 		if c.usable() && (i == 0 || x.captures[i-1].url != c.url || x.captures[i-1].digest != c.digest) {
 			r.contents = append(r.contents, c)
@@ -53,8 +53,8 @@ func (r *repeats) countWith(ok func(same []capture, i int) bool) int {
 		}
 		same := r.contents[from:min(to, from+most)]
 		for i := 1; i < len(same); i++ {
-			if same[i].url != same[0].url && !r.found.has(same[i].url) && ok(same, i) {
-				r.found.add(same[i].url)
+			if same[i].url != same[0].url && !r.found[same[i].url] && ok(same, i) {
+				r.found[same[i].url] = true
 				n++
 			}
 		}

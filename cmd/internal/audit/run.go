@@ -49,7 +49,6 @@ func Run(ctx context.Context, l *Log, req Request) (*Report, error) {
 		g := x.group(&forms[i])
 		v := x.verdict(g, &forms[i])
 		v.Explains = repeats.explainedBy(g)
-		g.release()
 		r.Forms = append(r.Forms, v)
 	}
 	if err := x.leaveOneOut(ctx, r, req.Profile); err != nil {

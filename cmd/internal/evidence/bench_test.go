@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store/captures"
 	"github.com/firstseen/firstseen/store/pebblestore"
@@ -86,7 +87,9 @@ func openDaemon(b *testing.B, trusting, yields bool) *frontier.Frontier {
 	}
 	learned := New(opt)
 	if trusting {
-		learned.trust([]string{"*"}, nil)
+		if err := learned.SetRules(canon.Qiita(), canon.Qiita(), []byte(`{"trust_declared": ["*"]}`)); err != nil {
+			b.Fatal(err)
+		}
 	}
 	f, err := frontier.New(s, frontier.Options{Delay: -1, MaxInFlight: -1, OnFetched: func(f frontier.Fetched) { learned.Offer(&f) }})
 	if err != nil {

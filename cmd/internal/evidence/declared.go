@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -56,7 +57,8 @@ type said struct {
 
 // rules are the declarations of the trusted hosts. Evidence.mu is held.
 type rules struct {
-	hosts   []string // as in a rule file: "example.com", "*.example.com" or "*"
+	trusted *canon.URLSet // nil for no host
+	hosts   int           // of these, as the rule file lists them
 	places  map[place]said
 	told    map[uint64]bool // hashes of place and text: true for a text without entries, false for one without room
 	size    int
@@ -93,23 +95,28 @@ func (e *Evidence) SetRules(base, with *canon.Profile, text []byte) error {
 			return fmt.Errorf("cannot read the rule file: %w", err)
 		}
 	}
-	var hosts []string
-	if !e.opt.Off {
-		for _, h := range TrustedHosts(text) {
-			hosts = append(hosts, canonicalHost(h))
+	hosts := TrustedHosts(text)
+	if e.opt.Off {
+		hosts = nil
+	}
+	var trusted *canon.URLSet
+	if len(hosts) > 0 {
+		var err error
+		if trusted, err = canon.ParseURLSet([]byte(strings.Join(hosts, "\n"))); err != nil {
+			return fmt.Errorf("cannot read trust_declared of the rule file: %w", err)
 		}
 	}
 	file := ruleFile{base: base, with: with, fields: fields, loaded: e.file.loaded}
 	var saved []wire.Declared
-	if !file.loaded && len(hosts) > 0 {
+	if !file.loaded && trusted != nil {
 		var err error
-		if saved, err = e.load(hosts); err != nil {
+		if saved, err = e.load(trusted); err != nil {
 			return fmt.Errorf("cannot read what trusted hosts declared from %s; remove it, and URLs of these hosts may be fetched once more: %w", e.opt.Saved, err)
 		}
 		file.loaded = true
 	}
 	was := e.Declared()
-	list := slices.DeleteFunc(slices.Clone(was), func(s wire.Declared) bool { return !trusts(hosts, s.Host) })
+	list := slices.DeleteFunc(slices.Clone(was), func(s wire.Declared) bool { return !trusts(trusted, s.Host) })
 	if e.file.pending || len(list) < len(was) {
 		if err := e.save(list); err != nil {
 			return err
@@ -121,19 +128,19 @@ func (e *Evidence) SetRules(base, with *canon.Profile, text []byte) error {
 		return err
 	}
 	e.file = file
-	e.trust(hosts, saved)
+	e.trust(trusted, len(hosts), saved)
 	return nil
 }
 
 // trust replaces the list of trusted hosts, forgets what others declared, and adds what was saved.
-func (e *Evidence) trust(hosts []string, saved []wire.Declared) {
+func (e *Evidence) trust(trusted *canon.URLSet, hosts int, saved []wire.Declared) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	r := &e.rules
-	r.hosts = hosts
-	e.trusts.Store(len(hosts) > 0)
+	r.trusted, r.hosts = trusted, hosts
+	e.trusts.Store(trusted != nil)
 	for p, was := range r.places {
-		if !trusts(hosts, p.host) {
+		if !trusts(trusted, p.host) {
 			r.size -= was.size
 			delete(r.places, p)
 		}
@@ -149,18 +156,19 @@ func (e *Evidence) trust(hosts []string, saved []wire.Declared) {
 	}
 }
 
-// trusts reports whether a list of hosts contains a host, or a domain above it.
-func trusts(hosts []string, host string) bool {
-	return slices.ContainsFunc(hosts, func(h string) bool {
-		domain, below := strings.CutPrefix(h, "*.")
-		return h == "*" || h == host || below && strings.HasSuffix(host, "."+domain)
-	})
+// trusts reports whether a host is trusted.
+func trusts(trusted *canon.URLSet, host string) bool {
+	if trusted == nil {
+		return false
+	}
+	_, has := trusted.Has([]byte("http://" + host + "/"))
+	return has
 }
 
 // hear notes what a fetch declares, given its canonical form.
 func (e *Evidence) hear(form string, f *captures.Capture) {
 	host, path := hostAndPath(form)
-	if !trusts(e.rules.hosts, host) {
+	if !trusts(e.rules.trusted, host) {
 		return
 	}
 	if f.NoVarySearch != "" {
@@ -273,12 +281,18 @@ func (e *Evidence) adopt() (changed bool, err error) {
 	if !e.file.pending {
 		return false, nil
 	}
-	list := e.Declared()
+	_, err = e.saveAndApply()
+	return true, err
+}
+
+// saveAndApply uses the rules that are declared by now, and returns them.
+func (e *Evidence) saveAndApply() (list []wire.Declared, err error) {
+	list = e.Declared()
 	if err = e.save(list); err == nil {
 		err = e.apply(&e.file, list)
 	}
-	e.file.pending = err != nil
-	return true, err
+	e.file.pending = err != nil // the file may have what is not in use
+	return list, err
 }
 
 // replace sets the entries of a place to those of its text, unless it declared another since.
@@ -292,7 +306,7 @@ func (e *Evidence) replace(p place, text string, entries []wire.DeclaredEntry, r
 	if !ok || was.text != text {
 		return false
 	}
-	changed = !slices.EqualFunc(was.entries, entries, equal)
+	changed = !reflect.DeepEqual(was.entries, entries)
 	if was.entries, was.read = entries, true; len(entries)+len(was.revoked) > 0 {
 		e.rules.places[p] = was
 	} else {
@@ -313,13 +327,9 @@ func (e *Evidence) Revoke(host, path, pattern string, revoked bool) (is wire.Dec
 	if !ok {
 		return is, fault.As(store.ErrNotFound, "cannot revoke a declared rule; %s declares none with the pattern %q; GET /v1/declared lists them", host+path, pattern)
 	}
-	list := e.Declared()
-	if err = e.save(list); err == nil {
-		err = e.apply(&e.file, list)
-	}
+	list, err := e.saveAndApply()
 	if err != nil {
 		_, _ = e.setRevoked(p, pattern, was) // it was there
-		e.file.pending = true                // the file may have the change
 		e.wake()
 		return is, err
 	}
@@ -434,11 +444,6 @@ func check(e wire.DeclaredEntry) error {
 	return err
 }
 
-func equal(a, b wire.DeclaredEntry) bool {
-	return a.Host == b.Host && a.Pattern == b.Pattern && a.Source == b.Source && slices.Equal(a.Drop, b.Drop) &&
-		(a.Keep == nil) == (b.Keep == nil) && (a.Keep == nil || slices.Equal(*a.Keep, *b.Keep))
-}
-
 // Declared lists what trusted hosts declared, by host and path.
 func (e *Evidence) Declared() []wire.Declared {
 	e.mu.Lock()
@@ -493,7 +498,7 @@ func (e *Evidence) save(list []wire.Declared) error {
 
 // load returns the entries that an earlier process saved, of hosts that are trusted still. Nothing was declared before the first time
 // that a host is trusted, which is when it is called.
-func (e *Evidence) load(hosts []string) ([]wire.Declared, error) {
+func (e *Evidence) load(trusted *canon.URLSet) ([]wire.Declared, error) {
 	if e.opt.Saved == "" {
 		return nil, nil
 	}
@@ -508,7 +513,7 @@ func (e *Evidence) load(hosts []string) ([]wire.Declared, error) {
 	if err != nil {
 		return nil, err
 	}
-	list = slices.DeleteFunc(list, func(s wire.Declared) bool { return !trusts(hosts, s.Host) })
+	list = slices.DeleteFunc(list, func(s wire.Declared) bool { return !trusts(trusted, s.Host) })
 	for i := range list {
 		list[i].Entries = slices.DeleteFunc(list[i].Entries, func(entry wire.DeclaredEntry) bool { return check(entry) != nil })
 	}
@@ -528,18 +533,4 @@ func hostAndPath(form string) (host, path string) {
 		name = name[:colon]
 	}
 	return string(name), rest[at:]
-}
-
-// canonicalHost returns an entry of the list of trusted hosts with its host in canonical form.
-func canonicalHost(entry string) string {
-	domain, below := strings.CutPrefix(entry, "*.")
-	form, err := canon.Qiita().Canonicalize("http://" + domain + "/")
-	if err != nil {
-		return entry
-	}
-	host, _ := hostAndPath(form)
-	if below {
-		return "*." + host
-	}
-	return host
 }

@@ -154,7 +154,7 @@ func (e *Evidence) Stats() Stats {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := Stats{Counts: e.opt.Traps != IgnoreTraps, Shadow: e.opt.Traps == CountTraps, Templates: e.lowered.Load(), URLs: e.urls.Load(),
-		Hosts: len(e.rules.hosts), Refused: e.rules.refused, Last: e.rules.last}
+		Hosts: e.rules.hosts, Refused: e.rules.refused, Last: e.rules.last}
 	for _, said := range e.rules.places {
 		for _, entry := range said.entries {
 			if !slices.Contains(said.revoked, entry.Pattern) {

@@ -118,7 +118,7 @@ func (p *accessParser) learn(lines []string) {
 	values := [2]map[string]bool{{}, {}}
 	n, hosts := 0, map[int][]string{} // by their cells
 	for _, own := range ownFormats {
-		if 2*len(slices.DeleteFunc(slices.Clone(lines), func(s string) bool { return !own.MatchString(s) })) > len(lines) {
+		if 2*countIf(lines, own.MatchString) > len(lines) {
 			p.own = own
 		}
 	}

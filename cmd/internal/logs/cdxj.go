@@ -71,17 +71,16 @@ func (o fields) raw(name string) json.RawMessage {
 
 // plain gives the fields the names of the vocabulary, beside their own.
 func (o fields) plain() {
-	type renamed struct{ from, to string }
-	var all []renamed
+	var others []string
 	for name := range o {
-		if plain := plainName(name); plain != name {
-			all = append(all, renamed{name, plain})
+		if plainName(name) != name {
+			others = append(others, name)
 		}
 	}
-	slices.SortFunc(all, func(a, b renamed) int { return strings.Compare(a.from, b.from) }) // two can be one
-	for _, r := range all {
-		if o[r.to] == nil {
-			o[r.to] = o[r.from]
+	slices.Sort(others) // two can be one
+	for _, name := range others {
+		if plain := plainName(name); o[plain] == nil {
+			o[plain] = o[name]
 		}
 	}
 }
@@ -245,9 +244,7 @@ func urlOfKey(key string) string {
 	}
 	host, port, _ := strings.Cut(host, ":")
 	labels := strings.Split(strings.TrimSuffix(host, ","), ",")
-	for i, j := 0, len(labels)-1; i < j; i, j = i+1, j-1 {
-		labels[i], labels[j] = labels[j], labels[i]
-	}
+	slices.Reverse(labels)
 	u := url.URL{Scheme: "http", Host: strings.Join(labels, ".")}
 	if port != "" {
 		u.Host += ":" + port

@@ -55,10 +55,11 @@ const (
 // A reading is how a file is read.
 type reading struct {
 	format   Format
-	parser   parser // of lines; nil for a plain list, and for formats that are not read by lines
-	document bool   // JSON values over several lines
-	end      byte   // of lines
-	sure     bool   // further lines could not change it
+	parser   parser // of lines; nil for a plain list, a table, and formats that are not read by lines
+	table    *tableParser
+	document bool // JSON values over several lines
+	end      byte // of lines
+	sure     bool // further lines could not change it
 }
 
 // detect finds out how to read a file.
@@ -140,18 +141,21 @@ func (d *detector) judge() (*reading, error) {
 		return d.table(t)
 	case format == List && d.opt.Scheme == "":
 		return d.named(), nil
-	case format != "":
-		inner := d
-		if format != List {
-			inner = cmp.Or(d.unwrapped(), d)
-		}
-		p, err := newParser(format, d.opt, inner.lines)
-		if inner != d && err == nil {
-			p = wrapped{p, format}
-		}
-		return &reading{format: format, parser: p, end: d.end}, err
+	case format == List:
+		return &reading{format: List, parser: &listParser{scheme: d.opt.Scheme}, end: d.end}, nil
+	case format == "":
+		return d.vote()
 	}
-	return d.vote()
+	for _, known := range lineFormats {
+		if known.format != format {
+			continue
+		}
+		if inner := d.unwrapped(); inner != nil {
+			return &reading{format: format, parser: wrapped{known.parser(d.opt, inner.lines), format}, end: d.end}, nil
+		}
+		return &reading{format: format, parser: known.parser(d.opt, d.lines), end: d.end}, nil
+	}
+	return nil, fault.As(ErrFormat, "cannot read log; got unknown format %q", format)
 }
 
 // sample cuts the head into lines. Line ends are LF, CR LF, or, where there is no LF, CR.
@@ -164,7 +168,7 @@ func (d *detector) sample() {
 		text = text[:i+1]
 	}
 	splitLines(string(text), d.end, func(line string) bool {
-		if !isBlank([]byte(line)) {
+		if strings.TrimSpace(line) != "" {
 			d.coloured = d.coloured || strings.IndexByte(line, 0x1b) >= 0
 			d.lines = append(d.lines, colours.ReplaceAllString(strings.TrimPrefix(line, byteOrderMark), ""))
 		}
@@ -228,46 +232,36 @@ func (d *detector) table(t *tableParser) (*reading, error) {
 		}
 		return nil, d.unreadable("got no column %q; its columns are %q", name, t.columns())
 	}
-	return &reading{format: Table, parser: t, end: d.end}, nil
+	return &reading{format: Table, table: t, end: d.end}, nil
 }
 
 // lineFormat finds the format of lines that explains most of them: nil if there is none, an error if two explain as many, as
 // other URLs.
 func (d *detector) lineFormat() (best *reading, err error) {
-	var bestTrial *sink
-	for _, format := range []Format{CDXJ, Heritrix, S3, ELB, Access, CDX, Wget, Scrapy, NutchText, NutchCSV, W3C} {
-		trial := d.try(format)
+	var of *Batch
+	for _, f := range lineFormats {
+		b := d.try(f.format, f.parser(d.opt, d.lines))
 		sameURL := func(a, b Record) bool { return a.URL == b.URL }
 		switch {
-		case trial == nil || best != nil && trial.b.Counts.Refused > bestTrial.b.Counts.Refused:
-			continue
-		case best != nil && trial.b.Counts.Refused == bestTrial.b.Counts.Refused:
-			if !slices.EqualFunc(trial.b.Records, bestTrial.b.Records, sameURL) {
-				err = d.unreadable("its lines can be read as %s and as %s: choose with %s", best.format, format, d.opt.Flag)
-			}
-			continue
+		case b == nil || best != nil && b.Counts.Refused > of.Counts.Refused:
+		case best == nil || b.Counts.Refused < of.Counts.Refused:
+			best, of, err = &reading{format: f.format, parser: f.parser(d.opt, d.lines), end: d.end, sure: b.Counts.Refused == 0 && b.Counts.Read > 0}, b, nil
+		case !slices.EqualFunc(b.Records, of.Records, sameURL):
+			err = d.unreadable("its lines can be read as %s and as %s: choose with %s", best.format, f.format, d.opt.Flag)
 		}
-		best, bestTrial, err = &reading{format: format, end: d.end, sure: trial.b.Counts.Refused == 0 && trial.b.Counts.Read > 0}, trial, nil
-	}
-	if best != nil && err == nil {
-		best.parser, err = newParser(best.format, d.opt, d.lines)
 	}
 	return best, err
 }
 
 // try lets a format read the lines, and returns what came of it if it explains most of them.
-func (d *detector) try(format Format) *sink {
-	p, err := newParser(format, d.opt, d.lines)
-	if err != nil {
-		return nil
-	}
+func (d *detector) try(format Format, p parser) *Batch {
 	s := &sink{format: format, yield: func(*Batch, error) bool { return true }}
 	s.begin()
 	for _, line := range d.lines {
 		s.number++
 		s.unit(p.line(line, s.emit), line)
 	}
-	_ = p.end(s.emit)
+	p.end(s.emit)
 	c, good := &s.b.Counts, 0
 	for _, r := range s.b.Records {
 		if r.Kind == Other || plausible(strings.ReplaceAll(r.URL, " ", "+")) {
@@ -278,7 +272,7 @@ func (d *detector) try(format Format) *sink {
 	if !some || 2*c.Refused > c.Units || 2*good < len(s.b.Records) || format == W3C && c.Headers == 0 {
 		return nil
 	}
-	return s
+	return s.b
 }
 
 // objects returns the reading of JSON, and of lines with names, if most lines are.
@@ -358,10 +352,9 @@ func (d *detector) markup() (format Format, what string) {
 		}
 		switch t := t.(type) {
 		case xml.Directive:
-			switch {
-			case isBookmarks(t):
+			if isBookmarks(t) {
 				return Sitemap, ""
-			case strings.Contains(strings.ToLower(string(t)), "doctype html"):
+			} else if strings.Contains(strings.ToLower(string(t)), "doctype html") {
 				return "", "an HTML page"
 			}
 		case xml.StartElement:
@@ -379,33 +372,25 @@ func (d *detector) markup() (format Format, what string) {
 	}
 }
 
-// newParser returns the parser of a line format. It may learn from the first lines.
-func newParser(format Format, opt *Options, lines []string) (parser, error) {
-	switch format {
-	case List:
-		return &listParser{scheme: opt.Scheme}, nil
-	case CDX:
-		return &cdxParser{}, nil
-	case CDXJ:
-		return stateless(parseCDXJ), nil
-	case Heritrix:
-		return stateless(parseHeritrix), nil
-	case Access:
-		return newAccessParser(opt.Base, lines), nil
-	case NutchCSV:
-		return stateless(parseNutchCSV), nil
-	case NutchText:
-		return &nutchParser{}, nil
-	case Scrapy:
-		return &scrapyParser{}, nil
-	case Wget:
-		return &wgetParser{}, nil
-	case W3C:
-		return &w3cParser{opt: opt}, nil
-	case S3:
-		return stateless(parseS3), nil
-	case ELB:
-		return stateless(parseELB), nil
-	}
-	return nil, fault.As(ErrFormat, "cannot read log; got unknown format %q", format)
+// lineFormats are the formats of lines, the most particular first, and how their parsers are made, which may learn from the first lines.
+var lineFormats = []struct {
+	format Format
+	parser func(opt *Options, lines []string) parser
+}{
+	{CDXJ, each(parseCDXJ)},
+	{Heritrix, each(parseHeritrix)},
+	{S3, each(parseS3)},
+	{ELB, each(parseELB)},
+	{Access, func(opt *Options, lines []string) parser { return newAccessParser(opt.Base, lines) }},
+	{CDX, func(*Options, []string) parser { return &cdxParser{} }},
+	{Wget, func(*Options, []string) parser { return &wgetParser{} }},
+	{Scrapy, func(*Options, []string) parser { return &scrapyParser{} }},
+	{NutchText, func(*Options, []string) parser { return &nutchParser{} }},
+	{NutchCSV, each(parseNutchCSV)},
+	{W3C, func(opt *Options, _ []string) parser { return &w3cParser{opt: opt} }},
+}
+
+// each makes the parser of lines that are a record each.
+func each(line stateless) func(*Options, []string) parser {
+	return func(*Options, []string) parser { return line }
 }

@@ -150,18 +150,15 @@ func keyed(text string) fields {
 
 // programs recognise an object by its fields, and read it. The first that does is taken: one for the URL that is
 // named, then those whose fields no other program has.
-func (p *jsonParser) object(o fields, emit func(Record)) error {
+func (p *jsonParser) object(o fields, emit func(Record)) (err error) {
 	o.plain()
 	url := o.match(vocabulary[aURL], func(s string) bool { return isURL(strings.ReplaceAll(s, " ", "+")) })
 	if field := p.opt.URLField; field != "" {
 		if url = o.text(field); url == "" {
 			return bad("got no text in field %q", field)
 		}
-		if isHost(url) {
-			if p.opt.Scheme == "" {
-				return errNoScheme
-			}
-			url = p.opt.Scheme + "://" + url
+		if url, err = withScheme(url, p.opt.Scheme); err != nil {
+			return err
 		}
 	}
 	var r Record
@@ -169,11 +166,11 @@ func (p *jsonParser) object(o fields, emit func(Record)) error {
 	case o.text("response_text") != "":
 		return p.response(o.text("response_text"), emit)
 	case o["known"] != nil:
-		r = frontierItem(o, "known.info", Fetch)
+		r = storm(o.text("known.info.url"), "", o.raw("known.info.metadata"))
 	case o["discovered"] != nil:
-		r = frontierItem(o, "discovered.info", Link)
-	case url != "" && isStormStatus(o.text("status")):
-		r = storm(o, url)
+		r = storm(o.text("discovered.info.url"), "DISCOVERED", o.raw("discovered.info.metadata"))
+	case url != "" && stormStatus.MatchString(o.text("status")):
+		r = storm(url, o.text("status"), o.raw("metadata"))
 	case url != "" && o["statusCode"] != nil && (o["fetchTime"] != nil || o["statusName"] != nil):
 		r = nutchRecord(url, int(number(o.text("statusCode"))))
 		r.Time, r.Digest = layoutTime(nutchTime, o.text("fetchTime")), given(o.text("signature"))
@@ -181,11 +178,8 @@ func (p *jsonParser) object(o fields, emit func(Record)) error {
 		r = o.capture(url)
 	case p.request(o, &r): // access logs and sensors
 	case strings.HasPrefix(string(o["url"]), `"`) && o.text("url") != "" && o.text("host") == "": // the canonicalizer decides
-		if url = o.text("url"); isHost(url) {
-			if p.opt.Scheme == "" {
-				return errNoScheme
-			}
-			url = p.opt.Scheme + "://" + url
+		if url, err = withScheme(o.text("url"), p.opt.Scheme); err != nil {
+			return err
 		}
 		r = o.capture(url)
 	default:
@@ -292,11 +286,11 @@ func (p *jsonParser) without(o fields, emit func(Record)) error {
 		return nil
 	}
 	if host := o.text("host", "hostname", "domain"); isHost(host) && len(o) < 12 && o["request"] == nil {
-		if p.opt.Scheme == "" {
-			return bad("got a host without a scheme; for https://, add --scheme https")
+		url, err := withScheme(host, p.opt.Scheme)
+		if err == nil {
+			emit(Record{URL: url, Kind: Listed})
 		}
-		emit(Record{URL: p.opt.Scheme + "://" + host, Kind: Listed})
-		return nil
+		return err
 	}
 	if empty != nil {
 		return empty
@@ -363,27 +357,6 @@ func (o fields) whereURL() (found string) {
 	return found
 }
 
-// frontierItem reads a URLItem of the URLFrontier protocol in its JSON form.
-func frontierItem(o fields, info string, kind Kind) Record {
-	var metadata map[string]struct {
-		Values []string `json:"values"`
-	}
-	_ = json.Unmarshal(o.raw(info+".metadata"), &metadata) // without it, nothing is known
-	value := func(name string) string {
-		if v := metadata[name].Values; len(v) > 0 {
-			return v[0]
-		}
-		return ""
-	}
-	r := Record{URL: o.text(info + ".url"), Kind: kind, Redirect: value("_redirTo")}
-	if code := value("fetch.statusCode"); code != "" {
-		r.answered(code)
-	} else if value("fetch.exception") != "" {
-		r.Kind = Link
-	}
-	return r
-}
-
 func isPath(s string) bool { return strings.HasPrefix(s, "/") }
 
 // request reads an entry of an access log (nginx, Apache, Caddy, Traefik, Fastly, Cloudflare, Istio) or of a sensor (Zeek, Suricata), whose
@@ -423,27 +396,32 @@ func (p *jsonParser) request(o fields, r *Record) bool {
 	return true
 }
 
-// isStormStatus reports whether s is a status of StormCrawler, not of HTTP.
-func isStormStatus(s string) bool {
-	return slices.Contains([]string{"DISCOVERED", "FETCHED", "FETCH_ERROR", "REDIRECTION", "ERROR"}, s)
-}
+// stormStatus matches the statuses of StormCrawler, which are not of HTTP.
+var stormStatus = regexp.MustCompile(`^(?:DISCOVERED|FETCHED|FETCH_ERROR|REDIRECTION|ERROR)$`)
 
-// storm reads an entry of StormCrawler's status index, which escapes the dot in names. An error without a code is of a server that did not answer.
-func storm(o fields, url string) Record {
+// storm reads an entry of StormCrawler's status index, which escapes the dot in names, or a URLItem of URLFrontier, as StormCrawler fills it: what
+// is known is in the metadata. An error without a code is of a server that did not answer.
+func storm(url, status string, metadata json.RawMessage) Record {
+	var all fields
+	_ = json.Unmarshal(metadata, &all) // without it, nothing is known
 	value := func(name string) string {
-		var all fields
-		_ = json.Unmarshal(o.raw("metadata"), &all) // without it, nothing is known
+		var item struct {
+			Values json.RawMessage `json:"values"` // of URLFrontier
+		}
 		var list []string
-		if json.Unmarshal(all[name], &list) == nil && len(list) > 0 {
+		raw := all[name]
+		if json.Unmarshal(raw, &item) == nil && item.Values != nil {
+			raw = item.Values
+		}
+		if json.Unmarshal(raw, &list) == nil && len(list) > 0 {
 			return list[0]
 		}
-		return all.text(name)
+		return fields{"": raw}.text("")
 	}
 	r := Record{URL: url, Kind: Fetch, Digest: value("_digest"), Redirect: value("_redirTo")}
-	status := o.text("status")
 	if code := cmp.Or(value("fetch%2EstatusCode"), value("fetch.statusCode")); code != "" {
 		r.answered(code)
-	} else if status == "FETCH_ERROR" || status == "ERROR" {
+	} else if strings.HasSuffix(status, "ERROR") || value("fetch.exception") != "" {
 		r.Kind = Link
 	}
 	if status == "DISCOVERED" {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -37,78 +38,72 @@ func isHeaderOfList(line string) bool {
 
 // list reads what is no format of a program: plain lines, or lines with something around the URL.
 func (d *detector) list() (*reading, error) {
-	lines := d.lines
-	header := slices.IndexFunc(lines[:min(len(lines), maxTitle)], isHeaderOfList)
-	lines = lines[header+1:]
-	plain, cut, hosts, asked, quoted, rows, worded := 0, 0, 0, 0, 0, 0, 0
+	header := slices.IndexFunc(d.lines[:min(len(d.lines), maxTitle)], isHeaderOfList)
+	lines := d.lines[header+1:]
 	p := &listParser{scheme: d.opt.Scheme, titled: header >= 0}
 	var err error
 	if p.status, err = statusPlace(lines); err != nil {
 		return nil, d.unreadable("%v", err)
 	}
-	answers := 0
+	plain, cut, hosts, asked, quoted := 0, 0, 0, 0, 0
 	for _, line := range lines {
 		text := strings.TrimSpace(line)
 		if text[0] == '#' {
 			continue
 		}
 		asked++
-		if isRow(text) {
-			rows++
-		}
-		if m := behindArrows.FindStringSubmatch(text); m != nil && coded.MatchString(m[1]) {
-			answers++
-		}
-		if isWorded(text) {
-			worded++
-		}
-		c, host := cutLine(text, d.opt.Scheme, place{}), strings.TrimPrefix(text, "//")
+		c, host := cutLine(text, d.opt.Scheme, place{}), isHost(strings.TrimPrefix(text, "//"))
 		switch {
-		case (isURL(strings.ReplaceAll(text, " ", "+")) || ofNoWeb.MatchString(text)) && !isTacked([]byte(text)):
+		case (isURL(strings.ReplaceAll(text, " ", "+")) || ofNoWeb.MatchString(text)) && !isTacked(text):
 			plain++
-		case c.url != "" && !isHost(host):
-			if cut++; len(c.what) == 1 && c.what[0] == "quotes" {
+		case host:
+			hosts++
+		case c.url != "":
+			if cut++; slices.Equal(c.what, onlyQuotes) {
 				quoted++
 			}
-		case isHost(host):
-			hosts++
 		}
 	}
-	switch {
-	case 3*rows >= plain+cut && plain > 0:
-		return nil, d.unreadable("its lines have URLs and more, as rows of a table do, but not the same number of cells: choose with %s list or %s table", d.opt.Flag, d.opt.Flag)
-	case 3*answers >= plain+cut && answers > 0:
-		return nil, d.unreadable("its lines with URLs have others behind them that say what was answered (such as %.100q); have the program write one line or JSON", lines[len(lines)-1])
-	case 2*worded >= plain+cut && worded > 0:
-		return nil, d.unreadable("its lines have a URL and words behind it, or URLs with blanks in them (such as %.100q): for whole lines, choose %s list", lines[len(lines)-1], d.opt.Flag)
-	case asked == 0:
+	if asked == 0 {
 		return &reading{format: List, end: d.end}, nil
-	case hosts > 0 && d.opt.Scheme != "" && 2*(plain+cut+hosts) >= asked:
+	}
+	most := func(n int) bool { return 2*n >= asked }
+	some := func(n, of int) bool { return n > 0 && n*of >= plain+cut } // or a share of those with URLs
+	switch last := lines[len(lines)-1]; {
+	case some(countIf(lines, isRow), 3) && plain > 0:
+		return nil, d.unreadable("its lines have URLs and more, as rows of a table do, but not the same number of cells: choose with %s list or %s table", d.opt.Flag, d.opt.Flag)
+	case some(countIf(lines, isAnswer), 3):
+		return nil, d.unreadable("its lines with URLs have others behind them that say what was answered (such as %.100q); have the program write one line or JSON", last)
+	case some(countIf(lines, isWorded), 2):
+		return nil, d.unreadable("its lines have a URL and words behind it, or URLs with blanks in them (such as %.100q): for whole lines, choose %s list", last, d.opt.Flag)
+	case hosts > 0 && d.opt.Scheme != "" && most(plain+cut+hosts):
 		return &reading{format: List, parser: p, end: d.end, sure: true}, nil
-	case 2*plain >= asked && plain >= cut && (d.coloured || header > 0 || quoted > 0):
-		p.plain = true
+	case most(plain) && plain >= cut && !d.coloured && header <= 0 && quoted == 0:
+		return &reading{format: List, end: d.end, sure: plain == asked}, nil
+	case most(plain + cut):
+		p.plain = most(plain) && plain >= cut
 		return &reading{format: List, parser: p, end: d.end}, nil
-	case 2*plain >= asked && plain >= cut:
-		return &reading{format: List, end: d.end, sure: plain == asked && asked > 0}, nil
-	case 2*(plain+cut) >= asked:
-		return &reading{format: List, parser: p, end: d.end}, nil
-	case 2*(plain+cut+hosts) >= asked:
-		return nil, d.unreadable("%d of its first %d lines are hosts or paths without a scheme, such as %.100q: for https://, add --scheme https", hosts, asked, lines[len(lines)-1])
+	case most(plain + cut + hosts):
+		return nil, d.unreadable("%d of its first %d lines are hosts or paths without a scheme, such as %.100q: for https://, add --scheme https", hosts, asked, last)
 	}
 	return nil, d.unreadable("it is none of the known formats, and no list with one URL a line (line 1 is %.100q): name the format with %s, or take each whole line as a URL with %s list",
 		d.lines[0], d.opt.Flag, d.opt.Flag)
 }
 
-// named reads a list that the caller named: whole lines, unless most of them are a URL and what a tool put behind it.
-func (d *detector) named() *reading {
-	tacked := 0
-	for _, line := range d.lines {
-		if isTacked([]byte(line)) {
-			tacked++
+// countIf counts the lines that are something, without the blanks around them; comments are nothing.
+func countIf(lines []string, is func(text string) bool) (n int) {
+	for _, line := range lines {
+		if text := strings.TrimSpace(line); text[0] != '#' && is(text) {
+			n++
 		}
 	}
+	return n
+}
+
+// named reads a list that the caller named: whole lines, unless most of them are a URL and what a tool put behind it.
+func (d *detector) named() *reading {
 	how := &reading{format: List, end: d.end}
-	if 2*tacked > len(d.lines) {
+	if 2*countIf(d.lines, isTacked) > len(d.lines) {
 		p := &listParser{titled: slices.ContainsFunc(d.lines[:min(len(d.lines), maxTitle)], isHeaderOfList)}
 		p.status, _ = statusPlace(d.lines) // without one, there are the URLs
 		how.parser = p
@@ -181,13 +176,14 @@ func (p *listParser) line(text string, emit func(Record)) error {
 		return isHeader
 	}
 	c := cutLine(text, p.scheme, p.status)
-	if url, code := cutStatus([]byte(text)); p.plain && code != "" {
-		c = cutting{url: string(url), status: code}
-	} else if p.plain && c.url != text && !slices.Equal(c.what, []string{"quotes"}) {
-		if isTacked([]byte(text)) {
-			return errTacked
+	if p.plain && !slices.Equal(c.what, onlyQuotes) {
+		url, status, err := plainLine([]byte(text))
+		if err != nil {
+			return err
 		}
-		c = cutting{url: text}
+		if c = (cutting{url: string(url)}); status != 0 {
+			c.status = strconv.Itoa(status)
+		}
 	}
 	if c.url == "" {
 		if isHost(strings.TrimPrefix(text, "//")) {
@@ -289,6 +285,9 @@ func statusPlace(lines []string) (best place, err error) {
 	return best, nil
 }
 
+// onlyQuotes is what is cut off most rows of a column.
+var onlyQuotes = []string{"quotes"}
+
 // cutting is the URL of a line, and what stood around it.
 type cutting struct {
 	url, status string
@@ -328,11 +327,17 @@ var (
 // isWorded reports whether a line is a URL and then words, or a URL with blanks in it: those end like a path or a query does.
 func isWorded(text string) bool {
 	i := strings.IndexByte(text, ' ')
-	if i < 0 || !plausible(text[:i]) || isTacked([]byte(text)) {
+	if i < 0 || !plausible(text[:i]) || isTacked(text) {
 		return false
 	}
 	last := strings.TrimRight(text[strings.LastIndexByte(text, ' ')+1:], ".!?")
 	return !strings.ContainsAny(last, "./?=&%_") || strings.ContainsAny(text[i:], "[]")
+}
+
+// isAnswer reports whether a line is what a program prints of an answer.
+func isAnswer(text string) bool {
+	m := behindArrows.FindStringSubmatch(text)
+	return m != nil && coded.MatchString(m[1])
 }
 
 // tokens of a line that can stand around a URL: what stands in brackets, also in some within them, bullets, numbers, dates, sizes, methods.
@@ -341,7 +346,7 @@ var (
 	bracketed = regexp.MustCompile(`^(?:[\[(].*[\])]|[\w-]+\[.*\]),?$`)
 	numeric   = regexp.MustCompile(`^(?:[\d][\d.,:/%+TZ-]*[A-Za-z]{0,3}[.):]?|[+-]\d{4}|UTC|GMT|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec),?)$`)
 	tag       = regexp.MustCompile(`^(?:[-*+•|:=>]+|[A-Za-z][\w-]*:|GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH)$`)
-	// behindArrows are answers, as mitmdump and curl print them behind a request.
+	// behindArrows matches answers, as mitmdump and curl print them behind a request.
 	behindArrows = regexp.MustCompile(`^(?:<+|->) *(?:HTTP/[\d.]+ )?(\d{3} .*)$`)
 	// badTag is what tools write in brackets before a URL that failed.
 	badTag  = regexp.MustCompile(`^(?i:fail(?:ed|ure)?|err(?:or)?|dead|broken|down|time[d -]?out|refused|unreachable|blocked|skipped|not[ _-]?found|[✖✗✘❌⛔]|-)$`)
@@ -461,8 +466,8 @@ func cutStatus(line []byte) (url []byte, code string) {
 }
 
 // isTacked reports whether a line is a URL and then words that a tool put there, and not a URL with a raw blank.
-func isTacked(line []byte) bool {
-	text := strings.TrimSpace(string(line))
+func isTacked(text string) bool {
+	text = strings.TrimSpace(text)
 	i := strings.IndexAny(text, " \t")
 	if i < 0 || !plausible(text[:i]) {
 		return false

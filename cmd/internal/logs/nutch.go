@@ -56,24 +56,17 @@ func cutLast(s, sep string) (before, after string, ok bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// nutchRecord maps a status of CrawlDatum.
+// nutchStatus has the HTTP statuses that those of CrawlDatum stand for.
+var nutchStatus = map[int]int{2: 200, 3: 404, 4: 302, 5: 301, 6: 304, 7: 200}
+
+// nutchRecord makes the record of a URL with a status of CrawlDatum.
 func nutchRecord(url string, status int) Record {
-	r := Record{URL: url, Kind: Fetch}
+	r := Record{URL: url, Kind: Fetch, Status: nutchStatus[status]}
 	switch status {
 	case 1, 8: // unfetched, orphan
 		r.Kind = Link
-	case 2:
-		r.Status = 200
 	case 6:
-		r.Kind, r.Status = Revisit, 304
-	case 3:
-		r.Status = 404
-	case 4:
-		r.Status = 302
-	case 5:
-		r.Status = 301
-	case 7:
-		r.Status = 200
+		r.Kind = Revisit
 	}
 	return r
 }
@@ -89,16 +82,16 @@ type nutchParser struct {
 func (p *nutchParser) line(text string, emit func(Record)) error {
 	p.number++
 	if url, _, ok := strings.Cut(text, nutchVersion); ok {
-		err := p.end(emit)
+		p.end(emit)
 		p.r, p.started = Record{URL: url, Line: p.number}, true
-		return err
+		return nil
 	}
 	name, value, _ := strings.Cut(text, ": ")
 	switch {
 	case text == "" && !p.started:
 		return isBlankLine
 	case text == "":
-		return p.end(emit)
+		p.end(emit)
 	case !p.started:
 		return bad("got %q; want a URL and its version first", text)
 	case name == "Status":
@@ -113,10 +106,9 @@ func (p *nutchParser) line(text string, emit func(Record)) error {
 	return nil
 }
 
-func (p *nutchParser) end(emit func(Record)) error {
+func (p *nutchParser) end(emit func(Record)) {
 	if p.started {
 		p.started = false
 		emit(p.r)
 	}
-	return nil
 }

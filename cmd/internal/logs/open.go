@@ -130,18 +130,20 @@ func Open(ctx context.Context, name string, stdin io.Reader) (*File, error) {
 			return nil, err
 		}
 	}
-	if err := f.decompress(bufio.NewReaderSize(f.stored, 256<<10)); err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot open %s: %w", name, err), f.Close())
-	}
-	return f, nil
+	return f.begin(256 << 10)
 }
 
 // New makes a File of a reader that is closed with it. After ctx ends, reads fail
 // with its error.
 func New(ctx context.Context, name string, stored io.ReadCloser) (*File, error) {
 	f := &File{Name: name, ctx: ctx, stored: &counter{ctx: ctx, r: stored}, close: []func() error{stored.Close}}
-	if err := f.decompress(bufio.NewReaderSize(f.stored, 64<<10)); err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot open %s: %w", name, err), f.Close())
+	return f.begin(64 << 10)
+}
+
+// begin looks at what compresses the file. It closes one that it can't read.
+func (f *File) begin(ahead int) (*File, error) {
+	if err := f.decompress(bufio.NewReaderSize(f.stored, ahead)); err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot open %s: %w", f.Name, err), f.Close())
 	}
 	return f, nil
 }
@@ -150,21 +152,18 @@ func New(ctx context.Context, name string, stored io.ReadCloser) (*File, error) 
 // of anything else the text goes to a temporary file. Only a file that was not read from can be looked at.
 func (f *File) ahead() (ahead *File, back func() error, err error) {
 	if stored, _ := f.Stored(); stored != nil {
-		ahead, err = Open(f.ctx, f.Name, nil)
-		if err != nil {
+		if ahead, err = Open(f.ctx, f.Name, nil); err != nil {
 			return nil, nil, err
 		}
 		return ahead, ahead.Close, nil
 	}
 	kept, err := os.CreateTemp("", "firstseen-import-")
-	if err == nil {
-		f.close = append(f.close, kept.Close)
-		if os.Remove(kept.Name()) != nil { // some systems keep the name of a file that is open
-			f.close = append(f.close, func() error { return os.Remove(kept.Name()) })
-		}
-	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot keep %s in TMPDIR: %w", f.Name, err)
+	}
+	f.close = append(f.close, kept.Close)
+	if os.Remove(kept.Name()) != nil { // some systems keep the name of a file that is open
+		f.close = append(f.close, func() error { return os.Remove(kept.Name()) })
 	}
 	k := &keeper{r: f.r, kept: kept}
 	ahead = &File{Name: f.Name, Compression: f.Compression, ctx: f.ctx, stored: &counter{ctx: f.ctx, r: k}}

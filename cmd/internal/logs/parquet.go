@@ -2,14 +2,20 @@ package logs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 
 	"github.com/firstseen/firstseen/cmd/internal/parquetfile"
 	"github.com/firstseen/firstseen/internal/zerocopy"
 )
+
+// A parquetTable has the places of columns in the rows of a Parquet file. It finds them by the names that tables have, too.
+type parquetTable struct {
+	column [meanings]int // -1 for none
+	fields []int         // columns of Options.Fields, -1 for none
+}
 
 // parquet reads the rows of a Parquet file. A file with a column of statuses is of
 // fetches, others of links. Its index is at the end, so it can't be read from a pipe.
@@ -18,62 +24,104 @@ func (s *sink) parquet(f *File) error {
 	if stored == nil {
 		return fmt.Errorf("cannot read %s; got Parquet in a pipe; want a file", f.Name)
 	}
-	must := slices.DeleteFunc(slices.Clone(s.opt.Must), func(name string) bool {
-		return slices.ContainsFunc(recorded, func(m meaning) bool { return slices.Contains(vocabulary[m], plainName(name)) })
-	})
 	bare := s.opt.OnlyURLs && len(s.opt.Fields) == 0 && (s.opt.Events == Auto || s.opt.Events == All)
-	opt := parquetfile.Options{Names: parquetNames, URLColumn: s.opt.URLField, Fields: s.opt.Fields, Must: must, OnlyURLs: bare}
-	err := parquetfile.Read(&endableAt{f.ctx, stored}, size, opt, func(number int64, row *parquetfile.Row, err error) bool {
-		if err == nil && s.opt.Scheme != "" && isHost(string(row.URL)) {
-			row.URL = append([]byte(s.opt.Scheme+"://"), row.URL...)
-		}
-		switch s.number = number; {
-		case err != nil:
-		case bare && kindOf(zerocopy.String(row.URL), Link) == Link:
-			s.url(row.URL)
-		default:
-			s.emit(parquetRecord(row))
-		}
-		s.unit(err, "")
-		return !s.stopped
-	})
+	t := parquetTable{column: noColumns}
+	in, err := parquetfile.NewReader(&endableAt{f.ctx, stored}, size)
+	if err == nil {
+		err = t.find(in, &s.opt, bare)
+	}
+	if err == nil {
+		err = in.Read(func(number int64, row parquetfile.Row) bool {
+			s.number = number
+			url, unread := row.Bytes(t.column[aURL]), error(nil)
+			if s.opt.Scheme != "" && isHost(zerocopy.String(url)) {
+				url = append([]byte(s.opt.Scheme+"://"), url...)
+			}
+			switch {
+			case len(url) == 0:
+				unread = errNoText
+			case bare && kindOf(zerocopy.String(url), Link) == Link:
+				s.url(url)
+			default:
+				s.emit(t.record(string(url), row))
+			}
+			s.unit(unread, "")
+			return !s.stopped
+		})
+	}
 	if err != nil && !s.stopped {
 		return fmt.Errorf("cannot read %s beyond row %d: %w", f.Name, s.number, err)
 	}
 	return nil
 }
 
-// parquetNames finds columns by the names that tables have, too. Where two can be the URL, none is.
-func parquetNames(columns []string) (named [parquetfile.Columns][]string) {
-	for m, i := range map[meaning]int{aURL: parquetfile.URL, aTime: parquetfile.Time, aStatus: parquetfile.Status, aDigest: parquetfile.Digest,
-		aType: parquetfile.MIME, aRedirect: parquetfile.Redirect, aLength: parquetfile.Length} {
+// errNoText is of a row without a URL. The rows after it can be read.
+var errNoText = errors.New("got no URL of at most 1 MiB")
+
+// find finds the columns. Where two can be the URL, none is.
+func (t *parquetTable) find(in *parquetfile.Reader, opt *Options, bare bool) (err error) {
+	names, read := in.Columns(), recorded
+	if bare {
+		read = nil
+	}
+	for _, m := range append([]meaning{aURL}, read...) {
+		var named []string
 		for _, name := range vocabulary[m] {
-			for _, column := range columns {
+			for _, column := range names {
 				if plainName(column) == name {
-					named[i] = append(named[i], column)
+					named = append(named, column)
 				}
 			}
 		}
+		if m == aURL && len(named) > 1 {
+			named = slices.DeleteFunc(named, func(s string) bool { return !slices.Contains(own, plainName(s)) })
+		}
+		if m == aURL && opt.URLField != "" {
+			named = []string{opt.URLField}
+		}
+		for _, name := range named {
+			if t.column[m] >= 0 {
+				break
+			}
+			if t.column[m], err = in.Column(name); err != nil && m == aURL { // one of lists can be of something else
+				return err
+			}
+		}
 	}
-	if urls := named[parquetfile.URL]; len(urls) > 1 {
-		named[parquetfile.URL] = slices.DeleteFunc(urls, func(s string) bool { return !slices.Contains(own, plainName(s)) })
+	names = names[:min(len(names), 50)]
+	if t.column[aURL] < 0 {
+		return fmt.Errorf("got columns %q; want one that is named url, or --url-field", names)
 	}
-	return named
+	for _, name := range opt.Fields {
+		place, err := in.Column(name)
+		if err != nil {
+			return err
+		}
+		known := slices.ContainsFunc(recorded, func(m meaning) bool { return slices.Contains(vocabulary[m], plainName(name)) })
+		if place < 0 && !known && slices.Contains(opt.Must, name) {
+			return fmt.Errorf("got no column %q; its columns are %q", name, names)
+		}
+		t.fields = append(t.fields, place)
+	}
+	return nil
 }
 
-func parquetRecord(row *parquetfile.Row) Record {
-	r := Record{URL: string(row.URL), Kind: Link, Time: row.Time, MIME: row.MIME,
-		Digest: bareDigest(row.Digest), Redirect: row.Redirect, Length: row.Length, Fields: row.Fields}
-	if r.Time.IsZero() {
-		r.Time = ParseTime(row.TimeText)
+func (t *parquetTable) record(url string, row parquetfile.Row) Record {
+	get := func(m meaning) string { return row.Text(t.column[m]) }
+	r := Record{URL: url, Kind: Link, Time: ParseTime(get(aTime)), MIME: get(aType), Digest: bareDigest(get(aDigest)), Redirect: get(aRedirect), Via: get(aReferrer),
+		Length: number(get(aLength))}
+	for _, place := range t.fields {
+		r.Fields = append(r.Fields, row.Text(place))
 	}
-	if row.Fetched {
+	hasStatus := t.column[aStatus] >= 0
+	if hasStatus {
 		r.Kind = Fetch
 	}
-	if r.Kind = kindOf(r.URL, r.Kind); r.MIME == "warc/revisit" && r.Kind == Fetch {
-		r.Kind, r.Status = Revisit, row.Status
-	} else if row.Fetched {
-		r.answered(strconv.Itoa(row.Status))
+	if r.Kind = kindOf(r.URL, r.Kind); hasStatus {
+		r.answered(get(aStatus))
+	}
+	if hasStatus && r.MIME == "warc/revisit" {
+		r.Kind = kindOf(r.URL, Revisit)
 	}
 	return r
 }

@@ -174,20 +174,20 @@ func (c *Counts) refuse(err error) {
 // details of a reason are what differs from line to line.
 var details = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\d+`)
 
-// An outcome is the error of a unit that is in order, and has no URL.
-type outcome struct{ what, reason string }
+// An outcome is the error of a unit that is in order, and has no URL: the reason.
+type outcome struct{ reason string }
 
-func (o *outcome) Error() string { return o.what + ": " + o.reason }
+func (o *outcome) Error() string { return o.reason }
 
-// The outcomes of units.
+// The outcomes of units that need no reason.
 var (
-	isBlankLine = &outcome{what: "blank"}
-	isHeader    = &outcome{what: "header"}
-	isComment   = &outcome{what: "comment"}
+	isBlankLine = &outcome{"blank"}
+	isHeader    = &outcome{"a header"}
+	isComment   = &outcome{"a comment"}
 )
 
 // other is the outcome of a unit that belongs to the format and has no URL.
-func other(reason string) error { return &outcome{"other", reason} }
+func other(reason string) error { return &outcome{reason} }
 
 // A Refusal is a unit that can't be read.
 type Refusal struct {
@@ -303,20 +303,24 @@ func (b *Batch) Each(f func(line []byte, number int64)) {
 
 // Check returns the URL of a line of Text, a part of it, and the status beside it, or why there can't be one although a canonicalizer may take it.
 func (b *Batch) Check(line []byte) (url []byte, status int, err error) {
-	if b.rows != nil {
+	switch {
+	case b.rows != nil:
 		return line, 0, nil
-	}
-	if bytes.IndexByte(line, 0) >= 0 && b.end != 0 {
+	case bytes.IndexByte(line, 0) >= 0 && b.end != 0:
 		return line, 0, errNUL
-	}
-	if b.obeyed {
+	case b.obeyed:
 		return line, 0, nil
 	}
+	return plainLine(line)
+}
+
+// plainLine reads a line of a list most of whose lines have only a URL.
+func plainLine(line []byte) (url []byte, status int, err error) {
 	if bytes.IndexByte(line, ' ') > 0 || bytes.IndexByte(line, '\t') > 0 {
 		if url, code := cutStatus(line); code != "" {
 			return url, int(number(code)), nil
 		}
-		if isTacked(line) || bytes.Contains(line, []byte(" #")) {
+		if isTacked(string(line)) || bytes.Contains(line, []byte(" #")) {
 			return line, 0, errTacked
 		}
 	}
@@ -379,8 +383,9 @@ type sink struct {
 	stopped bool         // yield was false
 	take    func(Record) // emit, for parsers: to make it of the method for each line costs an allocation
 	number  int64
-	offset  int64  // where the archive record begins that is read
-	member  string // of a WACZ
+	held    []string // lines of a row of a table that goes on
+	offset  int64    // where the archive record begins that is read
+	member  string   // of a WACZ
 }
 
 // Read returns the records of a file in batches. The sequence ends with the file or with the first error. A unit
@@ -432,7 +437,7 @@ func (s *sink) file(f *File) error {
 	switch {
 	case how.document:
 		return s.document(f)
-	case how.parser == nil:
+	case how.parser == nil && how.table == nil:
 		return s.plain(f, how)
 	}
 	return s.lines(f, how)
@@ -457,7 +462,7 @@ func (s *sink) flush() bool {
 	b := s.b
 	s.total.Add(&b.Counts)
 	s.begin()
-	if s.stopped || b.Counts.Units == 0 && len(b.Text) == 0 && len(b.Records) == 0 && b.Counts.Refused == 0 { // the end of a table can give more of lines that were counted
+	if s.stopped || b.Counts.Units == 0 && len(b.Text) == 0 && len(b.Records) == 0 { // the end of a log can give a record of lines that were counted
 		return !s.stopped
 	}
 	s.stopped = !s.yield(b, nil)
@@ -518,72 +523,52 @@ var errHostless = bad("got a path and no host; name it with --base")
 func (s *sink) unit(err error, text string) {
 	b, c := s.b, &s.b.Counts
 	c.Units++
-	err = s.lost(err)
-	o, inOrder := err.(*outcome)
-	at := func(err error) Refusal {
-		return Refusal{Line: s.number, Offset: s.offset, Member: s.member, Text: text[:min(len(text), 200)], Err: err, archive: s.format == WARC || s.format == ARC}
-	}
 	switch {
-	case inOrder && o == isBlankLine:
-		c.Blank++
-	case inOrder && o == isHeader:
-		c.Headers++
-	case inOrder && o == isComment:
-		c.Comments++
-	case inOrder:
-		c.Other++
-		count(&c.OtherFor, o.reason, 1)
-		c.example(at(errors.New(o.reason)))
 	case err == nil && b.hostless:
-		b.refuse(at(errHostless))
-	case err != nil:
-		b.refuse(at(err))
-	case b.emitted == 0 && b.left != "":
-		c.Other++
-		count(&c.OtherFor, b.left, 1)
-		c.example(at(errors.New(b.left)))
-	default:
-		c.Read++
+		err = errHostless
+	case err == nil && b.emitted == 0 && b.left != "":
+		err = other(b.left)
 	}
 	b.left, b.emitted, b.hostless = "", 0, false
+	at := Refusal{Line: s.number, Offset: s.offset, Member: s.member, Text: text[:min(len(text), 200)], Err: err, archive: s.format == WARC || s.format == ARC}
+	switch o, inOrder := err.(*outcome); {
+	case err == nil:
+		c.Read++
+	case !inOrder:
+		b.refuse(at)
+	case o == isBlankLine:
+		c.Blank++
+	case o == isHeader:
+		c.Headers++
+	case o == isComment:
+		c.Comments++
+	default:
+		c.Other++
+		count(&c.OtherFor, o.reason, 1)
+		c.example(at)
+	}
 	if len(b.Records) >= batchRecords || b.bytes >= batchText || c.Units >= batchUnits {
 		s.flush()
 	}
-}
-
-// lostLines reports the lines before this one that were taken for part of a row and are lost. Its error is this line's own, nil
-// if the line can be read.
-type lostLines struct {
-	n int64
-	error
-}
-
-// lost counts lines as refused that were counted as read, and returns the error of the line itself.
-func (s *sink) lost(err error) error {
-	if l, ok := err.(*lostLines); ok {
-		s.b.Counts.Reject(l.n)
-		return l.error
-	}
-	return err
 }
 
 // A parser reads a format line by line. It may hold lines back until a record is whole. The error of a
 // line is an outcome, or says why it can't be read.
 type parser interface {
 	line(text string, emit func(Record)) error
-	end(emit func(Record)) error
+	end(emit func(Record))
 }
 
 // atOnce is a parser that holds no lines back.
 type atOnce struct{}
 
-func (atOnce) end(func(Record)) error { return nil }
+func (atOnce) end(func(Record)) {}
 
 // stateless is a parser of lines that are a record each.
 type stateless func(text string, emit func(Record)) error
 
 func (p stateless) line(text string, emit func(Record)) error { return p(text, emit) }
-func (stateless) end(func(Record)) error                      { return nil }
+func (stateless) end(func(Record))                            {}
 
 // lines reads a log of lines.
 func (s *sink) lines(f *File, how *reading) error {
@@ -599,7 +584,7 @@ func (s *sink) lines(f *File, how *reading) error {
 			s.unit(bad("got a line of more than %d bytes", len(block.text)), string(block.text[:200]))
 		} else {
 			splitLines(string(block.text), how.end, func(line string) bool {
-				s.line(how.parser, line)
+				s.line(how, line)
 				return !s.stopped
 			})
 		}
@@ -609,13 +594,42 @@ func (s *sink) lines(f *File, how *reading) error {
 			return nil
 		}
 	}
-	_ = s.lost(how.parser.end(s.emit)) // of lines that were counted
+	for len(s.held) > 0 {
+		s.row(how.table, true)
+	}
+	if how.parser != nil {
+		how.parser.end(s.emit) // of lines that were counted
+	}
 	return nil
+}
+
+// row reads the row whose lines are held. Those that are no part of it are read again, from the first.
+func (s *sink) row(t *tableParser, end bool) {
+	lines := s.held
+	n, err := t.lines(lines, end, s.take)
+	if n == 0 {
+		return
+	}
+	s.held = nil
+	s.number -= int64(len(lines))
+	for i, line := range lines {
+		s.number++
+		switch {
+		case i >= n:
+			s.held = append(s.held, line)
+			s.row(t, false)
+		case i == n-1 || err == errOpenQuote:
+			s.unit(err, line)
+		default:
+			s.b.Counts.Units++
+			s.b.Counts.Read++ // with the last one
+		}
+	}
 }
 
 // line reads a line with what no format has in it: a byte-order mark of a file that was appended, colours of a
 // terminal, NULs.
-func (s *sink) line(p parser, text string) {
+func (s *sink) line(how *reading, text string) {
 	s.number++
 	text = strings.TrimPrefix(text, byteOrderMark)
 	if strings.IndexByte(text, 0) >= 0 {
@@ -630,7 +644,12 @@ func (s *sink) line(p parser, text string) {
 		text = colours.ReplaceAllString(text, "")
 		s.cut("colours")
 	}
-	s.unit(p.line(text, s.take), text)
+	if how.table != nil {
+		s.held = append(s.held, text)
+		s.row(how.table, false)
+		return
+	}
+	s.unit(how.parser.line(text, s.take), text)
 }
 
 func (s *sink) cut(what string) { count(&s.b.Counts.Cut, what, 1) }

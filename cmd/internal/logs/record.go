@@ -153,6 +153,17 @@ func isHost(s string) bool {
 	return name[0] != '.' && (strings.Trim(last, "0123456789.") != "" || isAddress(name))
 }
 
+// withScheme returns a URL, which a host is with the scheme that the caller gave.
+func withScheme(s, scheme string) (string, error) {
+	switch {
+	case !isHost(s):
+		return s, nil
+	case scheme == "":
+		return s, errNoScheme
+	}
+	return scheme + "://" + s, nil
+}
+
 // bareDigest takes the name of the algorithm off; "-" and "null" are none.
 func bareDigest(s string) string {
 	if i := strings.IndexByte(s, ':'); i >= 0 {

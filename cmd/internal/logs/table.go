@@ -1,7 +1,6 @@
 package logs
 
 import (
-	"errors"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,7 +12,7 @@ import (
 //
 // A table is taken if one column has a URL in most of the first rows. A header that names the column wins, whatever stands before
 // it: reports have titles. Without one the rows must have as many cells each, and the column must be the only one. URLs hold commas
-// and semicolons themselves, so rows such as "http://a.example/news,123" can be a table or a list: see [doubtful].
+// and semicolons themselves, so rows such as "http://a.example/news,123" can be a table or a list: see doubtful.
 type tableParser struct {
 	opt       *Options
 	sep       string
@@ -23,33 +22,37 @@ type tableParser struct {
 	fields    []int          // columns of Options.Fields, -1 for none
 	answers   []answerColumn // that say whether there was an answer
 	names     []string       // of the columns, as plainName writes them; nil without a header
-	header    []string       // its cells
+	header    []string       // its cells; nil if a comment has the names
 	titled    bool           // the header is still to come
 	gap       bool           // the line before was blank: a second table can follow
 	zeek      bool
 	width     int      // cells that most rows have
 	fit       int      // rows that have as many
-	held      []string // lines of a row whose quote is open
-	row       []string
+	row       []string // the cells that were read last
 }
+
+// noColumns is column before any is found.
+var noColumns = func() (none [meanings]int) {
+	for m := range none {
+		none[m] = -1
+	}
+	return none
+}()
 
 // maxRow bounds the lines that a cell with line ends may take. A quote that is not closed costs no more.
 const maxRow = 50
 
 // learnTable returns the parser of a table, nil for what is none, or an error where two readings are equally good.
 func learnTable(lines []string, opt *Options) (*tableParser, error) {
-	var best *tableParser
+	var best, doubted *tableParser
 	var doubt error
-	var doubted *tableParser
-	trials := []*tableParser{{sep: "\t"}, {sep: "\t", literal: true}, {sep: ";"}, {sep: ","}, {sep: "|"}, {sep: "│"}}
+	trials := []tableParser{{sep: "\t"}, {sep: "\t", literal: true}, {sep: ";"}, {sep: ","}, {sep: "|"}, {sep: "│"}}
 	if slices.ContainsFunc(lines, func(s string) bool { return strings.Contains(s, `\"`) }) {
-		trials = append(trials, &tableParser{sep: ";", backslash: true}, &tableParser{sep: ",", backslash: true}, &tableParser{sep: "\t", backslash: true})
+		trials = append(trials, tableParser{sep: ";", backslash: true}, tableParser{sep: ",", backslash: true}, tableParser{sep: "\t", backslash: true})
 	}
-	for _, t := range trials {
+	for i := range trials {
+		t := &trials[i]
 		t.opt = opt
-		for i := range t.column {
-			t.column[i] = -1
-		}
 		ok, err := t.learn(lines)
 		switch {
 		case err != nil && (doubted == nil || t.better(doubted)):
@@ -58,34 +61,24 @@ func learnTable(lines []string, opt *Options) (*tableParser, error) {
 			best = t
 		}
 	}
-	if best == nil && doubt == nil {
+	switch {
+	case best == nil && doubt == nil:
 		return oneColumn(lines, opt), nil
-	}
-	if best == nil || doubted != nil && !best.better(doubted) {
+	case best == nil || doubted != nil && !best.better(doubted):
 		return nil, doubt
 	}
-	best.held = nil
-	best.titled = best.names != nil && !best.zeek
+	best.titled = best.header != nil && !best.zeek
 	return best, nil
 }
 
 // oneColumn returns the parser of a table with a single column, or nil. Its rows are those of a list with a title, unless some are quoted.
 func oneColumn(lines []string, opt *Options) *tableParser {
 	quoted := slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, `"`) })
+	t := &tableParser{opt: opt, sep: ",", titled: true, column: noColumns}
 	if len(lines) == 0 || !quoted && opt.Format != Table {
 		return nil
 	}
-	t := &tableParser{opt: opt, sep: ",", width: 1, fit: len(lines), titled: true}
-	for i := range t.column {
-		t.column[i] = -1
-	}
-	names, _, err := t.cells(lines[0])
-	if err != nil || len(names) != 1 || !isURLName(plainName(names[0])) {
-		return nil
-	}
-	t.header, t.names = slices.Clone(names), []string{plainName(names[0])}
-	ok, err := t.choose(nil, nil, 0)
-	if !ok || err != nil {
+	if open, _ := t.split(lines[0]); open || len(t.row) != 1 || !t.rename(t.row) {
 		return nil
 	}
 	return t
@@ -102,25 +95,62 @@ func (t *tableParser) better(than *tableParser) bool {
 	return t.width > than.width
 }
 
-// learn finds the columns by the first lines. It reports whether this is a table.
-func (t *tableParser) learn(lines []string) (bool, error) {
-	var rows [][]string
-	var hash []string // the last comment with columns
-	for _, line := range lines {
-		if names, ok := strings.CutPrefix(line, "#fields\t"); ok && t.literal {
-			t.zeek, line = true, names
-		} else if line[0] == '#' && len(t.held) == 0 && !(len(rows) == 0 && strings.HasPrefix(line, "#"+t.sep)) {
-			if cells := strings.Split(strings.TrimLeft(line, "# "), t.sep); len(rows) == 0 {
-				hash = cells
-			}
-			continue
-		} else if strings.HasPrefix(line, "sep=") {
-			continue
+// A sample is the first rows, and what the cells of each column are.
+type sample struct {
+	rows    [][]string
+	asked   int // rows that are no titles
+	columns []tally
+}
+
+// A tally counts the cells of a column: those with something of the web in them, and of these, those with a URL, a host, a path, or a request.
+type tally struct{ filled, urls, hosts, paths, requests int }
+
+// most reports whether a column has URLs, paths or hosts in most cells that have something.
+func (c tally) most() bool {
+	n := c.urls + c.hosts + c.paths
+	return n > 0 && 2*n >= c.filled
+}
+
+// request matches what a client asks a server for.
+var request = regexp.MustCompile(`^(?:[A-Z]+ )?/`)
+
+func (t *tableParser) sample(rows [][]string) *sample {
+	s := &sample{rows: rows, columns: make([]tally, t.width)}
+	for _, cells := range rows {
+		if len(cells) > 1 || t.names == nil {
+			s.asked++
 		}
-		if cells, _, err := t.cells(line); err == nil && cells != nil && !isRule(line) {
-			rows = append(rows, slices.Clone(cells))
+		for i, cell := range cells[:min(len(cells), t.width)] {
+			c := &s.columns[i]
+			if cell = strings.TrimSpace(cell); cell == "" || ofNoWeb.MatchString(cell) {
+				continue
+			}
+			c.filled++
+			switch {
+			case isURLCell(cell):
+				c.urls++
+			case isHost(cell):
+				c.hosts++
+			case isPath(cell):
+				c.paths++
+			}
+			if request.MatchString(cell) {
+				c.requests++
+			}
 		}
 	}
+	return s
+}
+
+// isURLCell reports whether a cell is a URL, which may have blanks, but no tags as tools print them behind one.
+func isURLCell(cell string) bool {
+	return plausible(strings.ReplaceAll(cell, " ", "+")) && !strings.Contains(cell, " [") && (!strings.Contains(cell, " (") || strings.Contains(cell, ")"))
+}
+
+// learn finds the columns by the first lines. It reports whether this is a table.
+func (t *tableParser) learn(lines []string) (bool, error) {
+	t.column = noColumns
+	rows, hash := t.firstRows(lines)
 	widths := map[int]int{}
 	for _, cells := range rows {
 		if n := len(cells); n > 1 {
@@ -137,61 +167,63 @@ func (t *tableParser) learn(lines []string) (bool, error) {
 		if i := slices.IndexFunc(body, t.isNames); i > 0 { // of a second table
 			body = body[:i]
 		}
-	}
-	if t.names == nil && 3*t.fit < 2*len(rows) && t.sep != "\t" { // no URL has a tab
+	} else if 3*t.fit < 2*len(rows) && t.sep != "\t" { // no URL has a tab
 		return false, nil
 	}
-	shares, asked := t.shares(body, isURLCell)
-	ok, err := t.choose(body, shares, asked)
-	hosts, _ := t.shares(body, isHost)
+	s := t.sample(body)
+	ok, err := t.choose(s, func(c tally) int { return c.urls })
 	if !ok && err == nil && t.names == nil {
-		if ok, err = t.choose(body, hosts, asked); ok && t.opt.Scheme == "" {
+		if ok, err = t.choose(s, func(c tally) int { return c.hosts }); ok && t.opt.Scheme == "" {
 			err = bad("its column %s has hosts or paths without a scheme: for https://, add --scheme https", t.called(t.column[aURL]))
 		}
 	}
-	t.findAnswers(body)
 	if ok && err == nil {
+		t.findAnswers(body)
 		err = t.redirects(body)
 	}
-	for i := range shares {
+	for i, c := range s.columns {
 		switch {
 		case ok || err != nil || t.names == nil || t.opt.URLField != "":
-		case 2*shares[i] > asked:
+		case 2*c.urls > s.asked:
 			err = bad("its column %s has URLs, but of something else than the pages, by its name: if they are meant, name it with --url-field", t.called(i))
-		case 2*hosts[i] > asked && t.opt.Scheme == "":
+		case 2*c.hosts > s.asked && t.opt.Scheme == "":
 			err = bad("its column %s has hosts or paths without a scheme: for https://, add --scheme https --url-field %d", t.called(i), i+1)
 		}
 	}
-	if ok && err == nil && t.names == nil {
-		if t.column[aURL] >= 0 && t.sep != "\t" && t.opt.Format != Table {
-			err = doubtful(t, body)
-		}
-		if err == errList {
-			return false, nil
-		}
+	if ok && err == nil && t.names == nil && t.column[aURL] == 0 && t.sep != "\t" && t.opt.Format != Table {
+		ok, err = t.certain(body)
 	}
 	return ok && err == nil, err
 }
 
-// isURLCell reports whether a cell is a URL, which may have blanks, but no tags as tools print them behind one.
-func isURLCell(cell string) bool {
-	return plausible(strings.ReplaceAll(cell, " ", "+")) && !strings.Contains(cell, " [") && (!strings.Contains(cell, " (") || strings.Contains(cell, ")"))
-}
-
-// shares counts the rows whose cell is what is asked for, of each column, and the rows.
-func (t *tableParser) shares(body [][]string, is func(cell string) bool) (shares []int, asked int) {
-	shares = make([]int, t.width)
-	for _, cells := range body {
-		if len(cells) > 1 || t.names == nil {
-			asked++
-		}
-		for i, cell := range cells[:min(len(cells), t.width)] {
-			if is(strings.TrimSpace(cell)) {
-				shares[i]++
+// firstRows reads the rows of the first lines, and the names of columns that a comment before them has.
+func (t *tableParser) firstRows(lines []string) (rows [][]string, hash []string) {
+	for at := 0; at < len(lines); {
+		line := lines[at]
+		if names, ok := strings.CutPrefix(line, "#fields\t"); ok && t.literal {
+			t.zeek = true
+			rows = append(rows, strings.Split(names, t.sep))
+		} else if line[0] == '#' && !(len(rows) == 0 && strings.HasPrefix(line, "#"+t.sep)) {
+			if len(rows) == 0 {
+				hash = strings.Split(strings.TrimLeft(line, "# "), t.sep)
 			}
+		} else if !strings.HasPrefix(line, "sep=") && !isRule(line) {
+			n, err := 0, error(nil)
+			for end := at + 1; n == 0 && end <= len(lines); end++ {
+				n, err = t.next(lines[at:end], false)
+			}
+			if n == 0 {
+				return rows, hash // a quote that is not closed
+			}
+			if err == nil {
+				rows = append(rows, slices.Clone(t.row))
+			}
+			at += n
+			continue
 		}
+		at++
 	}
-	return shares, asked
+	return rows, hash
 }
 
 // findHeader finds the names of the columns, and returns the rows behind them. Names are words; a known one is enough, and
@@ -199,42 +231,42 @@ func (t *tableParser) shares(body [][]string, is func(cell string) bool) (shares
 func (t *tableParser) findHeader(rows [][]string, hash []string) [][]string {
 	header := -1
 	for i, cells := range rows[:min(len(rows), maxTitle)] {
-		known, words := false, len(cells) >= t.width && i+1 < len(rows)
-		for c, cell := range cells {
-			name := plainName(cell)
-			if strings.Contains(cell, "://") || strings.HasPrefix(cell, "/") {
-				known, words = false, false
-				break
-			}
-			known = known || isURLName(name) || slices.Contains(vocabulary[aHost], name) && len(cells) > 1 || slices.Contains(vocabulary[aPath], name) && len(cells) > 1
-			_, err := strconv.ParseFloat(strings.TrimSuffix(cell, "%"), 64)
-			words = words && err != nil && (cell != "" || c == len(cells)-1)
-		}
 		if slices.ContainsFunc(cells, func(s string) bool { return plausible(s) || cellURL.MatchString(s) }) {
 			break
 		}
-		if len(cells) > 1 && (known || words && 2*t.fit > len(rows)-i) {
+		if len(cells) < 2 || slices.ContainsFunc(cells, func(s string) bool { return strings.Contains(s, "://") || isPath(s) }) {
+			continue
+		}
+		known, words := false, len(cells) >= t.width && i+1 < len(rows)
+		for c, cell := range cells {
+			name := plainName(cell)
+			known = known || isURLName(name) || slices.Contains(vocabulary[aHost], name) || slices.Contains(vocabulary[aPath], name)
+			_, err := strconv.ParseFloat(strings.TrimSuffix(cell, "%"), 64)
+			words = words && err != nil && (cell != "" || c == len(cells)-1)
+		}
+		if known || words && 2*t.fit > len(rows)-i {
 			if header = i; known {
 				break
 			}
 		}
 	}
-	names := hash
 	switch {
 	case header >= 0:
-		names, t.header = rows[header], rows[header]
-	case len(hash) < t.width || !slices.ContainsFunc(hash, func(s string) bool { return isURLName(plainName(s)) }):
-		return rows
-	}
-	t.names = nil
-	for _, name := range names {
-		t.names = append(t.names, plainName(name))
-	}
-	t.width = max(len(t.names), t.width)
-	for len(t.names) < t.width {
-		t.names = append(t.names, "")
+		t.setNames(rows[header])
+		t.header = slices.Clone(rows[header])
+	case len(hash) >= t.width && slices.ContainsFunc(hash, func(s string) bool { return isURLName(plainName(s)) }):
+		t.setNames(hash)
 	}
 	return rows[header+1:]
+}
+
+// setNames sets the names of the columns.
+func (t *tableParser) setNames(names []string) {
+	t.names = make([]string, max(len(names), t.width))
+	for i, name := range names {
+		t.names[i] = plainName(name)
+	}
+	t.width = len(t.names)
 }
 
 // cellURL matches a URL that another separator cuts off.
@@ -249,35 +281,32 @@ func isURLName(name string) bool {
 var beside = regexp.MustCompile(`referr?ers?(?:url|page)?$|^(?:http|request)?referr?er|image|canoni|canón|kanoni|канони|redirect|weiterleit|cover|thumb|logo|icon|sitemap|avatar|screenshot|photo|picture|poster|` +
 	`^parent|^via$|seealso|camefrom|foundat|^el.*index$|реферер|参照元`)
 
-// choose chooses the column of the URL.
-func (t *tableParser) choose(body [][]string, shares []int, asked int) (bool, error) {
+// choose chooses the column of the URL, of which most rows have one.
+func (t *tableParser) choose(s *sample, count func(tally) int) (bool, error) {
+	t.findNamed(s.rows)
 	if field := t.opt.URLField; field != "" {
-		n := t.columnOf(field)
-		t.column[aURL] = n
-		t.name(body)
-		return n >= 0 && n < t.width, nil
+		t.column[aURL] = t.columnOf(field)
+		return t.column[aURL] >= 0 && t.column[aURL] < t.width, nil
 	}
-	if t.names != nil {
-		t.name(body)
-		for _, name := range vocabulary[aURL] {
-			if i := slices.Index(t.names, name); i >= 0 && i < t.width && (len(body) == 0 || t.holds(body, i)) {
-				t.column[aURL] = i
-				return true, t.rival(i, shares, asked)
-			}
+	most := func(i int) bool { return i < len(s.columns) && s.columns[i].most() }
+	for _, name := range vocabulary[aURL] {
+		if i := slices.Index(t.names, name); i >= 0 && (len(s.rows) == 0 || most(i)) {
+			t.column[aURL] = i
+			return true, t.rival(i, s)
 		}
-		if t.column[aHost] >= 0 && t.column[aPath] >= 0 {
-			return true, nil
-		}
+	}
+	if t.column[aHost] >= 0 && t.column[aPath] >= 0 {
+		return true, nil
 	}
 	var found []int
-	for i, n := range shares {
-		if 2*n > asked && (t.names == nil || !beside.MatchString(t.names[i])) {
+	for i, c := range s.columns {
+		if 2*count(c) > s.asked && (t.names == nil || !beside.MatchString(t.names[i])) {
 			found = append(found, i)
 		}
 	}
-	if len(found) == 0 && t.names != nil { // paths of one site, or hosts
+	if len(found) == 0 { // paths of one site, or hosts
 		for i, name := range t.names {
-			if !beside.MatchString(name) && (isURLName(name) || slices.Contains(vocabulary[aHost], name) || slices.Contains(vocabulary[aPath], name)) && t.holds(body, i) {
+			if !beside.MatchString(name) && (isURLName(name) || slices.Contains(vocabulary[aHost], name) || slices.Contains(vocabulary[aPath], name)) && most(i) {
 				found = append(found, i)
 			}
 		}
@@ -287,7 +316,7 @@ func (t *tableParser) choose(body [][]string, shares []int, asked int) (bool, er
 		return false, nil
 	case len(found) > 1:
 		return false, bad("its columns %s and %s both have URLs: name one with --url-field", t.called(found[0]), t.called(found[1]))
-	case t.isLog(body, found[0]):
+	case t.isLog(s, found[0]):
 		return false, bad("its column %s has URLs, but another has paths, as logs and maps of redirects have, so they may be referrers or targets: name the column with --url-field %d", t.called(found[0]), found[0]+1)
 	}
 	t.column[aURL] = found[0]
@@ -298,20 +327,33 @@ func (t *tableParser) choose(body [][]string, shares []int, asked int) (bool, er
 var own = []string{"url", "matchedat", "originalurl", "originaluri", "original", "fullurl", "requesturl", "permalink", "loc", "address", "urladdress", "csuri"}
 
 // rival returns an error if another column could as well be meant as one that a header names.
-func (t *tableParser) rival(column int, shares []int, asked int) error {
-	for i, name := range t.names {
-		if i != column && !slices.Contains(own, t.names[column]) && isURLName(name) && !beside.MatchString(name) && 2*shares[i] > asked {
+func (t *tableParser) rival(column int, s *sample) error {
+	for i, c := range s.columns {
+		if i != column && !slices.Contains(own, t.names[column]) && isURLName(t.names[i]) && !beside.MatchString(t.names[i]) && 2*c.urls > s.asked {
 			return bad("its columns %s and %s both have URLs: name one with --url-field", t.called(min(i, column)), t.called(max(i, column)))
 		}
 	}
 	return nil
 }
 
+// isLog reports whether another column has paths: then those are what was asked for, and the URL may be a referrer. A name can say that
+// the URL is the page's.
+func (t *tableParser) isLog(s *sample, url int) bool {
+	for i, c := range s.columns {
+		named := t.names != nil && (isURLName(t.names[url]) && !isURLName(t.names[i]) || slices.Contains(vocabulary[aHost], t.names[url]))
+		if i != url && !named && 2*c.requests > len(s.rows) {
+			return true
+		}
+	}
+	return false
+}
+
 // findAnswers finds the columns that tell answers from failures, by their names and by their cells; one that is named a status is better
 // than all that only look like one.
 func (t *tableParser) findAnswers(body [][]string) {
 	t.answers, t.column[aStatus] = nil, -1
-	rank := len(vocabulary[aStatus])
+	unnamed := len(vocabulary[aStatus])
+	rank := unnamed
 	for column := range t.width {
 		if column == t.column[aURL] {
 			continue
@@ -321,55 +363,39 @@ func (t *tableParser) findAnswers(body [][]string) {
 			name = t.names[column]
 		}
 		for _, row := range body {
-			if column < len(row) && (t.column[aURL] < 0 || t.column[aURL] < len(row)) {
+			if column < len(row) && t.column[aURL] < len(row) {
 				cells = append(cells, strings.TrimSpace(row[column]))
 			}
 		}
-		is, strict := judge(name, cells)
-		switch {
+		answer := answerColumn{at: column, says: verdictOf}
+		switch is, strict := judge(name, cells); {
 		case slices.Contains(vocabulary[anError], name) || someError.MatchString(name):
-			t.answers = append(t.answers, answerColumn{at: column, says: errorOf})
+			answer.says = errorOf
 		case slices.Contains(vocabulary[aSuccess], name):
-			t.answers = append(t.answers, answerColumn{at: column, says: successOf})
+			answer.says = successOf
 		case is == worked:
-			t.answers = append(t.answers, answerColumn{at: column, says: verdictOf})
 		case is == silent && !counted.MatchString(name):
-			t.answers = append(t.answers, answerColumn{at: column, late: true, says: lateOf})
+			answer.late, answer.says = true, lateOf
 		case is == answered:
 			r := slices.Index(vocabulary[aStatus], name)
 			if r < 0 {
-				r = len(vocabulary[aStatus])
+				r = unnamed
 			}
 			if r < rank {
 				t.answers = slices.DeleteFunc(t.answers, func(a answerColumn) bool { return a.strict || a.at == t.column[aStatus] })
-			} else if r > rank || r == rank && r < len(vocabulary[aStatus]) {
+			} else if r > rank || r < unnamed {
 				continue
 			}
-			rank, t.column[aStatus] = r, column
-			t.answers = append(t.answers, answerColumn{at: column, strict: strict, says: verdictOf})
+			rank, t.column[aStatus], answer.strict = r, column, strict
+		default:
+			continue
 		}
+		t.answers = append(t.answers, answer)
 	}
 }
 
-// holds reports whether a column that is named as URLs has some, or paths or hosts, in most rows that have something there.
-func (t *tableParser) holds(body [][]string, column int) bool {
-	n, asked := 0, 0
-	for _, cells := range body {
-		if column < len(cells) && strings.TrimSpace(cells[column]) != "" {
-			if ofNoWeb.MatchString(cells[column]) {
-				continue
-			}
-			asked++
-			if cell := strings.TrimSpace(cells[column]); strings.HasPrefix(cell, "/") || isHost(cell) || isURLCell(cell) {
-				n++
-			}
-		}
-	}
-	return n > 0 && 2*n >= asked
-}
-
-// name looks up the columns of the other meanings.
-func (t *tableParser) name(body [][]string) {
+// findNamed finds the columns of other meanings by their names; those of times and schemes must have some.
+func (t *tableParser) findNamed(body [][]string) {
 	for m := range meanings {
 		for _, name := range vocabulary[m] {
 			i := slices.Index(t.names, name)
@@ -400,26 +426,6 @@ func (t *tableParser) called(column int) string {
 	return strconv.Itoa(column + 1)
 }
 
-// isLog reports whether another column has paths: then those are what was asked for, and the URL may be a referrer. A name can say that
-// the URL is the page's.
-func (t *tableParser) isLog(body [][]string, url int) bool {
-	for column := range t.width {
-		if t.names != nil && (isURLName(t.names[url]) && !isURLName(t.names[column]) || slices.Contains(vocabulary[aHost], t.names[url])) {
-			continue
-		}
-		n := 0
-		for _, cells := range body {
-			if column != url && column < len(cells) && request.MatchString(cells[column]) {
-				n++
-			}
-		}
-		if 2*n > len(body) {
-			return true
-		}
-	}
-	return false
-}
-
 // redirects returns an error if all rows have the status of a redirect and a text more, but no name says of the URL that it is what was asked
 // for: then it can be the target.
 func (t *tableParser) redirects(body [][]string) error {
@@ -431,34 +437,23 @@ func (t *tableParser) redirects(body [][]string) error {
 		if status >= len(cells) || !strings.HasPrefix(strings.TrimSpace(cells[status]), "3") {
 			return nil
 		}
-		for i, cell := range cells {
-			text = text || i < url && i != status && strings.Trim(cell, " -0123456789") != ""
+		for i, cell := range cells[:min(url, len(cells))] {
+			text = text || i != status && strings.Trim(cell, " -0123456789") != ""
 		}
 	}
-	urls := 0
-	for _, name := range t.names {
-		if isURLName(name) {
-			urls++
-		}
-	}
-	if !text || urls == 1 && isURLName(t.names[url]) {
+	if !text || t.names != nil && isURLName(t.names[url]) && !slices.ContainsFunc(t.names, func(s string) bool { return s != t.names[url] && isURLName(s) }) {
 		return nil
 	}
 	return bad("its rows are redirects, and the URLs in column %s can be their targets: name the column with --url-field %d", t.called(url), url+1)
 }
 
-// request matches what a client asks a server for.
-var request = regexp.MustCompile(`^(?:[A-Z]+ )?/`)
-
-// doubtful returns an error if the rows can as well be whole URLs. That is so unless what stands behind the URL in most rows has something that
-// cells have and URLs don't, such as nothing, a status, a date or a quote: an id, a number and a word are of URLs as well.
-func doubtful(t *tableParser, body [][]string) error {
-	column, certain, parameters := t.column[aURL], 0, 0
+// certain reports whether lines that begin with a URL are rows, not URLs with separators in them: false if they are URLs, an error if they can
+// be either. That is so unless what stands behind the URL in most rows has something that cells have and URLs don't, such as nothing, a status,
+// a date or a quote: an id, a number and a word are of URLs as well.
+func (t *tableParser) certain(body [][]string) (bool, error) {
+	certain, parameters := 0, 0
 	for _, cells := range body {
-		if column >= len(cells) {
-			continue
-		}
-		rest := cells[column+1:]
+		rest := cells[1:]
 		if t.sep == ";" && !slices.ContainsFunc(rest, func(s string) bool { return !parameter.MatchString(s) }) {
 			parameters++ // of the path, as in ";id=1"
 		}
@@ -469,22 +464,16 @@ func doubtful(t *tableParser, body [][]string) error {
 			certain++
 		}
 	}
-	switch n := len(body); {
-	case column > 0:
-		return nil
-	case parameters == n && n > 0:
-		return errList
-	case 2*certain < n:
-		return bad("its lines are URLs with %q in them, or a table: choose with %s list or %[2]s table", t.sep, t.opt.Flag)
+	if n := len(body); parameters == n && n > 0 {
+		return false, nil
+	} else if 2*certain < n {
+		return false, bad("its lines are URLs with %q in them, or a table: choose with %s list or %[2]s table", t.sep, t.opt.Flag)
 	}
-	return nil
+	return true, nil
 }
 
-// parameter matches a parameter of a path; errList means that rows are URLs.
-var (
-	parameter = regexp.MustCompile(`^[\w.-]+=`)
-	errList   = errors.New("got URLs, not rows")
-)
+// parameter matches a parameter of a path.
+var parameter = regexp.MustCompile(`^[\w.-]+=`)
 
 // isFileName reports whether a text ends as the path of a URL does: in a path, or in a file's extension.
 func isFileName(s string) bool {
@@ -495,60 +484,31 @@ func isFileName(s string) bool {
 	return i >= 0 && len(s)-i > 2 && len(s)-i < 7 && strings.Trim(s[i+1:], "abcdefghijklmnopqrstuvwxyz") == ""
 }
 
-// cells reads a row, or returns nil where it goes on in the next line. The cells are valid until the next call.
+var errOpenQuote = bad("got a quote that is not closed")
+
+// next cuts the row that begins with the first of some lines into t.row. It returns how many lines that takes, 0 if the row goes on behind
+// them; or, with an error, how many can't be read.
 //
 // A cell can have lines that look like rows, and a quote can stand for itself, as in a title of 5" that nobody quoted. So a quote is waited
 // for as long as the text keeps to RFC 4180, and ends a row if that has as many cells as the table. Otherwise a line that is a row by itself
-// says that the quote before it was none: again are the lines from the first such one, which are to be read once more, and t.held those before.
-func (t *tableParser) cells(line string) (cells, again []string, err error) {
-	if t.backslash {
-		line = strings.ReplaceAll(line, `\"`, `""`)
-	}
-	t.held = append(t.held, line)
-	text, n := strings.Join(t.held, "\n"), len(t.held)
+// says that the quote before it was none.
+func (t *tableParser) next(lines []string, end bool) (n int, err error) {
+	text := strings.Join(lines, "\n")
 	open, strict := t.split(text)
-	waits := open && n < maxRow
-	if n > 1 && !(strict && (waits || !open && len(t.row) == t.width)) {
-		if i := t.firstRow(); i > 0 {
-			t.held, again = t.held[:i:i], t.held[i:]
-			return nil, again, nil
+	waits := open && len(lines) < maxRow && !end
+	if len(lines) > 1 && !(strict && (waits || !open && len(t.row) == t.width)) {
+		if i := slices.IndexFunc(lines[1:], t.isRow); i >= 0 {
+			return 1 + i, errOpenQuote
 		}
 		t.split(text)
 	}
-	if waits {
-		return nil, nil, nil
+	switch {
+	case waits:
+		return 0, nil
+	case open:
+		return len(lines), errOpenQuote
 	}
-	if t.held = t.held[:0]; open {
-		return nil, nil, &lostLines{int64(n - 1), bad("got a quote that is not closed in %d lines", maxRow)}
-	}
-	return t.row, nil, nil
-}
-
-// firstRow returns the first line behind an open quote that is a row by itself; 0 if none is.
-func (t *tableParser) firstRow() int { return 1 + slices.IndexFunc(t.held[1:], t.isRow) }
-
-// again reads lines that were held back behind a quote that stood for itself; the last of them is the line at hand. What was held is lost.
-func (t *tableParser) again(lines []string, emit func(Record)) error {
-	lost := &lostLines{n: int64(len(t.held))}
-	t.held = nil
-	for i, line := range lines {
-		if lost.error != nil && !isOutcome(lost.error) {
-			lost.n++
-		}
-		lost.error = t.line(line, func(r Record) {
-			r.Line -= int64(len(lines) - 1 - i)
-			emit(r)
-		})
-		if inner, ok := lost.error.(*lostLines); ok {
-			lost.n, lost.error = lost.n+inner.n, inner.error
-		}
-	}
-	return lost
-}
-
-func isOutcome(err error) bool {
-	_, ok := err.(*outcome)
-	return ok
+	return len(lines), nil
 }
 
 // isRow reports whether a line is a row by itself, with a URL in its place.
@@ -570,6 +530,9 @@ func (t *tableParser) isRow(line string) bool {
 // them: quotes in them are doubled, and behind them is a separator or the end. A quote that neither begins nor ends a cell
 // stands for itself: encoding/csv reads the same with LazyQuotes, in three times the time, and can't say of a line whether it is a whole row.
 func (t *tableParser) split(text string) (open, strict bool) {
+	if t.backslash {
+		text = strings.ReplaceAll(text, `\"`, `""`)
+	}
 	t.row, strict = t.row[:0], true
 	for more := true; more; {
 		if t.sep != "\t" {
@@ -603,37 +566,32 @@ func (t *tableParser) split(text string) (open, strict bool) {
 	return false, strict
 }
 
-func (t *tableParser) line(text string, emit func(Record)) error {
-	names, isFields := strings.CutPrefix(text, "#fields\t")
-	switch {
-	case len(t.held) > 0:
-	case strings.TrimSpace(text) == "":
-		t.gap = true
-		return isBlankLine
-	case t.zeek && isFields:
-		t.rename(strings.Split(names, "\t"))
-		t.header = nil
-		return isHeader
-	case text[0] == '#' && (t.header == nil || !strings.HasPrefix(t.header[0], "#")):
-		return isComment
-	case isRule(text):
-		return isComment
-	case strings.HasPrefix(text, "sep="):
-		return isHeader
+// lines reads the row that begins with the first of some lines, of which all but the last were there before. It returns what next does.
+func (t *tableParser) lines(lines []string, end bool, emit func(Record)) (n int, err error) {
+	if text := lines[0]; len(lines) == 1 {
+		names, isFields := strings.CutPrefix(text, "#fields\t")
+		switch {
+		case strings.TrimSpace(text) == "":
+			t.gap = true
+			return 1, isBlankLine
+		case t.zeek && isFields:
+			t.rename(strings.Split(names, "\t"))
+			return 1, isHeader
+		case text[0] == '#' && (t.header == nil || !strings.HasPrefix(t.header[0], "#")), isRule(text):
+			return 1, isComment
+		case strings.HasPrefix(text, "sep="):
+			return 1, isHeader
+		}
 	}
-	cells, again, err := t.cells(text)
-	switch {
-	case again != nil:
-		return t.again(again, emit)
-	case cells == nil:
-		return err
+	if n, err = t.next(lines, end); n > 0 && err == nil {
+		err = t.read(t.row, emit)
 	}
-	return t.rowOf(cells, emit)
+	return n, err
 }
 
-// rowOf reads the cells of a row.
-func (t *tableParser) rowOf(cells []string, emit func(Record)) error {
-	if same := t.header != nil && slices.Equal(cells, t.header); same || t.titled && t.header != nil {
+// read reads the cells of a row.
+func (t *tableParser) read(cells []string, emit func(Record)) error {
+	if same := t.header != nil && slices.Equal(cells, t.header); same || t.titled {
 		t.titled = t.titled && !same
 		return isHeader // comes again where files were joined
 	}
@@ -665,8 +623,7 @@ func (t *tableParser) isNames(cells []string) bool {
 		if isURLName(name) || beside.MatchString(name) {
 			return true
 		}
-		isOutcome := slices.Contains(vocabulary[anError], name) || slices.Contains(vocabulary[aSuccess], name) // which cells are, too
-		if !isOutcome && slices.ContainsFunc(vocabulary[:], func(names []string) bool { return slices.Contains(names, name) }) {
+		if slices.ContainsFunc(vocabulary[:anError], func(names []string) bool { return slices.Contains(names, name) }) { // those of outcomes are cells, too
 			known++
 		}
 	}
@@ -680,29 +637,18 @@ func (t *tableParser) areWords(cells []string) bool {
 	})
 }
 
-// rename takes the names of another table for those that follow. Without a name for the URL, or for the status that the rows before had,
-// they are refused.
-func (t *tableParser) rename(names []string) {
+// rename takes the names of another table for those that follow, and reports whether one is of the URL. Without that, or without a status that
+// the rows before had, they are refused.
+func (t *tableParser) rename(names []string) bool {
 	had := t.column[aStatus] >= 0
-	t.names, t.fields, t.header, t.width = nil, nil, slices.Clone(names), len(names)
-	for _, name := range names {
-		t.names = append(t.names, plainName(name))
-	}
-	for m := range t.column {
-		t.column[m] = -1
-	}
-	t.name(nil)
-	for _, name := range slices.Backward(vocabulary[aURL]) {
-		if i := slices.Index(t.names, name); i >= 0 {
-			t.column[aURL] = i
-		}
-	}
-	if t.opt.URLField != "" {
-		t.column[aURL] = t.columnOf(t.opt.URLField)
-	}
+	t.header, t.fields, t.width = slices.Clone(names), nil, len(names)
+	t.setNames(names)
+	t.column = noColumns
+	_, _ = t.choose(&sample{}, nil)
 	if t.findAnswers(nil); had && t.column[aStatus] < 0 {
 		t.column[aURL] = -1
 	}
+	return t.column[aURL] >= 0 && t.column[aURL] < t.width
 }
 
 // isRule reports whether a line is drawn between the rows of a table that is printed.
@@ -711,25 +657,8 @@ func isRule(text string) bool {
 	return len(text) > 4 && strings.Trim(text, drawn) == "" && (strings.Contains(text, "--") || strings.Contains(text, "──"))
 }
 
-func (t *tableParser) end(emit func(Record)) error {
-	lost := &lostLines{error: bad("got a quote that is not closed")}
-	for len(t.held) > 0 {
-		i := t.firstRow()
-		if i == 0 {
-			i = len(t.held)
-		}
-		lines := t.held[i:]
-		t.held = t.held[:i:i]
-		inner := t.again(lines, emit).(*lostLines)
-		if lost.n += inner.n; inner.error != nil && !isOutcome(inner.error) {
-			lost.n++
-		}
-	}
-	return lost
-}
-
 // record makes a record of a row.
-func (t *tableParser) record(cells []string) (Record, error) {
+func (t *tableParser) record(cells []string) (r Record, err error) {
 	get := func(m meaning) string {
 		if i := t.column[m]; i >= 0 && i < len(cells) {
 			s := strings.TrimSpace(cells[i])
@@ -753,13 +682,13 @@ func (t *tableParser) record(cells []string) (Record, error) {
 	if len(cells) == 1 && t.width > 1 && strings.ContainsAny(cells[0], "\t,;|") { // of another table, or of one that nobody quoted
 		return Record{}, bad("got %q where %d cells are parted by %q", cells[0], t.width, t.sep)
 	}
-	r := Record{URL: get(aURL), Kind: Listed, Time: ParseTime(get(aTime)), Via: get(aReferrer), Redirect: get(aRedirect), Digest: bareDigest(get(aDigest))}
+	r = Record{URL: get(aURL), Kind: Listed, Time: ParseTime(get(aTime)), Via: get(aReferrer), Redirect: get(aRedirect), Digest: bareDigest(get(aDigest))}
 	target := get(aPath)
 	if strings.HasPrefix(r.URL, "/") {
 		target = r.URL
 	}
 	switch {
-	case strings.IndexByte(r.URL, ' ') > 0 && isTacked([]byte(r.URL)), strings.IndexByte(r.URL, '"') > 0 && quotedCell.MatchString(r.URL):
+	case strings.IndexByte(r.URL, ' ') > 0 && isTacked(r.URL), strings.IndexByte(r.URL, '"') > 0 && quotedCell.MatchString(r.URL):
 		return r, errTacked
 	case isURL(strings.ReplaceAll(r.URL, " ", "+")):
 	case strings.HasPrefix(target, "/"):
@@ -775,10 +704,10 @@ func (t *tableParser) record(cells []string) (Record, error) {
 		if r.URL = compose(host, target, get, t.opt); strings.HasPrefix(r.URL, DefaultBase) {
 			return r, errHostless
 		}
-	case isHost(r.URL) && t.opt.Scheme != "":
-		r.URL = t.opt.Scheme + "://" + r.URL
 	case isHost(r.URL):
-		return r, errNoScheme
+		if r.URL, err = withScheme(r.URL, t.opt.Scheme); err != nil {
+			return r, err
+		}
 	case column < 0 && t.column[aPath] < 0:
 		return r, bad("got a row of another table, whose header names no URL, or no status where the one before does")
 	case r.URL == "" || !hasScheme(r.URL):

@@ -11,8 +11,8 @@ import (
 // moment is a time as people and programs write it. Only days are the same in all forms that have no clock.
 var moment = time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)
 
-// TestTimes writes one moment in each form, under each name, in each format: it is read, or the record has no time.
-func TestTimes(t *testing.T) {
+// TestTimesOfRecords writes one moment in each form, under each name, in each format: it is read, or the record has no time.
+func TestTimesOfRecords(t *testing.T) {
 	forms := []string{"1748779200", "1748779200000", "1748779200000000", "1748779200000000000", "1748779200.0", "1.7487792e9", "20250601120000",
 		"2025-06-01T12:00:00Z", "2025-06-01T12:00:00.000Z", "2025-06-01T14:00:00+02:00", "2025-06-01T14:00:00+0200", "2025-06-01T12:00:00", "2025-06-01T12:00",
 		"2025-06-01 12:00:00", "2025-06-01 12:00", "2025-06-01 12:00:00 UTC", "2025-06-01 12:00:00+00", "2025-06-01 14:00:00 +0200", "2025-06-01 12:00:00 +0000 UTC", "2025-06-01 12:00:00,000",

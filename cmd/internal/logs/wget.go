@@ -47,10 +47,10 @@ func (p *wgetParser) line(text string, emit func(Record)) error {
 		return nil
 	}
 	if r, ok := wgetBegin(text); ok {
-		err := p.end(emit)
+		p.end(emit)
 		p.r, p.started, p.begun = r, true, true
 		p.r.Line = p.number
-		return err
+		return nil
 	}
 	switch {
 	case p.started:
@@ -80,12 +80,11 @@ func (p *wgetParser) detail(text string) {
 	}
 }
 
-func (p *wgetParser) end(emit func(Record)) error {
+func (p *wgetParser) end(emit func(Record)) {
 	if p.started {
 		p.started = false
 		emit(p.r)
 	}
-	return nil
 }
 
 // wgetBegin reads "--time--  [(try: 2)  ]url".

@@ -318,20 +318,6 @@ func sized(b []byte, n int64) []byte {
 	return b[:n]
 }
 
-// text writes a value as text.
-func (c *column) text(v parquet.Value) string {
-	switch {
-	case c == nil || v.IsNull():
-		return ""
-	case v.Kind() == parquet.ByteArray:
-		return text(v)
-	}
-	if t := c.time(v); !t.IsZero() {
-		return t.Format(time.RFC3339Nano)
-	}
-	return v.String()
-}
-
 // time reads a timestamp, a date, or the 96 bits of Spark and Hive.
 func (c *column) time(v parquet.Value) time.Time {
 	switch v.Kind() {

@@ -1,4 +1,4 @@
-// Package parquetfile writes files of URLs, and reads the columns of a Parquet file that describe captures, in bounded
+// Package parquetfile writes files of URLs, and reads columns of a Parquet file, in bounded
 // memory: it checks the sizes in the file before parquet-go decodes it.
 package parquetfile
 
@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,151 +15,129 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Options choose what is read. The zero value is fine.
-type Options struct {
-	// Names returns which columns of a file can be each of those that are read, the likelier first. The default is those of Common Crawl's index.
-	Names func(columns []string) [Columns][]string
-	// URLColumn names the column of the URL. The default is what Names says.
-	URLColumn string
-	// Fields are further columns, whose values are in [Row.Fields]: texts, numbers, and times as RFC 3339 has them. The default is none.
-	Fields []string
-	// Must are those of Fields that a file must have. The default is none.
-	Must []string
-	// OnlyURLs reads no other columns than that of the URL and Fields. The default is to read all that a Row has.
-	OnlyURLs bool
-}
-
-// A Row is what a file has of one capture. Fields the file doesn't have are zero.
-type Row struct {
-	URL                    []byte // until the next row
-	Time                   time.Time
-	TimeText               string // a time that the file has as text or number
-	Status                 int
-	Digest, MIME, Redirect string
-	Length                 int64
-	Fetched                bool     // the file has a column of statuses
-	Fields                 []string // values of the columns that the caller named; "" where the file has none
-}
-
-// ErrNoURL is the error of a row without a URL, or with one of more than 1 MiB. The rows
-// after it can be read.
-var ErrNoURL = errors.New("got no URL of at most 1 MiB")
-
-// The columns that are read. Only the first must be there.
-const (
-	URL = iota
-	Time
-	Status
-	Digest
-	MIME
-	Redirect
-	Length
-	Columns
-)
-
-// commonCrawl are their names in Common Crawl's columnar index ("Index to WARC files and URLs in columnar format").
-var commonCrawl = [Columns]string{"url", "fetch_time", "fetch_status", "content_digest", "content_mime_detected", "fetch_redirect", "warc_record_length"}
-
-// Read reads the rows of a file of size bytes and calls yield for each, with its number from 1,
-// until yield returns false. The error says why no more rows can be read.
-//
-// It takes memory for a page of each column that it reads, packed and unpacked, and for its dictionary, which have at most 64 MiB each
-// (writers make them of 1 MiB), for 9 bytes a value of a page, at most 4 M of them, and for a footer of at most 64 MiB.
-func Read(in io.ReaderAt, size int64, opt Options, yield func(number int64, row *Row, err error) bool) (err error) {
-	r := &reader{in: in, opt: opt, yield: yield}
-	defer func() {
-		if p := recover(); p != nil { // the library, on what checks can't find
-			err = fmt.Errorf("%w (%v)", errBroken, p)
-		}
-	}()
-	return r.read(size)
-}
-
-type reader struct {
+// A Reader reads columns of one file. It takes memory for a page of each column that it reads, packed and unpacked, and for its dictionary,
+// which have at most 64 MiB each (writers make them of 1 MiB), for 9 bytes a value of a page, at most 4 M of them, and for a footer of at most
+// 64 MiB.
+type Reader struct {
 	in      io.ReaderAt
-	opt     Options
-	yield   func(int64, *Row, error) bool
-	number  int64
-	row     Row
-	stopped bool
-	column  []*column // the columns above, and then one for each of Options.Fields; nil where the file has none
-	more    bool      // there are others than that of the URL
+	file    *parquet.File
+	columns []*column // those that are read
 }
 
-func (r *reader) read(size int64) error {
-	if err := checkFooter(r.in, size); err != nil {
-		return err
+// NewReader returns a reader of a file of size bytes. It reads no column yet.
+func NewReader(in io.ReaderAt, size int64) (r *Reader, err error) {
+	defer caught(&err)
+	if err := checkFooter(in, size); err != nil {
+		return nil, err
 	}
-	file, err := parquet.OpenFile(r.in, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
-	if err != nil {
-		return err
+	file, err := parquet.OpenFile(in, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	return &Reader{in: in, file: file}, err
+}
+
+// caught turns a panic of the library, on what checks can't find, into an error.
+func caught(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("%w (%v)", errBroken, p)
 	}
-	if err := r.findColumns(file); err != nil {
-		return err
+}
+
+// Columns returns the names of the columns, and of the groups of columns.
+func (r *Reader) Columns() (names []string) {
+	for _, field := range r.file.Schema().Fields() {
+		names = append(names, field.Name())
 	}
-	meta := file.Metadata()
-	for i, group := range file.RowGroups() {
-		if err := r.group(group.NumRows(), &meta.RowGroups[i]); err != nil || r.stopped {
-			return err
-		}
+	return names
+}
+
+// Column adds a column to those that are read, by its name, with dots behind the names of groups. It returns its place in a Row, -1 if the file
+// has none of this name.
+func (r *Reader) Column(name string) (place int, err error) {
+	defer caught(&err)
+	leaf, ok := r.file.Schema().Lookup(name)
+	if !ok {
+		leaf, ok = r.file.Schema().Lookup(strings.Split(name, ".")...)
+	}
+	switch {
+	case !ok:
+		return -1, nil
+	case leaf.MaxRepetitionLevel > 0 || leaf.MaxDefinitionLevel > math.MaxUint8:
+		return -1, fmt.Errorf("got a column %q of lists, or deeper than %d groups; want one value a row", name, math.MaxUint8)
+	}
+	r.columns = append(r.columns, &column{index: leaf.ColumnIndex, max: byte(leaf.MaxDefinitionLevel), kind: leaf.Node.Type(), unit: timeUnit(leaf.Node.Type())})
+	return len(r.columns) - 1, nil
+}
+
+// A Row is what a file has in the columns that are read. It is valid until the next one.
+type Row struct {
+	columns []*column
+	values  []parquet.Value
+}
+
+// maxText bounds a text in bytes.
+const maxText = 1 << 20
+
+// Bytes returns a text of at most 1 MiB; nil for anything else, and for a place below 0.
+func (r Row) Bytes(place int) []byte {
+	if place < 0 {
+		return nil
+	}
+	if v := r.values[place]; v.Kind() == parquet.ByteArray && len(v.ByteArray()) <= maxText {
+		return v.ByteArray()
 	}
 	return nil
 }
 
-// findColumns finds the columns by name.
-func (r *reader) findColumns(file *parquet.File) error {
-	var names []string
-	for _, field := range file.Schema().Fields() {
-		names = append(names, field.Name())
+// Text returns what Bytes does, numbers as they are written, and times as RFC 3339 has them; "" where there is no value.
+func (r Row) Text(place int) string {
+	if place < 0 || r.values[place].IsNull() {
+		return ""
 	}
-	var named [Columns][]string
-	if r.opt.Names != nil {
-		named = r.opt.Names(names)
-	} else {
-		for i, name := range commonCrawl {
-			named[i] = []string{name}
+	v := r.values[place]
+	switch v.Kind() {
+	case parquet.ByteArray:
+		return string(r.Bytes(place))
+	case parquet.Float:
+		return strconv.FormatFloat(float64(v.Float()), 'f', -1, 32)
+	case parquet.Double:
+		return strconv.FormatFloat(v.Double(), 'f', -1, 64)
+	}
+	if t := r.columns[place].time(v); !t.IsZero() {
+		return t.Format(time.RFC3339Nano)
+	}
+	return v.String()
+}
+
+// Read calls yield for each row, with its number from 1, until yield returns false. The error says why no more rows can be read.
+func (r *Reader) Read(yield func(number int64, row Row) bool) (err error) {
+	defer caught(&err)
+	meta, number := r.file.Metadata(), int64(0)
+	row := Row{columns: r.columns, values: make([]parquet.Value, len(r.columns))}
+	for i, group := range r.file.RowGroups() {
+		for _, c := range r.columns {
+			if c.index >= len(meta.RowGroups[i].Columns) {
+				return errors.New("got a row group with fewer columns than the schema")
+			}
+			if err := c.open(r.in, &meta.RowGroups[i].Columns[c.index].MetaData); err != nil {
+				return err
+			}
 		}
-	}
-	wanted := slices.Clone(named[:]) // the names of each in the file
-	if r.opt.OnlyURLs {
-		clear(wanted[URL+1:])
-	}
-	if r.opt.URLColumn != "" {
-		wanted[URL] = []string{r.opt.URLColumn}
-	}
-	for _, name := range r.opt.Fields {
-		wanted = append(wanted, []string{name})
-	}
-	r.column = make([]*column, len(wanted))
-	for i, names := range wanted {
-		for _, name := range names {
-			leaf, ok := file.Schema().Lookup(name)
-			if !ok && strings.Contains(name, ".") {
-				leaf, ok = file.Schema().Lookup(strings.Split(name, ".")...)
-			}
-			if !ok || r.column[i] != nil {
-				continue
-			}
-			if leaf.MaxRepetitionLevel > 0 || leaf.MaxDefinitionLevel > math.MaxUint8 {
-				if i != URL && i < Columns {
-					continue // which nobody named
+		for range group.NumRows() {
+			number++
+			for i, c := range r.columns {
+				if row.values[i], err = c.next(); err != nil {
+					return err
 				}
-				return fmt.Errorf("got a column %q of lists, or deeper than %d groups; want one value a row", name, math.MaxUint8)
 			}
-			r.column[i] = &column{index: leaf.ColumnIndex, max: byte(leaf.MaxDefinitionLevel), kind: leaf.Node.Type(), unit: timeUnit(leaf.Node.Type())}
-			r.more = r.more || i != URL
+			if !yield(number, row) {
+				return nil
+			}
+		}
+		for _, c := range r.columns {
+			if err := c.ended(); err != nil {
+				return err
+			}
 		}
 	}
-	names = names[:min(len(names), 50)]
-	if r.column[URL] == nil {
-		return fmt.Errorf("got columns %q; want one that is named url, or --url-field", names)
-	}
-	for i, name := range r.opt.Fields {
-		if r.column[Columns+i] == nil && slices.Contains(r.opt.Must, name) {
-			return fmt.Errorf("got no column %q; its columns are %q", name, names)
-		}
-	}
-	r.row.Fetched = r.column[Status] != nil
 	return nil
 }
 
@@ -177,104 +154,6 @@ func timeUnit(t parquet.Type) time.Duration {
 		case *format.DateType:
 			return day
 		}
-	}
-	return 0
-}
-
-// group reads the rows of a row group.
-func (r *reader) group(rows int64, meta *format.RowGroup) (err error) {
-	for _, c := range r.column {
-		if c == nil {
-			continue
-		}
-		if c.index >= len(meta.Columns) {
-			return errors.New("got a row group with fewer columns than the schema")
-		}
-		if err := c.open(r.in, &meta.Columns[c.index].MetaData); err != nil {
-			return err
-		}
-	}
-	row := make([]parquet.Value, len(r.column))
-	for range rows {
-		r.number++
-		for i, c := range r.column {
-			if c == nil {
-				continue
-			}
-			if row[i], err = c.next(); err != nil {
-				return err
-			}
-		}
-		if r.stopped = !r.emit(row); r.stopped {
-			return nil
-		}
-	}
-	for _, c := range r.column {
-		if c != nil {
-			if err := c.ended(); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// maxText bounds a URL, and every other text, in bytes.
-const maxText = 1 << 20
-
-func (r *reader) emit(row []parquet.Value) bool {
-	url := bytesOf(row[URL])
-	if len(url) == 0 {
-		return r.yield(r.number, nil, ErrNoURL)
-	}
-	if r.row.URL = url; !r.more {
-		return r.yield(r.number, &r.row, nil)
-	}
-	r.row = Row{URL: url, Status: int(integer(row[Status])), Length: integer(row[Length]), Digest: r.column[Digest].text(row[Digest]),
-		MIME: text(row[MIME]), Redirect: text(row[Redirect]), Fetched: r.row.Fetched}
-	if c := r.column[Time]; c != nil {
-		if r.row.Time = c.time(row[Time]); r.row.Time.IsZero() {
-			r.row.TimeText = c.text(row[Time])
-		}
-	}
-	for i := range r.opt.Fields {
-		r.row.Fields = append(r.row.Fields, r.column[Columns+i].text(row[Columns+i]))
-	}
-	return r.yield(r.number, &r.row, nil)
-}
-
-// bytesOf returns a text that is short enough.
-func bytesOf(v parquet.Value) []byte {
-	if v.IsNull() || v.Kind() != parquet.ByteArray || len(v.ByteArray()) > maxText {
-		return nil
-	}
-	return v.ByteArray()
-}
-
-func text(v parquet.Value) string { return string(bytesOf(v)) }
-
-// whole cuts what is behind the point; 0 for what no integer can be.
-func whole(f float64) int64 {
-	if math.Abs(f) < 1<<53 {
-		return int64(f)
-	}
-	return 0
-}
-
-func integer(v parquet.Value) int64 {
-	switch v.Kind() {
-	case parquet.Int32:
-		return int64(v.Int32())
-	case parquet.Int64:
-		return v.Int64()
-	case parquet.Float:
-		return whole(float64(v.Float()))
-	case parquet.Double:
-		return whole(v.Double())
-	case parquet.ByteArray: // "200", or "404 Not Found"
-		s := text(v)
-		n, _ := strconv.ParseInt(s[:len(s)-len(strings.TrimLeft(s, "0123456789"))], 10, 64) // 0 where there is none
-		return n
 	}
 	return 0
 }

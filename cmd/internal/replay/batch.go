@@ -1,10 +1,10 @@
 package replay
 
 import (
-	"hash/maphash"
 	"strings"
 
 	"github.com/firstseen/firstseen/cmd/internal/logs"
+	"github.com/firstseen/firstseen/cmd/internal/uniq"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -16,24 +16,19 @@ type batch struct {
 	kinds  Kinds
 
 	number   int // of the input
-	sums     []sum
+	sums     []uniq.Sum
 	ordinals []uint32 // of the spelling, or noOrdinal
 	found    []found  // what the exact table didn't know
 	exact    int64    // events answered by the exact table
-	base     uint64   // number of the first event
 	canon    []byte   // canonical forms of found
 	ready    chan struct{}
 }
 
-// An Event is one URL that was found or fetched: its place in the text, and its data
-// in the log.
+// An Event is one URL that was found or fetched: its place in the text, and its data in the log.
 type Event struct {
 	Start, End uint32
 	Line       uint32 // counted from that of the first event
-	Time       int64  // seconds since 1970, 0 when unknown
 	Size       int64  // bytes fetched, 0 when unknown
-	// To is the place of a redirect's target in the text; none if both are 0.
-	ToStart, ToEnd uint32
 }
 
 // Kinds are how many events were fetches, fetches of content that had not changed,
@@ -60,8 +55,6 @@ type found struct {
 	key        store.Key
 	unicode    bool
 	patterns   patternSet
-	redirect   redirect
-	to         []byte // canonical form that it redirects to
 	group      uint64 // of the sample for the rules
 	err        error
 	unread     bool // err is the reader's, not the canonicalizer's
@@ -83,24 +76,8 @@ type Refusal struct {
 	number int // of the input, until its name is filled in
 }
 
-// sum is a hash of a spelling: 96 bits, so that among 10 million spellings two
-// share one with a probability of 1e-15.
-type sum struct {
-	hi uint64
-	lo uint32
-}
-
-// hasher makes sums. Its seeds are random in each process, so that collisions cannot be crafted.
-type hasher struct{ a, b maphash.Seed }
-
-func newHasher() hasher { return hasher{maphash.MakeSeed(), maphash.MakeSeed()} }
-
-func (h hasher) sum(p []byte) sum {
-	return sum{maphash.Bytes(h.a, p), uint32(maphash.Bytes(h.b, p))}
-}
-
 // prepare makes events of the records, and hashes the spellings. It touches the batch only.
-func (b *batch) prepare(h hasher) {
+func (b *batch) prepare(h uniq.Hasher) {
 	b.events = make([]Event, 0, b.Len())
 	if b.Text != nil {
 		b.split()
@@ -108,9 +85,9 @@ func (b *batch) prepare(h hasher) {
 	for i := range b.Records {
 		b.event(&b.Records[i])
 	}
-	b.sums = make([]sum, len(b.events))
+	b.sums = make([]uniq.Sum, len(b.events))
 	for i, e := range b.events {
-		b.sums[i] = h.sum(b.text[e.Start:e.End])
+		b.sums[i] = h.Sum(b.text[e.Start:e.End])
 	}
 }
 
@@ -135,21 +112,9 @@ func (b *batch) event(r *logs.Record) {
 	default:
 		b.kinds.Fetches++
 	}
-	e := Event{Line: uint32(max(r.Line-b.firstLine(), 0)), Size: r.Length}
-	if !r.Time.IsZero() {
-		e.Time = r.Time.Unix()
-	}
-	e.Start, e.End = b.append(r.URL)
-	if r.Redirect != "" {
-		e.ToStart, e.ToEnd = b.append(r.Redirect)
-	}
-	b.events = append(b.events, e)
-}
-
-func (b *batch) append(s string) (start, end uint32) {
-	start = uint32(len(b.text))
-	b.text = append(b.text, s...)
-	return start, uint32(len(b.text))
+	start := uint32(len(b.text))
+	b.text = append(b.text, r.URL...)
+	b.events = append(b.events, Event{Start: start, End: uint32(len(b.text)), Line: uint32(max(r.Line-b.firstLine(), 0)), Size: r.Length})
 }
 
 // firstLine is the number of the line of the first event.

@@ -39,9 +39,6 @@ func (b *batch) canonicalize(p *canon.Profile, groups *canon.Profile) {
 			f.host = uint32(len(host))
 		}
 		f.patterns, scratch = patternsOf(form, scratch)
-		if e := b.events[f.event]; e.ToEnd > e.ToStart {
-			f.redirect, f.to = classify(p, b.spelling(f.event), form, b.text[e.ToStart:e.ToEnd])
-		}
 		if groups != nil {
 			var err error
 			if scratch, err = groups.AppendCanonical(scratch[:0], b.spelling(f.event)); err == nil {

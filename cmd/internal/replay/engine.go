@@ -11,6 +11,7 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/logs"
+	"github.com/firstseen/firstseen/cmd/internal/uniq"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -41,12 +42,6 @@ type Counters struct {
 	URLs, Exact, Unique atomic.Int64
 }
 
-// The stretches that series begin with: events, and seconds.
-const (
-	eventStretch = 1 << 10
-	timeStretch  = 60
-)
-
 // lookAhead is how many batches of each input may wait for their turn.
 const lookAhead = 24
 
@@ -54,16 +49,17 @@ const lookAhead = 24
 const seeBatch = 16 << 10
 
 type engine struct {
-	opt    Options
-	hash   hasher
+	opt   Options
+	hash  uniq.Hasher
+	rules *variants
+
+	// Of the exact table's stage.
 	exact  *table
 	last   column[repeats]
-	events uint64 // all events so far, those of the exact table's stage
+	events uint32 // so far, modulo 2^32
 	gaps   gaps
-	series *series
-	clock  *series
 	bytes  column[int64] // of repeats, where the log has sizes
-	rules  *variants
+	failed []InputError
 
 	tasks chan func()
 	done  chan struct{} // closed when no more tasks are needed
@@ -120,8 +116,7 @@ func newEngine(ctx context.Context, opt Options) (*engine, error) {
 	if opt.Counters == nil {
 		opt.Counters = &Counters{}
 	}
-	e := &engine{opt: opt, hash: newHasher(), exact: newTable(opt.ExactBudget), tasks: make(chan func(), opt.Workers), done: make(chan struct{})}
-	e.series, e.clock = newSeries(eventStretch), newSeries(timeStretch)
+	e := &engine{opt: opt, hash: uniq.NewHasher(), exact: newTable(opt.ExactBudget), tasks: make(chan func(), opt.Workers), done: make(chan struct{})}
 	e.ahead, e.stop = context.WithCancelCause(ctx)
 	var err error
 	if opt.ByRule {
@@ -172,7 +167,7 @@ func (e *engine) dispatch(inputs []logs.Input, toTally chan<- *batch) {
 			return
 		}
 		if errs[i] != nil { // the queue's end makes it visible
-			e.tally.inputFailed(inputs[i].Name, errs[i])
+			e.failed = append(e.failed, InputError{Input: inputs[i].Name, Message: errs[i].Error(), err: errs[i]})
 		}
 	}
 }
@@ -219,53 +214,36 @@ func (e *engine) read(in logs.Input, number int, queue chan<- *batch, failure *e
 
 // repeats is what the exact table's stage keeps of a spelling.
 type repeats struct {
-	last  uint32 // number of the event, modulo 2^32
+	last  uint32 // number of the event
 	count uint32 // events after the first
 }
 
 // lookUp takes a batch through the exact table.
 func (e *engine) lookUp(b *batch) {
 	b.ordinals = make([]uint32, len(b.events))
-	b.base = e.events
 	for i, s := range b.sums {
 		ordinal, fresh := e.exact.number(s)
 		b.ordinals[i] = ordinal
-		if fresh || ordinal == noOrdinal {
-			b.found = append(b.found, found{event: uint32(i)})
-		}
-		e.note(&b.events[i], ordinal, fresh)
-		if !fresh && ordinal != noOrdinal {
-			b.exact++
-		}
 		e.events++
+		if ordinal == noOrdinal {
+			b.found = append(b.found, found{event: uint32(i)})
+			continue
+		}
+		r := e.last.at(ordinal)
+		if fresh {
+			b.found = append(b.found, found{event: uint32(i)})
+		} else {
+			b.exact++
+			r.count++
+			e.gaps.add(uint64(e.events - r.last))
+			if size := b.events[i].Size; size > 0 {
+				*e.bytes.at(ordinal) += size
+			}
+		}
+		r.last = e.events
 	}
 	e.opt.Counters.URLs.Add(int64(len(b.events)))
 	e.opt.Counters.Exact.Add(b.exact)
-}
-
-// note counts an event in the series, and its distance if it is a repeat.
-func (e *engine) note(event *Event, ordinal uint32, fresh bool) {
-	repeat := int64(0)
-	if ordinal != noOrdinal {
-		r := e.last.at(ordinal)
-		if !fresh {
-			repeat = 1
-			r.count++
-			e.gaps.add(uint64(uint32(e.events) - r.last))
-			if event.Size > 0 {
-				*e.bytes.at(ordinal) += event.Size
-			}
-		}
-		r.last = uint32(e.events)
-	}
-	p := e.series.at(int64(e.events))
-	p.Events++
-	p.Exact += repeat
-	if event.Time > 0 {
-		p = e.clock.at(event.Time)
-		p.Events++
-		p.Exact += repeat
-	}
 }
 
 func (e *engine) finish(inputs []logs.Input) (*Result, error) {

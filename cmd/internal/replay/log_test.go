@@ -60,41 +60,13 @@ func TestRunTellsOfEachInput(t *testing.T) {
 	}
 }
 
-func TestRedirects(t *testing.T) {
-	line := " CDX N b a m s k r M S V g\n"
-	for i, c := range [][2]string{
-		{"http://a.example/x", "https://a.example/x"}, {"https://b.example/", "http://b.example/"}, {"http://c.example/", "http://www.c.example/"},
-		{"http://www.d.example/", "http://d.example"}, {"http://e.example/x", "/x/"}, {"http://f.example/x", "y"},
-		{"http://g.example/x", "https://www.other.example/"}, {"http://h.example:80/x", "http://h.example/x"},
-	} {
-		line += fmt.Sprintf("k 2014010303%04d %s text/html 301 - %s - 1 2 f\n", i, c[0], c[1])
-	}
-	f, err := logs.Open(t.Context(), "-", strings.NewReader(line))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := mustRun(t, newSeenSet(), Options{}, logs.Input{Name: "cdx", Open: func() iter.Seq2[*logs.Batch, error] { return logs.Read(f, logs.Options{}) }})
-	var got []string
-	for _, x := range r.Redirects {
-		got = append(got, fmt.Sprintf("%s %d", x.Kind, x.Count))
-	}
-	want := "to the same canonical form 1, http to https 1, https to http 1, adds www. 1, drops www. 1, " +
-		"adds or drops a trailing slash 1, elsewhere on the host 1, to another host 1"
-	if strings.Join(got, ", ") != want {
-		t.Errorf("got  %s\nwant %s", strings.Join(got, ", "), want)
-	}
-	if len(r.OverTime.Points) == 0 || r.OverTime.Points[0].Unique != 8 || r.Bytes != 8 {
-		t.Errorf("got %+v, %d bytes; want all 8 in one stretch of time, a byte each", r.OverTime, r.Bytes)
-	}
-}
-
 func TestPatterns(t *testing.T) {
 	for form, want := range map[string]patternSet{
 		"http://a.example/":                                         0,
-		"http://a.example/" + strings.Repeat("x", 2048):             longTrap,
-		"http://a.example/1" + strings.Repeat("/2/3/4/5", 6):        depthTrap,
+		"http://a.example/" + strings.Repeat("x", 2048):             1 << 0,
+		"http://a.example/1" + strings.Repeat("/2/3/4/5", 6):        1 << 1,
 		"http://a.example/1/2/3/4/5/6/7/8/9/10/11/12/13":            0,
-		"http://a.example/ab/ab/x/ab/ab/ab":                         repeatTrap,
+		"http://a.example/ab/ab/x/ab/ab/ab":                         1 << 2,
 		"http://a.example/ab/ab/x/ab/ab":                            0,
 		"http://a.example/events?month=2":                           calendar,
 		"http://a.example/x;jsessionid=1":                           sessionID,
@@ -157,28 +129,6 @@ func TestGaps(t *testing.T) {
 		if step := gapStep(d); gapLimit(step) < int64(d) || step > 0 && gapLimit(step-1) >= int64(d) {
 			t.Errorf("distance %d is in step %d, up to %d", d, step, gapLimit(step))
 		}
-	}
-}
-
-func TestSeriesWidens(t *testing.T) {
-	a, b := newSeries(10), newSeries(10)
-	for x := range int64(100_000) {
-		a.at(x).Events++
-		if x%3 == 0 {
-			b.at(x/4).Unique++
-		}
-	}
-	m := merged(a, b)
-	var events, unique int64
-	for i, p := range m.Points {
-		events += p.Events
-		unique += p.Unique
-		if i > 0 && p.At != m.Points[i-1].At+m.Width {
-			t.Errorf("got %d after %d; want steps of %d", p.At, m.Points[i-1].At, m.Width)
-		}
-	}
-	if events != 100_000 || unique != 33_334 || len(m.Points) > mostPoints {
-		t.Errorf("got %d events, %d unique in %d points", events, unique, len(m.Points))
 	}
 }
 

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/internal/zerocopy"
@@ -20,10 +21,7 @@ type Pattern struct {
 type patternSet uint8
 
 const (
-	longTrap patternSet = 1 << iota
-	depthTrap
-	repeatTrap
-	calendar
+	calendar patternSet = 1 << (traps + iota)
 	sessionID
 	sortLink
 	manyParameters
@@ -46,7 +44,11 @@ var (
 
 // patternsOf looks at a canonical form.
 func patternsOf(form []byte, scratch []byte) (patternSet, []byte) {
-	s := trapOf(form)
+	var s patternSet
+	trap := (frontier.Traps{}).Check(zerocopy.String(form)) // which keeps nothing of it
+	if i := slices.Index(patternNames[:traps], string(trap)); i >= 0 {
+		s = 1 << i
+	}
 	scratch = append(scratch[:0], form...)
 	lower := scratch
 	for i, c := range lower {
@@ -68,20 +70,6 @@ func patternsOf(form []byte, scratch []byte) (patternSet, []byte) {
 		s |= manyParameters
 	}
 	return s, scratch
-}
-
-// trapOf returns the trap that a frontier with its defaults would refuse a URL for. It may
-// view the form as a string, since Check keeps nothing.
-func trapOf(form []byte) patternSet {
-	switch (frontier.Traps{}).Check(zerocopy.String(form)) {
-	case frontier.ReasonTooLong:
-		return longTrap
-	case frontier.ReasonPathDepth:
-		return depthTrap
-	case frontier.ReasonRepeats:
-		return repeatTrap
-	}
-	return 0
 }
 
 // hasParameter reports whether one of the names begins a parameter.
@@ -111,40 +99,28 @@ func hasPart(query []byte, parts [][]byte) bool {
 }
 
 // patternCounts counts the patterns of unique URLs.
-type patternCounts struct {
-	unique  [8]int64
-	example [8]string
-}
+type patternCounts [traps + 4]Pattern
 
 // show keeps the first example of each pattern.
 func (c *patternCounts) show(s patternSet, form []byte) {
-	for i := range patternNames {
-		if s&(1<<i) != 0 && c.example[i] == "" {
-			c.example[i] = excerpt(form)
+	for i := range c {
+		if s&(1<<i) != 0 && c[i].Example == "" {
+			c[i].Example = excerpt(form)
 		}
 	}
 }
 
 func (c *patternCounts) add(s patternSet) {
-	for i := range patternNames {
-		if s&(1<<i) != 0 {
-			c.unique[i]++
-		}
+	for i := range c {
+		c[i].Unique += int64(s >> i & 1)
 	}
 }
 
 // result returns the traps and the hints that were seen.
 func (c *patternCounts) result() (trap, hint []Pattern) {
-	trap, hint = []Pattern{}, []Pattern{}
 	for i, name := range patternNames {
-		p := Pattern{name, c.unique[i], c.example[i]}
-		switch {
-		case p.Unique == 0:
-		case i < traps:
-			trap = append(trap, p)
-		default:
-			hint = append(hint, p)
-		}
+		c[i].Name = name
 	}
-	return trap, hint
+	unseen := func(p Pattern) bool { return p.Unique == 0 }
+	return slices.DeleteFunc(append([]Pattern{}, c[:traps]...), unseen), slices.DeleteFunc(append([]Pattern{}, c[traps:]...), unseen)
 }

@@ -37,10 +37,7 @@ type Result struct {
 	Kinds         Kinds            `json:"kinds"`
 	Traps         []Pattern        `json:"traps"`    // what a frontier refuses, by its reason
 	Patterns      []Pattern        `json:"patterns"` // hints only
-	Redirects     []Redirect       `json:"redirects"`
-	Repeats       Gaps             `json:"repeats"`   // distances of exact repeats, in events
-	OverTime      Series           `json:"over_time"` // by time, where the log has times
-	Stream        Series           `json:"stream"`    // by events
+	Repeats       Gaps             `json:"repeats"`  // distances of exact repeats, in events
 	Rules         *Rules           `json:"rules,omitempty"`
 	// Spilled is how many spellings were beyond the budget of the exact table;
 	// repeats among them aren't attributed to a host as exact ones.
@@ -60,15 +57,14 @@ func (e InputError) Unwrap() error { return e.err }
 // result sums up. The error is the store's, or one of counting.
 func (t *tally) result(e *engine) (*Result, error) {
 	r := &Result{
-		Lines: t.lines.lines, Blank: t.lines.blank, Skipped: t.lines.skipped, Bad: t.lines.bad,
-		New: t.isNew, Unique: t.unique, RefusedBy: t.refused, Errors: t.files.list, Spilled: t.spills,
+		Lines: t.done.Units, Blank: t.done.Blank, Skipped: t.done.Skipped(), Bad: t.done.Refused, Kinds: t.doneKinds,
+		New: t.isNew, Unique: t.unique, RefusedBy: t.refused, Errors: e.failed, Spilled: t.spills,
+		Inputs: t.inputs, FirstRefusals: t.bad, Repeats: e.gaps.result(),
 	}
-	r.Inputs, r.Kinds, r.Redirects = t.inputs, t.kinds, t.redirects.result()
 	for i := range r.Inputs {
 		r.Units.Add(&r.Inputs[i].Units)
 	}
 	r.Traps, r.Patterns = t.patterns.result()
-	r.Repeats, r.OverTime, r.Stream = e.gaps.result(), merged(e.clock, t.clock), merged(e.series, t.series)
 	t.sumSpellings(e, r)
 	r.ExactUnique += t.exact
 	r.Hosts = t.hosts.byDuplicates()
@@ -77,8 +73,8 @@ func (t *tally) result(e *engine) (*Result, error) {
 		r.Bytes += h.Bytes
 		r.DuplicateBytes += h.DuplicateBytes
 	}
-	if t.lines.bad > 0 {
-		r.RefusedBy[badRecord] += t.lines.bad
+	if r.Bad > 0 {
+		r.RefusedBy[badRecord] += r.Bad
 	}
 	for _, n := range r.RefusedBy {
 		r.Refused += n
@@ -86,7 +82,6 @@ func (t *tally) result(e *engine) (*Result, error) {
 	r.ExactDuplicates = r.URLs - r.ExactUnique
 	r.CanonicalDuplicates = r.ExactUnique - r.Unique
 	r.Duplicates = r.URLs - r.Unique
-	r.FirstRefusals = t.bad
 	if t.sample != nil {
 		r.Rules = t.sample.measure(e.rules, t.opt.Workers, r.ExactUnique, r.Unique)
 	}

@@ -1,5 +1,7 @@
 package replay
 
+import "github.com/firstseen/firstseen/cmd/internal/uniq"
+
 // noOrdinal stands for a spelling that has no number because the table was full.
 const noOrdinal = ^uint32(0)
 
@@ -19,7 +21,8 @@ type shard struct {
 	n     int
 }
 
-// slot is 16 bytes: a sum and the spelling's number plus one, 0 when it is free.
+// slot is 16 bytes: 96 bits of a sum, so that among 10 million spellings two share them with a probability of 1e-15, and the
+// spelling's number plus one, 0 when it is free.
 type slot struct {
 	hi     uint64
 	lo     uint32
@@ -39,21 +42,21 @@ func newTable(budget int64) *table {
 
 // number returns the number of a text, and whether the text is new. A full table returns noOrdinal for
 // a text that it lacks.
-func (t *table) number(s sum) (ordinal uint32, fresh bool) {
-	sh := &t.shards[s.hi>>56]
+func (t *table) number(s uniq.Sum) (ordinal uint32, fresh bool) {
+	sh, lo := &t.shards[s.Hi>>56], uint32(s.Lo)
 	slots := sh.slots
 	mask := uint64(len(slots) - 1)
-	for i := s.hi & mask; ; i = (i + 1) & mask {
+	for i := s.Hi & mask; ; i = (i + 1) & mask {
 		switch p := &slots[i]; {
 		case p.number == 0:
 			if t.n >= t.most {
 				return noOrdinal, false
 			}
 			t.n++
-			*p = slot{s.hi, s.lo, t.n}
+			*p = slot{s.Hi, lo, t.n}
 			sh.grow()
 			return t.n - 1, true
-		case p.hi == s.hi && p.lo == s.lo:
+		case p.hi == s.Hi && p.lo == lo:
 			return p.number - 1, false
 		}
 	}

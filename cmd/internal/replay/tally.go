@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"sync"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/cmd/internal/uniq"
 	"github.com/firstseen/firstseen/store"
 )
@@ -23,8 +23,9 @@ type tally struct {
 	fresh   []bool
 	unicode bool
 
-	lines  lineCounts
-	held   lineCounts // of batches whose keys are pending
+	done, held           logs.Counts // of batches whose keys the store has, and of those whose keys are pending
+	doneKinds, heldKinds Kinds
+
 	owner  column[uint32]
 	hosts  hosts
 	bad    []Refusal
@@ -42,27 +43,10 @@ type tally struct {
 	exact       int64      // different ones
 	sums        []uniq.Sum // of the pending keys
 
-	refused map[string]int64
-	files   fileErrors
-
-	inputs    []InputStats
-	kinds     Kinds
-	heldKinds Kinds
-	series    *series // of unique URLs
-	clock     *series
-	patterns  patternCounts
-	redirects redirectCounts
-	sample    *sample
-}
-
-// lineCounts are the counts of a batch that need no store.
-type lineCounts struct{ lines, blank, skipped, bad int64 }
-
-func (l *lineCounts) add(m lineCounts) {
-	l.lines += m.lines
-	l.blank += m.blank
-	l.skipped += m.skipped
-	l.bad += m.bad
+	refused  map[string]int64
+	inputs   []InputStats
+	patterns patternCounts
+	sample   *sample
 }
 
 // pending is a URL on its way to the store.
@@ -70,9 +54,7 @@ type pending struct {
 	ordinal  uint32
 	host     uint32
 	input    int
-	sum      sum
-	event    int64
-	time     int64
+	sum      uniq.Sum
 	size     int64
 	patterns patternSet
 }
@@ -83,18 +65,11 @@ const badRecord = "bad-record"
 // mostBad is how many refusals are reported in full.
 const mostBad = 20
 
-// fileErrors are the inputs that failed; two stages write to it.
-type fileErrors struct {
-	mu   sync.Mutex
-	list []InputError
-}
-
 func newTally(ctx context.Context, opt Options, stop context.CancelCauseFunc) (*tally, error) {
 	t := &tally{opt: opt, ctx: context.WithoutCancel(ctx), stop: stop, hosts: newHosts(), refused: map[string]int64{}}
 	t.space = uniq.Space{Dir: opt.TempDir, Budget: opt.ExactBudget}
 	t.beyondSpace = uniq.Space{Dir: opt.TempDir, Budget: 1}
 	t.beyond = t.beyondSpace.New("spellings")
-	t.series, t.clock = newSeries(eventStretch), newSeries(timeStretch)
 	if opt.ByRule {
 		t.sample = newSample()
 	}
@@ -106,12 +81,6 @@ func newTally(ctx context.Context, opt Options, stop context.CancelCauseFunc) (*
 		t.earlier = t.space.New("keys")
 	}
 	return t, nil
-}
-
-func (t *tally) inputFailed(name string, err error) {
-	t.files.mu.Lock()
-	defer t.files.mu.Unlock()
-	t.files.list = append(t.files.list, InputError{Input: name, Message: err.Error(), err: err})
 }
 
 // run counts batches until there are no more. After a failure it only drains.
@@ -136,8 +105,7 @@ func (t *tally) fail(err error) {
 }
 
 func (t *tally) count(b *batch) error {
-	c := &b.Counts
-	t.held.add(lineCounts{c.Units, c.Blank, c.Skipped(), c.Refused})
+	t.held.Add(&b.Counts)
 	t.heldKinds.add(b.kinds)
 	for _, r := range b.Refusals {
 		reason := r.Err.Error()
@@ -167,12 +135,11 @@ func (t *tally) accept(b *batch, f *found) {
 	form := b.canon[f.start:f.end]
 	t.pending = append(t.pending, pending{
 		ordinal: b.ordinals[f.event], host: t.hosts.number(b.canon[f.hostAt : f.hostAt+f.host]), input: b.number,
-		sum: b.sums[f.event], event: int64(b.base) + int64(f.event), time: event.Time, size: event.Size, patterns: f.patterns,
+		sum: b.sums[f.event], size: event.Size, patterns: f.patterns,
 	})
 	t.keys = append(t.keys, f.key)
 	t.unicode = t.unicode || f.unicode
 	t.patterns.show(f.patterns, form)
-	t.redirects.add(f.redirect, b.spelling(f.event), f.to)
 	if t.sample != nil {
 		t.sample.add(f.group, b.spelling(f.event))
 	}
@@ -228,9 +195,9 @@ func (t *tally) flush() error {
 		}
 	}
 	t.spills += int64(len(t.spilled))
-	t.lines.add(t.held)
-	t.kinds.add(t.heldKinds)
-	t.held, t.heldKinds = lineCounts{}, Kinds{}
+	t.done.Add(&t.held)
+	t.doneKinds.add(t.heldKinds)
+	t.held, t.heldKinds = logs.Counts{}, Kinds{}
 	t.pending, t.keys, t.unicode = t.pending[:0], t.keys[:0], false
 	return nil
 }
@@ -260,10 +227,6 @@ func (t *tally) answered(p pending, fresh, unique bool) {
 		h.Unique++
 		t.patterns.add(p.patterns)
 		t.inputs[p.input].Unique++
-		t.series.at(p.event).Unique++
-		if p.time > 0 {
-			t.clock.at(p.time).Unique++
-		}
 	} else {
 		h.DuplicateBytes += p.size
 	}
@@ -272,7 +235,7 @@ func (t *tally) answered(p pending, fresh, unique bool) {
 		return
 	}
 	h.URLs++
-	t.spilled = append(t.spilled, uniq.Sum{Hi: p.sum.hi, Lo: uint64(p.sum.lo) << 32})
+	t.spilled = append(t.spilled, p.sum)
 }
 
 // Values of owner: whose a spelling is. Zero means that the store hasn't answered.

@@ -1,9 +1,8 @@
 // Package report writes the results of a replay, or of an audit, as one HTML file.
 //
 // The file is complete: it loads no script, font or picture, so it can be mailed and opens without a
-// network. The charts are SVG. A script adds hovering, sorting and saving of tables; without it,
-// everything can still be read. Each chart has a table of its figures beside it, for readers who
-// cannot see the chart or need the exact numbers.
+// network. A script adds hovering, sorting and saving of tables; without it, everything can still be
+// read.
 package report
 
 import (
@@ -11,6 +10,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -47,24 +47,12 @@ type page struct {
 	Script    template.JS
 	Cards     []card
 	Share     template.HTML // of the URLs, as one bar
-	Stream    *figure
-	OverTime  *figure
-	Repeats   *figure
-	RuleBars  *figure
 	HostRows  []hostRow
 	HostsMore int64
 }
 
 // A card is a key figure.
 type card struct{ Value, Name, Note string }
-
-// A figure is a chart with the figures it is drawn from.
-type figure struct {
-	Title, Note string
-	SVG         template.HTML
-	Columns     []string
-	Rows        [][]string
-}
 
 // hostRow is a line of the table of hosts. Cumulative is the share of all duplicates
 // that this host and those above it have.
@@ -82,13 +70,8 @@ func Write(w io.Writer, d Data) error {
 	if err != nil {
 		return err
 	}
-	p := page{Data: d, Style: template.CSS(style), Script: template.JS(script), Cards: cards(d), Share: shareBar(d.Result)}
-	p.Stream = streamFigure(d.Result)
-	p.OverTime = timeFigure(d.Result)
-	p.Repeats = repeatsFigure(d.Result)
-	p.RuleBars = rulesFigure(d.Result)
-	p.HostRows = hostRows(d.Result, d.MostHosts)
-	p.HostsMore = int64(max(0, len(d.Hosts)-d.MostHosts))
+	p := page{Data: d, Style: template.CSS(style), Script: template.JS(script), Cards: cards(d), Share: shareBar(d.Result),
+		HostRows: hostRows(d.Result, d.MostHosts), HostsMore: int64(max(0, len(d.Hosts)-d.MostHosts))}
 	if err := t.Execute(w, p); err != nil {
 		return fmt.Errorf("cannot write the report: %w", err)
 	}
@@ -175,19 +158,6 @@ func percent(part, whole int64) string {
 	return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(whole))
 }
 
-// short writes a number for an axis: 1.5M.
-func short(n int64) string {
-	for _, u := range []struct {
-		size int64
-		name string
-	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
-		if n >= u.size {
-			return fmt.Sprintf("%.3g%s", float64(n)/float64(u.size), u.name)
-		}
-	}
-	return fmt.Sprint(n)
-}
-
 func bytesText(n int64) string {
 	for _, u := range []struct {
 		size int64
@@ -200,11 +170,42 @@ func bytesText(n int64) string {
 	return fmt.Sprintf("%d B", n)
 }
 
-// clock writes a time as fine as its stretch is.
-func clock(at, width int64) string {
-	t := time.Unix(at, 0).UTC()
-	if width >= 86400 {
-		return t.Format("2006-01-02")
+func span(seconds int64) string {
+	for _, u := range []struct {
+		size int64
+		name string
+	}{{86400, "day"}, {3600, "hour"}, {60, "minute"}} {
+		switch n := float64(seconds) / float64(u.size); {
+		case n == 1:
+			return "one " + u.name
+		case n > 1:
+			return fmt.Sprintf("%.3g %ss", n, u.name)
+		}
 	}
-	return t.Format("2006-01-02 15:04")
+	return fmt.Sprintf("%d seconds", seconds)
+}
+
+// barWidth is the width of the bar in its own units.
+const barWidth = 720.0
+
+// shareBar shows of what the URLs are, as one bar with its parts named.
+func shareBar(r *replay.Result) template.HTML {
+	if r.URLs == 0 {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %g 34" preserveAspectRatio="none" role="img" aria-label="%s exact duplicates, %s found by canonicalization, %s unique">`,
+		barWidth, percent(r.ExactDuplicates, r.URLs), percent(r.CanonicalDuplicates, r.URLs), percent(r.Unique, r.URLs))
+	x := 0.0
+	for _, part := range []struct {
+		n           int64
+		class, name string
+	}{{r.ExactDuplicates, "exact", "exact duplicates"}, {r.CanonicalDuplicates, "canonical", "found by canonicalization"}, {r.Unique, "unique", "unique"}} {
+		w := barWidth * float64(part.n) / float64(r.URLs)
+		tip := fmt.Sprintf("%s %s, %s", Grouped(part.n), part.name, percent(part.n, r.URLs))
+		fmt.Fprintf(&b, `<rect class="%s" x="%.2f" y="0" width="%.2f" height="34" data-tip="%s"><title>%s</title></rect>`, part.class, x, math.Max(w-1, 0), tip, tip)
+		x += w
+	}
+	b.WriteString(`</svg>`)
+	return template.HTML(b.String()) // made of numbers and fixed text only
 }

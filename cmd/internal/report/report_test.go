@@ -29,7 +29,6 @@ func sample() *replay.Result {
 		FirstRefusals: []replay.Refusal{{Input: "a.cdx", Line: 7, Text: hostile, Code: "url", Reason: "not a URL"}},
 		Traps:         []replay.Pattern{{Name: "path-depth", Unique: 3, Example: hostile}},
 		Patterns:      []replay.Pattern{{Name: "calendar", Unique: 3, Example: hostile}},
-		Redirects:     []replay.Redirect{{Kind: "adds www.", Count: 2, From: hostile, To: "http://www.a.example/"}},
 		Rules: &replay.Rules{Share: 0.5, Spellings: 400, Fixed: 390, Profile: 300, All: 280,
 			Rules: []replay.RuleEffect{{Rule: "drop-fragment", Active: true, Alone: 90, Marginal: 90, One: hostile, Other: "http://a.example/"}}},
 		Repeats: replay.Gaps{Within: []replay.Count{{Limit: 1, Count: 10}, {Limit: 3, Count: 500}, {Limit: 7, Count: 800}}},
@@ -38,11 +37,6 @@ func sample() *replay.Result {
 		r.Hosts = append(r.Hosts, replay.HostStats{Host: fmt.Sprintf("h%d.example", i), URLs: 30, Unique: i, Exact: 5, DuplicateBytes: 1024 * i})
 	}
 	r.Hosts[3].Host = "x<b>.example"
-	for i := range int64(5) {
-		r.Stream.Points = append(r.Stream.Points, replay.Point{At: i * 240, Events: 240, Exact: 160, Unique: 60})
-		r.OverTime.Points = append(r.OverTime.Points, replay.Point{At: 1_700_000_000 + i*i*3600, Events: 240, Exact: 160, Unique: 60})
-	}
-	r.Stream.Width, r.OverTime.Width = 240, 3600
 	return r
 }
 
@@ -59,7 +53,7 @@ func write(t *testing.T, r *replay.Result) string {
 func TestWriteTellsEverything(t *testing.T) {
 	text := write(t, sample())
 	for _, want := range []string{"Crawl of &lt;November&gt;", "75.0 %", "66.7 %", "8.3 %", "3 MiB", "60.0 % of 5 MiB", "Interrupted", "cannot read b.gz",
-		"10 more hosts", "x&lt;b&gt;.example", "drop-fragment", "adds www.", "calendar", "a.cdx", "estimated from 50.0 %", "each step is one hour"} {
+		"10 more hosts", "x&lt;b&gt;.example", "drop-fragment", "calendar", "a.cdx", "estimated from 50.0 %", "62.5 %"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report lacks %q", want)
 		}
@@ -89,7 +83,7 @@ func TestWriteStandsAlone(t *testing.T) {
 			}
 		}
 	}
-	if scripts != 1 || tables < 8 {
+	if scripts != 1 || tables < 7 {
 		t.Errorf("got %d scripts and %d tables; want our one script and every table", scripts, tables)
 	}
 	if regexp.MustCompile(`url\(|@import|https?://[^"]*\.(js|css)`).MatchString(style + script) {
@@ -104,30 +98,10 @@ func TestWriteNothing(t *testing.T) {
 	}
 }
 
-// TestStacked holds the outline of a part to its shares, with a gap in it.
-func TestStacked(t *testing.T) {
-	marks := []mark{{0, 0.25, []float64{0.5, 0.5}, "one"}, {0.25, 0.5, []float64{1, 0}, "two"}, {0.75, 1, []float64{0, 1}, "three"}}
-	path := steps(marks, 0)
-	if n := strings.Count(path, "M"); n != 2 || strings.Count(path, "Z") != 2 {
-		t.Errorf("got %d shapes; want 2, for the gap", n)
-	}
-	for _, want := range []string{
-		fmt.Sprintf("M%.1f %.1f", left, top+plotHeight/2), fmt.Sprintf("L%.1f %.1f", left+plotWidth/2, top), fmt.Sprintf("L%.1f %.1f", left+plotWidth, top+plotHeight),
-	} {
-		if !strings.Contains(path, want) {
-			t.Errorf("got %s; want %s in it", path, want)
-		}
-	}
-	svg := stacked("a & b", marks, []tick{{0, "<"}}, []string{"exact", "unique"})
-	if strings.Count(string(svg), "data-tip=") != 3 || !strings.Contains(string(svg), `aria-label="a &amp; b"`) || !strings.Contains(string(svg), "&lt;") {
-		t.Errorf("got %s; want three places to point at, and text escaped", svg)
-	}
-}
-
 func TestNumbers(t *testing.T) {
 	for got, want := range map[string]string{
-		Grouped(-1234567): "-1,234,567", Grouped(0): "0", short(1_640_000): "1.64M", short(999): "999", bytesText(1023): "1023 B", bytesText(3 << 30): "3 GiB",
-		percent(1, 0): "–", span(60): "one minute", span(7200): "2 hours", span(90): "1.5 minutes", span(5): "5 seconds", clock(0, 60): "1970-01-01 00:00",
+		Grouped(-1234567): "-1,234,567", Grouped(0): "0", bytesText(1023): "1023 B", bytesText(3 << 30): "3 GiB",
+		percent(1, 0): "–", span(60): "one minute", span(7200): "2 hours", span(90): "1.5 minutes", span(5): "5 seconds",
 	} {
 		if got != want {
 			t.Errorf("got %q; want %q", got, want)

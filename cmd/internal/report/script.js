@@ -97,12 +97,11 @@
     });
   });
   // A box that scrolls can be scrolled by the keyboard.
-  document.querySelectorAll(".scroll, .chart").forEach(function (box) {
+  document.querySelectorAll(".scroll").forEach(function (box) {
     if (box.scrollWidth <= box.clientWidth && box.scrollHeight <= box.clientHeight) return;
-    var table = box.querySelector("table");
     box.tabIndex = 0;
     box.setAttribute("role", "group");
-    box.setAttribute("aria-label", table ? "Table: " + table.dataset.name : "Chart");
+    box.setAttribute("aria-label", "Table: " + box.querySelector("table").dataset.name);
   });
   document.querySelectorAll("table").forEach(function (table) {
     Array.from(table.tHead.rows[0].cells).forEach(function (head, i) {

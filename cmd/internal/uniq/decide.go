@@ -167,21 +167,19 @@ func (r *runner) pass(b *batch, l *line) error {
 			it.file += "!" + b.Member
 		}
 	}
+	it.sum, it.order, it.shown, it.sorted, it.key, it.unicode = l.sum, l.order, l.shown, l.sorted, l.key, l.unicode
 	switch {
 	case l.refused:
 		r.result.Kept++
 		r.invalid(&it)
 		return nil
 	case r.ledger != nil:
-		return r.enter(it.text, l)
-	}
-	it.shown, it.sorted, it.key, it.unicode = l.shown, l.sorted, l.key, l.unicode
-	switch {
+		return r.enter(&it)
 	case r.chosen != nil:
 		if r.opt.ChooseBy != "" {
 			r.ordered.add(l.order)
 		}
-		return r.chosen.add(l.sum, it.text, []byte(l.order), it.append(nil))
+		return r.chosen.add(&it)
 	case r.groups != nil && !r.room(l.group):
 		r.result.Duplicates++
 		return nil
@@ -211,7 +209,7 @@ func (r *runner) print(it *item) error {
 				return err
 			}
 		}
-		_, err := r.unrecorded.put(Sum{}, 0, 0, nil, nil, (&item{key: it.key, unicode: it.unicode}).append(nil))
+		_, err := r.unrecorded.put(&item{key: it.key, unicode: it.unicode})
 		return err
 	}
 	return nil
@@ -229,8 +227,8 @@ func (r *runner) room(group Sum) bool {
 
 // enter enters a line in the ledger. A duplicate is printed with the first line, if that is
 // asked for.
-func (r *runner) enter(text []byte, l *line) error {
-	e, repeated, err := r.ledger.add(l.sum, text, l.shown)
+func (r *runner) enter(it *item) error {
+	e, repeated, err := r.ledger.add(it)
 	if err != nil || !repeated {
 		return err
 	}
@@ -238,12 +236,11 @@ func (r *runner) enter(text []byte, l *line) error {
 	if !r.opt.Duplicates {
 		return nil
 	}
-	first, err := r.ledger.first(e)
-	if err != nil {
+	if it.first, err = r.ledger.firsts.textAt(e.at); err != nil {
 		return err
 	}
 	r.result.Printed++
-	r.duplicate(text, first, l.shown)
+	r.duplicate(it)
 	return nil
 }
 
@@ -252,17 +249,13 @@ func (r *runner) settle(ctx context.Context) error {
 	if r.ledger != nil {
 		return r.settleLedger(ctx)
 	}
-	var it item
 	if r.chosen != nil {
 		if r.result.Unordered = r.ordered.without(); r.result.Unordered > 0 && uint64(r.result.Unordered) == r.chosen.lines {
 			return fmt.Errorf("cannot choose by %q: none of the %d URLs has a number or a time of that name; name a column or field of the input", r.opt.ChooseBy, r.chosen.lines)
 		}
-		err := r.chosen.chosen(r.opt.Choose == Last, r.ordered.areTimes(), r.space.Budget, func(c *counted) error {
-			r.result.Duplicates += c.n - 1
-			if it.read(c.text, c.group); r.sorter != nil {
-				return r.sorter.add(&it)
-			}
-			return errors.Join(r.print(&it), r.flushIfFull(ctx))
+		err := r.chosen.chosen(r.opt.Choose == Last, r.ordered.areTimes(), r.space.Budget, func(it *item) error {
+			r.result.Duplicates += it.n - 1
+			return errors.Join(r.emit(it), r.flushIfFull(ctx))
 		})
 		if err != nil {
 			return err
@@ -271,10 +264,7 @@ func (r *runner) settle(ctx context.Context) error {
 	if r.sorter == nil {
 		return nil
 	}
-	return r.sorter.all(func(c *counted) error {
-		it.read(c.text, c.group)
-		return errors.Join(r.print(&it), r.flushIfFull(ctx))
-	})
+	return r.sorter.all(func(it *item) error { return errors.Join(r.print(it), r.flushIfFull(ctx)) })
 }
 
 // end ends a table. From then on its URLs are printed, and can be recorded.
@@ -295,19 +285,19 @@ func (r *runner) end() error {
 func (r *runner) settleLedger(ctx context.Context) error {
 	r.against = nil // its memory is for the ledger
 	if r.opt.Duplicates {
-		return r.ledger.duplicates(func(c *counted) error {
+		return r.ledger.duplicates(func(it *item) error {
 			r.result.Printed++
 			r.result.Duplicates++
-			r.duplicate(c.text, c.first, string(c.group))
+			r.duplicate(it)
 			return r.flushIfFull(ctx)
 		})
 	}
 	inMemory := int64(len(r.ledger.entries))
-	return r.ledger.counts(func(c *counted) error {
+	return r.ledger.counts(func(it *item) error {
 		if r.result.Printed++; r.result.Printed > inMemory {
-			r.result.Duplicates += c.n - 1
+			r.result.Duplicates += it.n - 1
 		}
-		r.count(c.text, c.n)
+		r.count(it.text, it.n)
 		return r.flushIfFull(ctx)
 	})
 }
@@ -326,8 +316,13 @@ func (r *runner) flush(ctx context.Context) error {
 	if r.closed && err == nil {
 		return r.recordAll(ctx)
 	}
-	if r.opt.Memory != nil && len(r.pending) > 0 {
-		err = errors.Join(err, r.opt.Memory.record(ctx, r.pending, n))
+	return errors.Join(err, r.record(ctx, n))
+}
+
+// record records the URLs that lie whole in the first n bytes of the output.
+func (r *runner) record(ctx context.Context, n int) (err error) {
+	if len(r.pending) > 0 {
+		err = r.opt.Memory.record(ctx, r.pending, n)
 		r.pending = r.pending[:0]
 	}
 	return err
@@ -338,19 +333,12 @@ func (r *runner) recordAll(ctx context.Context) error {
 	if r.unrecorded == nil {
 		return nil
 	}
-	var it item
-	err := r.unrecorded.lines(func(int64) error {
-		it.read(nil, r.unrecorded.at.group)
-		if r.pending = append(r.pending, printed{it.key, it.unicode, 0}); len(r.pending) < 1<<14 {
+	err := r.unrecorded.each(func() error {
+		r.pending = append(r.pending, printed{r.unrecorded.at.key, r.unrecorded.at.unicode, 0})
+		if len(r.pending) < 1<<14 {
 			return nil
 		}
-		err := r.opt.Memory.record(ctx, r.pending, 0)
-		r.pending = r.pending[:0]
-		return err
+		return r.record(ctx, 0)
 	})
-	if err == nil && len(r.pending) > 0 {
-		err = r.opt.Memory.record(ctx, r.pending, 0)
-		r.pending = r.pending[:0]
-	}
-	return err
+	return errors.Join(err, r.record(ctx, 0))
 }

@@ -12,7 +12,6 @@ type ledger struct {
 	entries map[Sum]entry
 	firsts  *spool
 	rest    rest
-	buf     []byte
 }
 
 type entry struct {
@@ -27,16 +26,15 @@ func newLedger(s *Space) *ledger {
 	return &ledger{space: s, entries: map[Sum]entry{}, rest: rest{dir: s.Dir}}
 }
 
-// add counts a URL, and returns its entry and whether the memory had it before. If the memory
-// has no room for it, it goes to the rest with its group.
-func (l *ledger) add(s Sum, text []byte, group string) (e entry, repeated bool, err error) {
-	if e, repeated = l.entries[s]; repeated {
+// add counts a line, and returns its entry and whether the memory had it before. If the memory has no room for it, it goes to the rest.
+func (l *ledger) add(it *item) (e entry, repeated bool, err error) {
+	if e, repeated = l.entries[it.sum]; repeated {
 		e.n++
-		l.entries[s] = e
+		l.entries[it.sum] = e
 		return e, true, nil
 	}
 	if !l.space.Take(ledgerEntry) {
-		return e, false, l.rest.add(s, text, nil, []byte(group))
+		return e, false, l.rest.add(it)
 	}
 	if l.firsts == nil {
 		if l.firsts, err = newSpool(l.space.Dir); err != nil {
@@ -44,24 +42,17 @@ func (l *ledger) add(s Sum, text []byte, group string) (e entry, repeated bool, 
 		}
 	}
 	e.n = 1
-	if e.at, err = l.firsts.put(s, 0, 0, text, nil, nil); err == nil {
-		l.entries[s] = e
+	if e.at, err = l.firsts.put(&item{sum: it.sum, text: it.text}); err == nil {
+		l.entries[it.sum] = e
 	}
 	return e, false, err
 }
 
-// first returns the first URL of an entry; it is valid until the next call.
-func (l *ledger) first(e entry) ([]byte, error) {
-	var err error
-	l.buf, err = l.firsts.textAt(e.at, l.buf)
-	return l.buf, err
-}
-
 // counts calls f with the first URL of each sum, in order, and how many came.
-func (l *ledger) counts(f func(*counted) error) error {
+func (l *ledger) counts(f func(*item) error) error {
 	if l.firsts != nil {
-		err := l.firsts.lines(func(int64) error {
-			l.firsts.at.n = l.entries[l.firsts.sum].n
+		err := l.firsts.each(func() error {
+			l.firsts.at.n = l.entries[l.firsts.at.sum].n
 			return f(&l.firsts.at)
 		})
 		if err != nil {
@@ -69,13 +60,13 @@ func (l *ledger) counts(f func(*counted) error) error {
 		}
 	}
 	l.entries = nil // their memory is for the rest
-	return l.rest.all(false, l.space.Budget, f)
+	return l.rest.firsts(l.space.Budget, f)
 }
 
 // duplicates calls f with each duplicate of the rest, in order.
-func (l *ledger) duplicates(f func(*counted) error) error {
+func (l *ledger) duplicates(f func(*item) error) error {
 	l.entries = nil
-	return l.rest.all(true, l.space.Budget, f)
+	return l.rest.duplicates(l.space.Budget, f)
 }
 
 // close removes the files.

@@ -189,22 +189,22 @@ func (p *printer) count(text []byte, n int64) {
 }
 
 // duplicate prints a line, the first of its group, and the rules that merged them.
-func (p *printer) duplicate(text, first []byte, group string) {
+func (p *printer) duplicate(it *item) {
 	rules := []string{"identical"}
-	if !bytes.Equal(text, first) {
-		rules = p.opt.Why(first, text)
+	if !bytes.Equal(it.text, it.first) {
+		rules = p.opt.Why(it.first, it.text)
 	}
 	if p.opt.Form == JSON {
-		p.object(outLine{URL: whatwg.UTF8(string(text)), Bytes: wire.BytesOf(string(text)), First: whatwg.UTF8(string(first)), Other: wire.BytesOf(string(first)),
-			Rules: rules, Group: group})
+		p.object(outLine{URL: whatwg.UTF8(string(it.text)), Bytes: wire.BytesOf(string(it.text)), First: whatwg.UTF8(string(it.first)), Other: wire.BytesOf(string(it.first)),
+			Rules: rules, Group: it.shown})
 		return
 	}
-	p.part(text)
+	p.part(it.text)
 	p.buf.WriteByte('\t')
-	p.part(first)
+	p.part(it.first)
 	p.buf.WriteByte('\t')
 	if p.opt.ShowGroup {
-		p.buf.WriteString(group)
+		p.buf.WriteString(it.shown)
 		p.buf.WriteByte('\t')
 	}
 	p.text([]byte(strings.Join(rules, ",")))

@@ -22,46 +22,23 @@ type rest struct {
 	lines uint64
 }
 
-// counted is a URL of a rest: with Output.Count the first one of its sum and how many came,
-// otherwise a duplicate and its first.
-type counted struct {
-	number             uint64 // of the line
-	n                  int64
-	text, first, group []byte
-}
-
-// add keeps a line; group is printed with it if it is a duplicate, and first is what it is chosen by.
-func (r *rest) add(s Sum, text, first, group []byte) (err error) {
-	i := s.Hi >> 32 % restParts
+// add keeps a line.
+func (r *rest) add(it *item) (err error) {
+	i := it.sum.Hi >> 32 % restParts
 	if r.parts[i] == nil {
 		if r.parts[i], err = newSpool(r.dir); err != nil {
 			return err
 		}
 	}
 	r.lines++
-	_, err = r.parts[i].put(s, r.lines, 0, text, first, group)
+	it.number = r.lines
+	_, err = r.parts[i].put(it)
 	return err
 }
 
-// all calls f, in order, with each first URL, or, with duplicates, with each other one. Sums
-// take up to budget bytes.
-func (r *rest) all(duplicates bool, budget int64, f func(*counted) error) error {
-	return r.each(f, func(part, out *spool) error {
-		if duplicates {
-			return part.duplicates(out, budget)
-		}
-		return part.firsts(out, budget)
-	})
-}
-
-// chosen calls f, in order, with the line of each sum that comes first or last, by times or else by numbers.
-func (r *rest) chosen(last, times bool, budget int64, f func(*counted) error) error {
-	return r.each(f, func(part, out *spool) error { return part.choose(out, last, times, budget) })
-}
-
-// each counts the parts one after another, and calls f with what they have put out, in order.
-func (r *rest) each(f func(*counted) error, count func(part, out *spool) error) (err error) {
-	q := queue{less: func(a, b *counted) bool { return a.number < b.number }}
+// each has count put out what it makes of each part, one after another, and calls f with all of that, in order.
+func (r *rest) each(f func(*item) error, count func(part, out *spool) error) (err error) {
+	q := queue{less: func(a, b *item) bool { return a.number < b.number }}
 	defer func() { err = errors.Join(err, q.close()) }()
 	for i, part := range r.parts {
 		if part == nil {
@@ -81,6 +58,60 @@ func (r *rest) each(f func(*counted) error, count func(part, out *spool) error) 
 	return q.merge(f)
 }
 
+// firsts calls f with the first line of each sum, and how many there are. Sums take up to budget bytes, here and below.
+func (r *rest) firsts(budget int64, f func(*item) error) error {
+	return r.each(f, func(part, out *spool) error {
+		entries, err := part.count(budget, func(int64) error { return nil })
+		if err != nil {
+			return err
+		}
+		return part.keep(out, func(s Sum) entry { return entries[s] })
+	})
+}
+
+// duplicates calls f with the other lines of each sum, with the first.
+func (r *rest) duplicates(budget int64, f func(*item) error) error {
+	return r.each(f, func(part, out *spool) error {
+		_, err := part.count(budget, func(first int64) (err error) {
+			if part.at.first, err = part.textAt(first); err == nil {
+				_, err = out.put(&part.at)
+			}
+			return err
+		})
+		return err
+	})
+}
+
+// chosen calls f with the line of each sum that comes first or last by its order, as times or else as numbers, and how many there are.
+// A line that has no order comes neither first nor last. Of equal lines the first or last to come is chosen.
+func (r *rest) chosen(last, times bool, budget int64, f func(*item) error) error {
+	type best struct {
+		entry
+		by order
+	}
+	return r.each(f, func(part, out *spool) error {
+		entries := map[Sum]best{}
+		err := part.each(func() error {
+			by := orderOf(part.at.order)
+			none := !by.is(times)
+			e, ok := entries[part.at.sum]
+			if !ok && int64(len(entries))*2*ledgerEntry > budget && budget > 0 {
+				return tooMany(len(entries))
+			}
+			if !ok || !none && (!e.by.is(times) || last != by.less(e.by, times)) || last && none && !e.by.is(times) {
+				e.at, e.by = part.place, by
+			}
+			e.n++
+			entries[part.at.sum] = e
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		return part.keep(out, func(s Sum) entry { return entries[s].entry })
+	})
+}
+
 // close removes the files.
 func (r *rest) close() (err error) {
 	if r == nil {
@@ -92,18 +123,22 @@ func (r *rest) close() (err error) {
 	return err
 }
 
+func tooMany(entries int) error {
+	return fmt.Errorf("--memory is too small for more than %d distinct URLs", restParts*entries)
+}
+
 // count returns where the first line of each sum is, and how many there are.
 func (s *spool) count(budget int64, repeated func(first int64) error) (map[Sum]entry, error) {
 	entries := map[Sum]entry{}
-	err := s.lines(func(at int64) error {
-		e, ok := entries[s.sum]
+	err := s.each(func() error {
+		e, ok := entries[s.at.sum]
 		if !ok {
-			if e.at = at; int64(len(entries))*ledgerEntry > budget {
-				return fmt.Errorf("--memory is too small for more than %d distinct URLs", restParts*len(entries))
+			if e.at = s.place; int64(len(entries))*ledgerEntry > budget {
+				return tooMany(len(entries))
 			}
 		}
 		e.n++
-		entries[s.sum] = e
+		entries[s.at.sum] = e
 		if ok {
 			return repeated(e.at)
 		}
@@ -112,66 +147,15 @@ func (s *spool) count(budget int64, repeated func(first int64) error) (map[Sum]e
 	return entries, err
 }
 
-// firsts writes the first line of each sum of s to out, with how many there are.
-func (s *spool) firsts(out *spool, budget int64) error {
-	entries, err := s.count(budget, func(int64) error { return nil })
-	if err != nil {
-		return err
-	}
-	return s.lines(func(at int64) error {
-		e := entries[s.sum]
-		if e.at != at {
+// keep writes the line that stands for each sum to out, with how many there are.
+func (s *spool) keep(out *spool, of func(Sum) entry) error {
+	return s.each(func() error {
+		e := of(s.at.sum)
+		if e.at != s.place {
 			return nil
 		}
-		_, err := out.put(s.sum, s.at.number, e.n, s.at.text, nil, nil)
-		return err
-	})
-}
-
-// duplicates writes the other lines of each sum of s to out, with the first.
-func (s *spool) duplicates(out *spool, budget int64) error {
-	var first []byte
-	_, err := s.count(budget, func(at int64) (err error) {
-		if first, err = s.textAt(at, first); err == nil {
-			_, err = out.put(s.sum, s.at.number, 0, s.at.text, first, s.at.group)
-		}
-		return err
-	})
-	return err
-}
-
-// choose writes the line of each sum of s to out that comes first or last by its field first, with how many there are. A line
-// that has no order comes neither first nor last. Of equal lines the first or last in s is chosen.
-func (s *spool) choose(out *spool, last, times bool, budget int64) error {
-	type best struct {
-		entry
-		by order
-	}
-	entries := map[Sum]best{}
-	err := s.lines(func(at int64) error {
-		by := orderOf(string(s.at.first))
-		none := !by.is(times)
-		e, ok := entries[s.sum]
-		if !ok && int64(len(entries))*2*ledgerEntry > budget && budget > 0 {
-			return fmt.Errorf("--memory is too small for more than %d distinct URLs", restParts*len(entries))
-		}
-		better := !ok || !none && (!e.by.is(times) || last != by.less(e.by, times)) || last && none && !e.by.is(times)
-		if better {
-			e.at, e.by = at, by
-		}
-		e.n++
-		entries[s.sum] = e
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return s.lines(func(at int64) error {
-		e := entries[s.sum]
-		if e.at != at {
-			return nil
-		}
-		_, err := out.put(s.sum, s.at.number, e.n, s.at.text, nil, s.at.group)
+		s.at.n = e.n
+		_, err := out.put(&s.at)
 		return err
 	})
 }
@@ -229,11 +213,11 @@ func (o *ordered) without() int64 { return o.neither + min(o.numbers, o.times) }
 // queue is a heap of spools: the line that comes first is on top, and spools that ended are last.
 type queue struct {
 	spools []*spool
-	less   func(a, b *counted) bool
+	less   func(a, b *item) bool
 }
 
 // merge calls f with all lines in order.
-func (q *queue) merge(f func(*counted) error) error {
+func (q *queue) merge(f func(*item) error) error {
 	for _, s := range q.spools {
 		if err := errors.Join(s.rewind(), s.next()); err != nil {
 			return err

@@ -7,19 +7,74 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/firstseen/firstseen/store"
 )
 
-// A spool is a temporary file of lines.
+// An item is a line on its way to the output, perhaps through temporary files.
+type item struct {
+	sum         Sum    // of what makes it a duplicate
+	number      uint64 // of the line
+	n           int64  // how many of its sum there are
+	row, offset int64  // where it was found in its file
+	text        []byte
+	first       []byte // of a duplicate, the first of its sum
+	order       string // what Options.Choose compares
+	sorted      string // what Options.Sort compares
+	shown       string // its group
+	file        string
+	key         store.Key
+	unicode     bool
+}
+
+func (it *item) append(dst []byte) []byte {
+	for _, v := range [...]uint64{it.sum.Hi, it.sum.Lo, it.number, uint64(it.n), uint64(it.row), uint64(it.offset)} {
+		dst = binary.AppendUvarint(dst, v)
+	}
+	for _, p := range [...][]byte{it.text, it.first} {
+		dst = append(binary.AppendUvarint(dst, uint64(len(p))), p...)
+	}
+	for _, s := range [...]string{it.order, it.sorted, it.shown, it.file} {
+		dst = append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+	}
+	dst = append(dst, it.key[:]...)
+	if it.unicode {
+		return append(dst, 1)
+	}
+	return append(dst, 0)
+}
+
+// read reads what append wrote. The texts are parts of b.
+func (it *item) read(b []byte) {
+	number := func() uint64 {
+		v, used := binary.Uvarint(b)
+		b = b[used:]
+		return v
+	}
+	text := func() (p []byte) {
+		n := number()
+		p, b = b[:n], b[n:]
+		return p
+	}
+	*it = item{sum: Sum{number(), number()}, number: number(), n: int64(number()), row: int64(number()), offset: int64(number()),
+		text: text(), first: text(), order: string(text()), sorted: string(text()), shown: string(text()), file: string(text())}
+	copy(it.key[:], b)
+	it.unicode = b[len(it.key)] == 1
+}
+
+// A spool is a temporary file of items, each after its length in 4 bytes.
 type spool struct {
 	file    *os.File
 	w       *bufio.Writer
 	end     int64
 	flushed int64 // of end
-	head    []byte
+	out     []byte
 
 	r     *bufio.Reader
-	sum   Sum     // of the line that next read
-	at    counted // that line
+	in    []byte
+	at    item // that next read
+	place int64
+	after int64 // the place of the next one
 	ended bool
 }
 
@@ -35,26 +90,17 @@ func spoolError(err error) error {
 	return fmt.Errorf("cannot keep lines in a temporary file: %w", err)
 }
 
-// put writes a line and returns its place.
-func (s *spool) put(sum Sum, number uint64, n int64, text, first, group []byte) (at int64, err error) {
-	at = s.end
-	s.head = binary.BigEndian.AppendUint64(s.head[:0], sum.Hi)
-	s.head = binary.BigEndian.AppendUint64(s.head, sum.Lo)
-	s.head = binary.BigEndian.AppendUint64(s.head, number)
-	s.head = binary.BigEndian.AppendUint64(s.head, uint64(n))
-	for _, p := range [][]byte{text, first, group} {
-		s.head = binary.BigEndian.AppendUint32(s.head, uint32(len(p)))
+// put writes an item and returns its place.
+func (s *spool) put(it *item) (place int64, err error) {
+	s.out = it.append(append(s.out[:0], 0, 0, 0, 0))
+	binary.BigEndian.PutUint32(s.out, uint32(len(s.out)-4))
+	place = s.end
+	n, err := s.w.Write(s.out)
+	if s.end += int64(n); err != nil {
+		err = spoolError(err)
 	}
-	for _, p := range [][]byte{s.head, text, first, group} {
-		m, werr := s.w.Write(p)
-		if s.end += int64(m); werr != nil {
-			return at, spoolError(werr)
-		}
-	}
-	return at, nil
+	return place, err
 }
-
-const spoolHead = 4*8 + 3*4
 
 // flush makes the written data readable.
 func (s *spool) flush() error {
@@ -70,64 +116,64 @@ func (s *spool) rewind() error {
 	if err := s.flush(); err != nil {
 		return err
 	}
-	s.ended = false
+	s.ended, s.after = false, 0
 	s.r = bufio.NewReaderSize(io.NewSectionReader(s.file, 0, s.end), 32<<10)
 	return nil
 }
 
-// next reads a line to s.sum and s.at, or sets s.ended.
+// next reads an item to s.at, or sets s.ended.
 func (s *spool) next() error {
-	var head [spoolHead]byte
-	if _, err := io.ReadFull(s.r, head[:]); err != nil {
-		if s.ended = err == io.EOF; s.ended {
-			return nil
-		}
+	err := s.read(s.r)
+	if s.ended = err == io.EOF; s.ended {
+		return nil
+	}
+	s.place, s.after = s.after, s.after+4+int64(len(s.in))
+	return err
+}
+
+func (s *spool) read(r io.Reader) error {
+	var size [4]byte
+	_, err := io.ReadFull(r, size[:])
+	if err == io.EOF {
+		return err
+	}
+	s.in = append(s.in[:0], make([]byte, binary.BigEndian.Uint32(size[:]))...)
+	if err == nil {
+		_, err = io.ReadFull(r, s.in)
+	}
+	if err != nil {
 		return spoolError(err)
 	}
-	s.sum = Sum{Hi: binary.BigEndian.Uint64(head[:]), Lo: binary.BigEndian.Uint64(head[8:])}
-	s.at.number, s.at.n = binary.BigEndian.Uint64(head[16:]), int64(binary.BigEndian.Uint64(head[24:]))
-	for i, p := range []*[]byte{&s.at.text, &s.at.first, &s.at.group} {
-		*p = append((*p)[:0], make([]byte, binary.BigEndian.Uint32(head[32+4*i:]))...)
-		if _, err := io.ReadFull(s.r, *p); err != nil {
-			return spoolError(err)
-		}
-	}
+	s.at.read(s.in)
 	return nil
 }
 
-// lines calls f with each line of s and its place.
-func (s *spool) lines(f func(at int64) error) error {
+// each calls f with each item in s.at, and its place in s.place.
+func (s *spool) each(f func() error) error {
 	if err := s.rewind(); err != nil {
 		return err
 	}
-	var at int64
 	for {
 		if err := s.next(); err != nil || s.ended {
 			return err
 		}
-		if err := f(at); err != nil {
+		if err := f(); err != nil {
 			return err
 		}
-		at += spoolHead + int64(len(s.at.text)+len(s.at.first)+len(s.at.group))
 	}
 }
 
-// textAt appends the text of the line at a place to room, which it empties.
-func (s *spool) textAt(at int64, room []byte) ([]byte, error) {
-	if at >= s.flushed {
+// textAt returns the text of the item at a place. It is valid until the next call.
+func (s *spool) textAt(place int64) ([]byte, error) {
+	if place >= s.flushed {
 		if err := s.flush(); err != nil {
 			return nil, err
 		}
 	}
-	var n [4]byte
-	if _, err := s.file.ReadAt(n[:], at+32); err != nil {
-		return nil, spoolError(err)
-	}
-	room = append(room[:0], make([]byte, binary.BigEndian.Uint32(n[:]))...)
-	if _, err := s.file.ReadAt(room, at+spoolHead); err != nil {
-		return nil, spoolError(err)
-	}
-	return room, nil
+	one := spool{in: s.out}
+	err := one.read(io.NewSectionReader(s.file, place, s.end-place))
+	s.out = one.in
+	return one.at.text, err
 }
 
 // close removes the file.

@@ -6,7 +6,7 @@ import "errors"
 
 const Random = -1
 
-func Map(uintptr, int64) ([]byte, error) { return nil, errors.ErrUnsupported }
+func mapFile(uintptr, int64) ([]byte, error) { return nil, errors.ErrUnsupported }
 
 func MapMemory(n int) []byte { return make([]byte, n) }
 

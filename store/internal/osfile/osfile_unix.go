@@ -18,8 +18,7 @@ const (
 	willNeed = unix.MADV_WILLNEED // to be read soon
 )
 
-// Map maps a file of so many bytes, at least one, for reading. They stay when the file is closed or removed.
-func Map(fd uintptr, size int64) ([]byte, error) {
+func mapFile(fd uintptr, size int64) ([]byte, error) {
 	return unix.Mmap(int(fd), 0, int(size), unix.PROT_READ, unix.MAP_SHARED)
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -78,7 +77,12 @@ func Open(fs vfs.FS, dir string, id ID) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open run file: %w", err)
 	}
-	data, err := mapFile(f)
+	var data []byte
+	info, err := f.Stat()
+	if err == nil {
+		data, err = osfile.Contents(f, info.Size())
+		osfile.Advise(data, osfile.Random) // reading neighbours of a page costs time and evicts pages that are used
+	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, fmt.Errorf("cannot open run file %s: %w", path, err)
 	}
@@ -89,27 +93,6 @@ func Open(fs vfs.FS, dir string, id ID) (*File, error) {
 		return nil, fmt.Errorf("cannot open run file: %w", err)
 	}
 	return r, nil
-}
-
-// mapFile returns the bytes of f for osfile.Unmap. They stay when f is closed or removed. A file that
-// cannot be mapped is read into memory.
-func mapFile(f vfs.File) ([]byte, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if f.Fd() != vfs.InvalidFd && info.Size() > 0 {
-		data, err := osfile.Map(f.Fd(), info.Size())
-		if !errors.Is(err, errors.ErrUnsupported) {
-			osfile.Advise(data, osfile.Random) // reading neighbours of a page costs time and evicts pages that are used
-			return data, err
-		}
-	}
-	data := make([]byte, info.Size())
-	if _, err := f.ReadAt(data, 0); err != nil && err != io.EOF {
-		return nil, err
-	}
-	return data, nil
 }
 
 // checkFoot refuses another file in the place of this one, and one that was cut. A damaged foot is no reason:

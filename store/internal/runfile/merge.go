@@ -50,7 +50,7 @@ func (s *reader) Next() ([]Key, error) {
 			s.readAhead(at.hi)
 			for ; len(b) > 0; b = b[keyLen:] {
 				k := Key(b)
-				if s.from != nil && less(&k, s.from) {
+				if s.from != nil && k.Less(s.from) {
 					continue
 				}
 				s.from = nil
@@ -113,7 +113,7 @@ func (m *merger) Next() ([]Key, error) {
 	}
 	end := m.heads[0][len(m.heads[0])-1]
 	for _, h := range m.heads[1:] {
-		if last := &h[len(h)-1]; less(last, &end) {
+		if last := &h[len(h)-1]; last.Less(&end) {
 			end = *last
 		}
 	}
@@ -156,20 +156,15 @@ func (m *merger) join() []Key {
 func join(dst, a, b []Key) []Key {
 	for len(a) > 0 && len(b) > 0 {
 		switch x, y := &a[0], &b[0]; {
-		case less(x, y):
+		case x.Less(y):
 			dst, a = append(dst, *x), a[1:]
-		case less(y, x):
+		case y.Less(x):
 			dst, b = append(dst, *y), b[1:]
 		default:
 			a = a[1:]
 		}
 	}
 	return append(append(dst, a...), b...)
-}
-
-func less(a, b *Key) bool {
-	x, y := binary.BigEndian.Uint64(a[:8]), binary.BigEndian.Uint64(b[:8])
-	return x < y || x == y && binary.BigEndian.Uint64(a[8:]) < binary.BigEndian.Uint64(b[8:])
 }
 
 // Sort sorts keys, and returns them without those that are there twice.
@@ -209,7 +204,7 @@ func sortFew(keys []Key) {
 		return
 	}
 	for i := range keys {
-		for j := i; j > 0 && less(&keys[j], &keys[j-1]); j-- {
+		for j := i; j > 0 && keys[j].Less(&keys[j-1]); j-- {
 			keys[j], keys[j-1] = keys[j-1], keys[j]
 		}
 	}

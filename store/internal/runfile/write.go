@@ -57,7 +57,7 @@ func (w *Writer) Begin(owner uint32, n int64) {
 func (w *Writer) Add(keys []Key) error {
 	for i := range keys {
 		k := &keys[i]
-		if w.n > 0 && !less(&w.last, k) {
+		if w.n > 0 && !w.last.Less(k) {
 			return fmt.Errorf("cannot write run file %s; got key %x after %x; want ascending ones", w.path, *k, w.last)
 		}
 		if w.n == MaxKeys {

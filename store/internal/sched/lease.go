@@ -166,21 +166,23 @@ func (q *Queue) Leases(n int64) []*Lease {
 	return list
 }
 
+// heap returns the heap that the lease is in.
+func (l *Lease) heap() *Heap[*Lease] {
+	if l.late {
+		return l.Queue.expired
+	}
+	return l.Queue.Crawl.leases
+}
+
 // out takes the lease out of its heap.
 func (l *Lease) out() {
 	q := l.Queue
-	if !l.late {
-		q.Crawl.leases.Remove(l)
-		q.count(delta{live: -1})
-		return
-	}
-	q.expired.Remove(l)
-	if q.expired.Len() == 0 {
+	l.heap().Remove(l)
+	q.count(delta{live: -int32(one(!l.late)), late: -int32(one(l.late))})
+	if l.late = false; q.expired != nil && q.expired.Len() == 0 {
 		q.expired = nil
 		delete(q.Crawl.expired, q)
 	}
-	l.late = false
-	q.count(delta{late: -1})
 }
 
 // End ends the lease: the URL is no longer held. The queue has to be filed
@@ -299,22 +301,14 @@ func (c *Crawl) follow(now int64) {
 }
 
 func (c *Crawl) setBack(now int64) {
-	for _, l := range c.Overtaken {
-		if l.Given > now {
-			c.leases.Remove(l)
-			l.rebase(now)
-			c.leases.Push(l)
-		}
-	}
-	for _, l := range c.Leases {
-		if l.late {
-			l.Queue.expired.Remove(l)
-			l.Until = min(l.Until, now)
-			l.Queue.expired.Push(l)
-		} else if l.Given > now {
-			c.leases.Remove(l)
-			l.rebase(now)
-			c.leases.Push(l)
+	for _, leases := range []map[store.Key]*Lease{c.Leases, c.Overtaken} {
+		for _, l := range leases {
+			h := l.heap()
+			h.Remove(l)
+			if l.rebase(now); l.late {
+				l.Until = min(l.Until, now)
+			}
+			h.Push(l)
 		}
 	}
 	Refile(c.waiting.Members(), now)

@@ -1,7 +1,7 @@
 package sched
 
 import (
-	"slices"
+	"container/list"
 
 	"github.com/firstseen/firstseen/store"
 )
@@ -13,7 +13,7 @@ import (
 // All marks are in memory, so that an Add asks for them without a read. They are bounded: a site that answers "not found" to
 // everything would mark each of its keys. Beyond the bound the oldest mark goes, and its key is a duplicate like any other.
 
-// MostMarks bounds the marks of a store, about 100 bytes each.
+// MostMarks bounds the marks of a store, about 150 bytes each.
 const MostMarks = 100_000
 
 // Mark is a key with the hash of the spelling that failed.
@@ -22,13 +22,12 @@ type Mark struct {
 	Key      store.Key
 	Spelling uint32
 	Num      uint64 // in order of age
-	gone     bool
+	at       *list.Element
 }
 
 // marks are those of a store.
 type marks struct {
-	order []*Mark // by age, those that are gone included
-	here  int     // those that are not
+	order list.List // of *Mark, by age
 	last  uint64
 }
 
@@ -41,11 +40,9 @@ func (c *Crawl) Mark(key store.Key, spelling uint32, most int) (m *Mark, went []
 	}
 	m = &Mark{Crawl: c, Key: key, Spelling: spelling, Num: s.last + 1}
 	c.RestoreMark(m)
-	for ; s.here > most; s.order = s.order[1:] {
-		if old := s.order[0]; !old.gone {
-			old.Crawl.Unmark(&old.Key)
-			went = append(went, old)
-		}
+	for s.order.Len() > most {
+		old := s.order.Front().Value.(*Mark)
+		went = append(went, old.Crawl.Unmark(&old.Key))
 	}
 	return m, went
 }
@@ -57,11 +54,7 @@ func (c *Crawl) RestoreMark(m *Mark) {
 		c.marks = map[store.Key]*Mark{}
 	}
 	c.marks[m.Key] = m
-	if len(s.order) > 2*s.here+1000 {
-		s.order = slices.DeleteFunc(s.order, func(m *Mark) bool { return m.gone })
-	}
-	s.order = append(s.order, m)
-	s.here++
+	m.at = s.order.PushBack(m)
 	s.last = max(s.last, m.Num)
 }
 
@@ -69,8 +62,7 @@ func (c *Crawl) RestoreMark(m *Mark) {
 func (c *Crawl) Unmark(key *store.Key) *Mark {
 	m := c.marks[*key]
 	if m != nil {
-		m.gone = true
-		c.sched.marks.here--
+		c.sched.marks.order.Remove(m.at)
 		delete(c.marks, *key)
 	}
 	return m

@@ -150,8 +150,7 @@ function group.lead(c)
       local names = call('ZRANGEBYSCORE', g.line, text(g.hurried), '+inf', 'LIMIT', '0', '16')
       if not names[1] then names = call('ZRANGE', g.line, '0', '15') end
       for i = #names, 1, -1 do
-        local gave = c.gave and (c.gave[names[i]] or c.served[c.mark .. names[i]])
-        if not gave and (names[i] ~= g.by or g.front == '') then g.front = names[i] end
+        if not (c.gave and c.gave[names[i]]) and (names[i] ~= g.by or g.front == '') then g.front = names[i] end
       end
       if g.front == '' then g.front = names[1] or '' end
       g.changed = true

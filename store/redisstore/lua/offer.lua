@@ -1,10 +1,10 @@
 -- Which of these keys are new? They are recorded, and what has to be queued elsewhere
 -- becomes a step in the same script.
 --
--- blob: shards 2 | kind 1 of the steps (A: without a cap; P: with one) | cap 6 |
+-- blob: shards 2 | kind 1 of the steps (A: without a cap; P: with one; X: none, what is new and has a queue is refused) | cap 6 |
 --       for each URL: place 4 | number 2, + 32768 if a spelling follows | length 4 | entry (see FORMAT.md), or only its key and
 --       6 zeros if it is not queued | spelling 4; with kind P no key is there twice
--- reply: a byte for each URL: N new, D duplicate, P its step has to be finished first, M duplicate, and marked with another spelling |
+-- reply: a byte for each URL: N new, D duplicate, F refused, P its step has to be finished first, M duplicate, and marked with another spelling |
 --        epoch 10: as long as a shard reports the same for a crawl, none of its keys was forgotten | 1 if keys of the crawl are marked here 1
 local MOST_FIELDS, MOST_BYTES = 32, 65536 -- of o: what has to find a step reads all of it
 local shards, kind, cap = unpack_struct('>I2c1c6', blob)
@@ -17,7 +17,10 @@ while pos <= size do
   local queued, last = length > 22, pos + 9 + length
   local spelled = number >= 32768
   local status = 'D'
-  if call('HSETNX', bucket_at(c.keys, place), key, queued and day .. queue or day) == 1 then
+  local bucket = bucket_at(c.keys, place)
+  if kind == 'X' and queued and call('HEXISTS', bucket, key) == 0 then
+    status = 'F'
+  elseif call('HSETNX', bucket, key, queued and day .. queue or day) == 1 then
     status = 'N'
     added(c.keys, shards)
     if queued then entries[#entries + 1] = spelled and pack('>I2', number - 32768) .. sub(blob, pos + 6, last) or sub(blob, pos + 4, last) end

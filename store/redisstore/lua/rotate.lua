@@ -3,7 +3,8 @@
 local at, last_crawl, last_queue = want.rest, nil, nil
 while at <= #blob do
   last_crawl, last_queue, at = unpack_struct('>Bc0Bc0', blob, at)
-  served[mark(last_crawl, last_queue)] = true
+  served[last_crawl] = served[last_crawl] or {}
+  served[last_crawl][last_queue] = true
 end
 
 local MOST_LATE = 256 -- queues with leases that ran out that a script looks at
@@ -40,8 +41,8 @@ local function peek(c, l)
   while true do
     l.i = l.i + 1
     local name = l.page[l.i]
-    local q = name and not (last_queue and served[c.mark .. name]) and find_queue(c, name, l.rows[l.i])
-    if q and not (l.last and want.bound > 0 and fetchers(c, q) >= want.bound) and not c.gave[name] then return q end
+    local q = name and not c.gave[name] and find_queue(c, name, l.rows[l.i])
+    if q and not (l.last and want.bound > 0 and fetchers(c, q) >= want.bound) then return q end
     if not name then
       if l.ended then return nil end
       local n = max(4, min(256, l.size))
@@ -57,7 +58,7 @@ local function pick_urgent(c)
   c.hasty = c.hasty or call('ZRANGEBYSCORE', c.U, '-inf', text(now), 'LIMIT', '0', text(MOST))
   while c.hasty[1] do
     local name = table.remove(c.hasty, 1)
-    local q = not (last_queue and served[c.mark .. name]) and not c.gave[name] and find_queue(c, name)
+    local q = not c.gave[name] and find_queue(c, name)
     if q and offers(c, q) then return q end
   end
 end
@@ -107,7 +108,7 @@ end
 
 -- next_of is when a crawl may have something for this request that it has not given, with so much room, and what holds it back.
 local function next_of(c, left)
-  served, last_queue, c.gave = {}, nil, {}
+  c.gave = {}
   begin_lanes(c, left)
   if pick(c) then return now, FREE end
   return first_waiting(c, left)
@@ -117,7 +118,7 @@ end
 local function tell_of(sum, c, limit)
   for _, g in pairs(c.groups) do
     local q = g.gave and not full() and find_queue(c, g.front)
-    if q and offers(c, q) and not c.gave[q.name] and not c.served[c.mark .. q.name] then want.left = true end
+    if q and offers(c, q) and not c.gave[q.name] then want.left = true end
   end
   add_state(sum, c, limit, c.late > 0, c.active, c.paused, c.limited, c.blocked, c.leased - c.late + c.over > 0,
     function(left) return next_of(c, left) end, first_end(c))

@@ -33,13 +33,11 @@ local function crawl_room(c)
   return room(limit, c.fetched + sum, c.leased)
 end
 local token = tonumber(call('HGET', base .. 'S', 'tokens')) or 0
-local given, bytes, served_queues, unfinished, served, ends = 0, 0, 0, 0, {}, now + want.lease
+local given, bytes, served_queues, unfinished, ends = 0, 0, 0, 0, now + want.lease
+local served = {} -- by crawl, the queues that this take served already
 local ends_text, told = text(ends), {} -- pieces of the reply
 
 local function filled() return given >= want.urls or bytes >= want.bytes end
-
--- mark names a queue among those served.
-local function mark(crawl, queue) return #crawl .. ':' .. crawl .. queue end
 
 -- give notes members of a set to lease, some of which may have leases that ran out, until the request has as many bytes as it asks
 -- for, and strikes them off. It returns their number.
@@ -151,8 +149,7 @@ local function full() return filled() or served_queues >= want.queues end
 -- open_for_take loads a crawl for a take, and does what time alone changes.
 local function open_for_take(c)
   begin(c)
-  c.noted, c.from, c.places, c.tries, c.new_leases, c.leased_keys, c.gave, c.short = {}, {}, {}, {}, {}, {}, {}, short(c.name)
-  c.served, c.mark = served, mark(c.name, '')
+  c.noted, c.from, c.places, c.tries, c.new_leases, c.leased_keys, c.gave, c.short = {}, {}, {}, {}, {}, {}, served[c.name] or {}, short(c.name)
   want.stopped = advance(c) or want.stopped
   c.was_urgent = c.urgent
   return c

@@ -36,12 +36,19 @@ func sxurlOperations(crate string, c sxurl.Codec, urls []string) []operation {
 	if err != nil {
 		panic(err)
 	}
+	parsed := func(f func(sxurl.Key)) func() float64 {
+		return each(keys, func(text string) {
+			if k, err := sxurl.ParseKey(text); err == nil {
+				f(k)
+			}
+		})
+	}
 	return []operation{
 		{crate + " encode", "Encoder.Encode", each(urls, func(u string) { _, _ = encoder.Encode(u) })},
 		{crate + " encode", "Codec.Encode (remembers nothing)", each(urls, func(u string) { _, _ = c.Encode(u) })},
-		{crate + " decode", "Codec.DecodeHex", each(keys, func(k string) { _, _ = c.DecodeHex(k) })},
-		{crate + " match", "Probe.MatchHex", each(keys, func(k string) { _, _ = probe.MatchHex(k) })},
-		{crate + " match", "Codec.MatchHex (hashes the value)", each(keys, func(k string) { _, _ = c.MatchHex(k, sxurl.Domain, "google") })},
+		{crate + " decode", "ParseKey, Codec.Decode", parsed(func(k sxurl.Key) { _, _ = c.Decode(k) })},
+		{crate + " match", "ParseKey, Probe.Match", parsed(func(k sxurl.Key) { _, _ = probe.Match(k) })},
+		{crate + " match", "ParseKey, Codec.Match (hashes the value)", parsed(func(k sxurl.Key) { _, _ = c.Match(k, sxurl.Domain, "google") })},
 	}
 }
 
