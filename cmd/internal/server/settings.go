@@ -285,9 +285,8 @@ func (l *localPause) look() (paused bool, changed <-chan struct{}) {
 }
 
 func (l *localPause) now() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.paused
+	paused, _ := l.look()
+	return paused
 }
 
 // readPause asks the store whether it is paused: another daemon may have changed that.
@@ -309,9 +308,6 @@ const (
 	stateDelayed  = "delayed"   // by its delay, or because its URLs are due later
 	stateReady    = "ready"     // the next request gets a URL of it
 )
-
-// queueStates are all states.
-var queueStates = []string{stateReady, stateInFlight, stateDelayed, stateBlocked, statePaused, stateLimited, stateEmpty}
 
 // queueState is the state of a queue.
 type queueState struct {
