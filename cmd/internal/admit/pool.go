@@ -151,7 +151,6 @@ type Places struct {
 	mu    sync.Mutex
 	pool  *Pool
 	all   list.List // of *Place that may be ended, the oldest first
-	open  int
 	ended int64
 }
 
@@ -176,12 +175,22 @@ func NewPlaces(max, loose int) *Places {
 // after Leave or Keep.
 func (p *Places) Enter(c Client, end func()) *Place {
 	p.mu.Lock()
-	victim := p.makeRoom(c)
+	got := p.pool.Try(c, 1)
+	var victim *Place
+	switch {
+	case !got && p.Open() < p.max: // the client has its share
+		victim = p.oldest(&c)
+	case !got || p.all.Len() >= p.loose:
+		victim = p.oldest(nil)
+	}
+	if victim != nil {
+		p.ended++
+		p.remove(victim)
+	}
 	var place *Place
-	if p.pool.Try(c, 1) {
+	if got || p.pool.Try(c, 1) {
 		place = &Place{p: p, client: c, end: end}
 		place.inAll = p.all.PushBack(place)
-		p.open++
 	}
 	p.mu.Unlock()
 	if victim != nil {
@@ -205,11 +214,7 @@ func (l *Place) Leave() {
 }
 
 // Open returns how many places are taken.
-func (p *Places) Open() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.open
-}
+func (p *Places) Open() int { return int(p.pool.Held()) }
 
 // Ended returns how many things were ended for others.
 func (p *Places) Ended() int64 {
@@ -219,28 +224,6 @@ func (p *Places) Ended() int64 {
 }
 
 // The methods below are called with the places locked.
-
-// makeRoom removes what has to end for a newcomer, and returns it, nil for nothing.
-func (p *Places) makeRoom(c Client) *Place {
-	var victim *Place
-	switch {
-	case p.pool.Try(c, 1):
-		p.pool.Give(c, 1)
-		if p.all.Len() < p.loose {
-			return nil
-		}
-		victim = p.oldest(nil)
-	case p.open < p.max: // the client has its share
-		victim = p.oldest(&c)
-	default:
-		victim = p.oldest(nil)
-	}
-	if victim != nil {
-		p.ended++
-		p.remove(victim)
-	}
-	return victim
-}
 
 // oldest returns the oldest thing that may be ended, of all or of a client. One that has its share is mostly near the front.
 func (p *Places) oldest(of *Client) *Place {
@@ -257,7 +240,6 @@ func (p *Places) remove(l *Place) {
 		return
 	}
 	l.left = true
-	p.open--
 	p.pool.Give(l.client, 1)
 	p.unlist(l)
 }

@@ -170,7 +170,7 @@ func (r *messageReader) openBatch(batch *putBatch) error {
 	r.raw = nil
 	batch.urls = r.s.offerList(r.items)
 	defer func() { batch.n = len(batch.urls) }()
-	var crawls crawlCount
+	crawls, last := map[string]struct{}{}, "" // each crawl is written in a step of its own
 	for b := raw; len(b) > 0; {
 		f, rest, ok := cutField(b)
 		if !ok {
@@ -190,8 +190,12 @@ func (r *messageReader) openBatch(batch *putBatch) error {
 			batch.urls = append(batch.urls, offered{})
 			o := &batch.urls[len(batch.urls)-1]
 			r.complete(o, &p)
-			if err := crawls.add(o.url.Crawl); err != nil {
-				return err
+			if o.url.Crawl != last {
+				last = o.url.Crawl
+				crawls[last] = struct{}{}
+			}
+			if len(crawls) > maxCrawls {
+				return status.Errorf(codes.InvalidArgument, "cannot take batch; got more than %d crawls", maxCrawls)
 			}
 		}
 	}
@@ -219,26 +223,6 @@ func (r *messageReader) crawlOf(name string) string {
 // limits, and is not of the server's own crawl.
 func (s *service) takes(u *frontier.Link) bool {
 	return u.URL != "" && u.Crawl != frontier.OwnCrawl && len(u.URL) <= s.cfg.MaxURL && len(u.Meta) <= s.cfg.MaxMetadata
-}
-
-// crawlCount counts the crawls of a batch: each is written in a step of its own.
-type crawlCount struct {
-	last  string
-	names map[string]struct{}
-}
-
-// add adds the crawl of an item, and returns an error if the batch has too many.
-func (c *crawlCount) add(name string) error {
-	if c.names == nil {
-		c.names = make(map[string]struct{}, 1)
-	} else if name == c.last {
-		return nil
-	}
-	c.last = name
-	if c.names[name] = struct{}{}; len(c.names) > maxCrawls {
-		return status.Errorf(codes.InvalidArgument, "cannot take batch; got more than %d crawls", maxCrawls)
-	}
-	return nil
 }
 
 // infoParts is what was read of a URLInfo, which may come in several parts.

@@ -5,7 +5,6 @@ import (
 	"net"
 	"path"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -40,9 +39,8 @@ const (
 type grpcAPI struct {
 	frontierpb.UnimplementedURLFrontierServer
 	*service
-	health  *health.Server
-	keys    *keyring
-	working atomic.Int64 // calls that do something
+	health *health.Server
+	keys   *keyring
 }
 
 // newGRPC makes the gRPC server with its services.
@@ -230,11 +228,6 @@ func (s *grpcAPI) serveCall(srv any, stream grpc.ServerStream, _ *grpc.StreamSer
 	if c.refused != nil {
 		return c.refused
 	}
-	work := isWork(c.method)
-	if work {
-		s.working.Add(1)
-		defer s.working.Add(-1)
-	}
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
 	c.handler.Store(&cancel)
@@ -244,7 +237,7 @@ func (s *grpcAPI) serveCall(srv any, stream grpc.ServerStream, _ *grpc.StreamSer
 		}
 	}()
 	defer s.recovered(c.method, &err)
-	return next(srv, &callStream{ServerStream: stream, ctx: ctx, call: c, wire: c.stream, work: work})
+	return next(srv, &callStream{ServerStream: stream, ctx: ctx, call: c, wire: c.stream, work: isWork(c.method)})
 }
 
 func isStatus(err error) bool {
@@ -311,7 +304,7 @@ func (s *grpcAPI) logUnarySteering(ctx context.Context, req any, err error) {
 	s.logSteering(ctx, c, request, status.Code(err).String())
 }
 
-// isWork reports whether a drain waits for a call.
+// isWork reports whether a call does something, and does not only watch: a drain waits for it.
 func isWork(method string) bool {
 	return strings.HasPrefix(method, "/"+frontierpb.URLFrontier_ServiceDesc.ServiceName+"/")
 }

@@ -210,23 +210,3 @@ func TestCountersAgree(t *testing.T) {
 		t.Errorf("got %d seen, %d in flight; want 1 and 1", stats.Seen, stats.InFlight)
 	}
 }
-
-// TestOpenAPI checks that the file describes the routes there are.
-func TestOpenAPI(t *testing.T) {
-	var doc struct {
-		Paths map[string]map[string]any `json:"paths"`
-	}
-	if err := json.Unmarshal(openAPI, &doc); err != nil {
-		t.Fatal(err)
-	}
-	r := start(t, canon.Qiita(), Config{})
-	for path, methods := range doc.Paths {
-		for method := range methods {
-			got := r.request(t, strings.ToUpper(method), path, "")
-			unknown := strings.HasPrefix(got, "404") && !strings.Contains(got, `"code":"not-found"`) // which is of a crawl
-			if unknown || strings.HasPrefix(got, "405") {
-				t.Errorf("%s %s is described and answers %.3s", method, path, got)
-			}
-		}
-	}
-}

@@ -107,14 +107,6 @@ func (l *bodyLine) fault(max int, advice string) *wire.Fault {
 // lineAnswerer commits lines and appends an answer for each, in order.
 type lineAnswerer func(ctx context.Context, lines []bodyLine, out *bytes.Buffer)
 
-// answering answers lines by what became of their URLs. Fields that a line leaves out are those of all. Lines that ask not to be
-// recorded go to peek; where that is nil, they are refused.
-func (s *httpAPI) answering(offer, peek offering, all wire.URLLine, brief bool) lineAnswerer {
-	return func(ctx context.Context, lines []bodyLine, out *bytes.Buffer) {
-		s.answerLines(ctx, lines, out, offer, peek, &all, brief)
-	}
-}
-
 // streamLines answers each line of a body with a line, in order. The lines
 // that have arrived are committed together, so that a client may also converse
 // line by line. A client that declares the length of its body has all of it and
@@ -227,40 +219,42 @@ func readLines(r *bufio.Reader, max int, more func() bool) (lines []bodyLine, er
 	return lines, nil
 }
 
-// answerLines commits lines and writes their verdicts. Lines that ask not to be recorded are
-// answered in their turn: as if those before them were separate requests.
-func (s *httpAPI) answerLines(ctx context.Context, lines []bodyLine, out *bytes.Buffer, offer, peek offering, all *wire.URLLine, brief bool) {
-	verdicts := make([]wire.VerdictLine, len(lines))
-	adds := s.addList(len(lines))
-	recording := true
-	commit := func() {
-		s.freeAdds(adds, s.commitLines(ctx, adds, verdicts, map[bool]offering{true: offer, false: peek}[recording], brief))
-	}
-	var l wire.URLLine
-	for i := range lines {
-		l = *all
-		u, record, err := s.parseLine(&lines[i], &l, &verdicts[i])
-		if err == nil && !record && peek == nil {
-			err = &wire.Fault{Code: "json", Message: "got record false; want it in /v1/seen alone: a URL that is queued is recorded"}
+// answering commits lines and writes their verdicts. Fields that a line leaves out are those of all. Lines that ask not to be recorded
+// go to peek, and are answered in their turn: as if those before them were separate requests; where peek is nil, they are refused.
+func (s *httpAPI) answering(offer, peek offering, all wire.URLLine, brief bool) lineAnswerer {
+	return func(ctx context.Context, lines []bodyLine, out *bytes.Buffer) {
+		verdicts := make([]wire.VerdictLine, len(lines))
+		adds := s.addList(len(lines))
+		recording := true
+		commit := func() {
+			s.freeAdds(adds, s.commitLines(ctx, adds, verdicts, map[bool]offering{true: offer, false: peek}[recording], brief))
 		}
-		if err != nil {
-			verdicts[i].Verdict = "refused"
-			verdicts[i].Error = err
-			s.countUnread(true)
-			continue
+		var l wire.URLLine
+		for i := range lines {
+			l = all
+			u, record, err := s.parseLine(&lines[i], &l, &verdicts[i])
+			if err == nil && !record && peek == nil {
+				err = &wire.Fault{Code: "json", Message: "got record false; want it in /v1/seen alone: a URL that is queued is recorded"}
+			}
+			if err != nil {
+				verdicts[i].Verdict = "refused"
+				verdicts[i].Error = err
+				s.countUnread(true)
+				continue
+			}
+			if record != recording {
+				commit()
+				adds, recording = s.addList(len(lines)), record
+			}
+			u.SkipFirst = brief
+			adds.add(u, i)
 		}
-		if record != recording {
-			commit()
-			adds, recording = s.addList(len(lines)), record
-		}
-		u.SkipFirst = brief
-		adds.add(u, i)
-	}
-	commit()
-	enc := lineEncoder(out)
-	for i := range verdicts {
-		if v := &verdicts[i]; !writePlain(out, v) {
-			_ = enc.Encode(v) // no value of this type fails
+		commit()
+		enc := lineEncoder(out)
+		for i := range verdicts {
+			if v := &verdicts[i]; !writePlain(out, v) {
+				_ = enc.Encode(v) // no value of this type fails
+			}
 		}
 	}
 }

@@ -14,6 +14,9 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
+// queueStates are all states.
+var queueStates = []string{stateReady, stateInFlight, stateDelayed, stateBlocked, statePaused, stateLimited, stateEmpty}
+
 // TestQueueStates leases, blocks and pauses, and asks why no URL of the queue is handed out.
 func TestQueueStates(t *testing.T) {
 	s := start(t, canon.Qiita(), Config{Queues: QueueDefaults{MaxInFlight: 1}})

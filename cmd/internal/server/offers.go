@@ -121,12 +121,6 @@ func (s *service) addList(n int) *addList {
 	return l
 }
 
-// free empties a list that is no longer read.
-func (l *addList) free() {
-	clear(l.urls)
-	l.urls, l.places = l.urls[:0], l.places[:0]
-}
-
 // add adds a URL. The caller chooses whether it needs the first-seen URL.
 func (l *addList) add(u frontier.Link, place int) {
 	l.urls, l.places = append(l.urls, u), append(l.places, place)
@@ -155,12 +149,10 @@ func (s *service) commitAdds(ctx context.Context, l *addList, statuses []frontie
 	results, err := inTurns(ctx, s.gate, l.urls, s.guardedAdd)
 	for i, place := range l.places {
 		switch {
-		case i >= len(results):
+		case i >= len(results) || failed(&results[i]):
 			statuses[place] = frontierpb.AckMessage_FAIL
 		case results[i].Status == frontier.StatusNew:
 			statuses[place] = frontierpb.AckMessage_OK
-		case failed(&results[i]):
-			statuses[place] = frontierpb.AckMessage_FAIL
 		default:
 			statuses[place] = frontierpb.AckMessage_SKIPPED
 		}
@@ -176,7 +168,8 @@ func failed(r *frontier.Result) bool {
 // freeAdds takes a list back, unless the store may still be reading the URLs after an error.
 func (s *service) freeAdds(l *addList, err error) {
 	if err == nil {
-		l.free()
+		clear(l.urls)
+		l.urls, l.places = l.urls[:0], l.places[:0]
 		s.addLists.Put(l)
 	}
 }
@@ -186,9 +179,7 @@ func (s *service) commitPuts(ctx context.Context, l *putList, statuses []frontie
 	results, _ := inTurns(ctx, s.gate, l.known, s.guardedPut) // which logs errors
 	for i, place := range l.places {
 		switch {
-		case i >= len(results):
-			statuses[place] = frontierpb.AckMessage_FAIL
-		case failed(&results[i]):
+		case i >= len(results) || failed(&results[i]):
 			statuses[place] = frontierpb.AckMessage_FAIL
 		case results[i].Status == frontier.StatusRefused:
 			statuses[place] = frontierpb.AckMessage_SKIPPED
@@ -333,7 +324,6 @@ func guarded[T any](ctx context.Context, s *service, items []T, kind prometheus.
 	if err != nil {
 		c.failed.Add(n)
 		s.log.Error("cannot store URLs", "urls", len(items), "error", err)
-		s.store.noticed(err)
 		return nil, err
 	}
 	c.commit.Observe(time.Since(began).Seconds())

@@ -302,8 +302,8 @@ func (c Config) Check(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// linger is how long streams that only watch, such as health's, may stay after
-// the last call that does something. They would never end by themselves. A connection whose client doesn't answer gRPC's ping holds
+// linger is how long streams that only watch, such as health's, have to learn of a drain.
+// They would never end by themselves. A connection whose client doesn't answer gRPC's ping holds
 // a drain up for 5 s, no longer than Config.Drain.
 const linger = 250 * time.Millisecond
 
@@ -314,6 +314,8 @@ func (s *Server) drain() {
 	began := time.Now()
 	s.drainOnce.Do(func() { close(s.draining) })
 	s.rpc.health.Shutdown()
+	watchers := time.AfterFunc(linger, s.endWatches)
+	defer watchers.Stop()
 	s.log.Info("draining", "calls", s.admission.calls.Held())
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Drain)
 	defer cancel()
@@ -330,7 +332,7 @@ func (s *Server) drain() {
 			s.awaitHandlers()
 		}
 	}
-	if !s.workEnds(ctx, ended) {
+	if wait(ctx, ended) != nil {
 		s.log.Warn("closed gRPC connections with unfinished calls", "calls", s.admission.calls.Held())
 	}
 	s.grpc.Stop()
@@ -349,19 +351,6 @@ func (s *Server) awaitHandlers() {
 	for s.web.handlers.Load() > 0 {
 		time.Sleep(drainPoll)
 	}
-}
-
-// workEnds waits for the calls under way and for their answers, which are on
-// their way when handlers return. It returns false if ctx ends first.
-func (s *Server) workEnds(ctx context.Context, ended <-chan struct{}) bool {
-	for s.rpc.working.Load() > 0 {
-		if async.Sleep(ctx, drainPoll) != nil {
-			return false
-		}
-	}
-	watchers := time.AfterFunc(linger, s.endWatches)
-	defer watchers.Stop()
-	return wait(ctx, ended) == nil
 }
 
 // endRequests ends the HTTP requests that wait for something else than their connections,

@@ -91,7 +91,6 @@ func (s *service) fault(what string, err error) error {
 	code := codeOf(err)
 	if code == codes.Internal || code == codes.Unavailable {
 		s.log.Error("cannot "+what, "error", err)
-		s.store.noticed(err)
 	}
 	if _, ok := status.FromError(err); ok {
 		return err

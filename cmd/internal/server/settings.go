@@ -198,49 +198,34 @@ func checkForget(r *wire.ForgetRequest) error {
 }
 
 // purgeAtOnce bounds the keys that a purge holds in memory.
-const purgeAtOnce = 100_000
+const purgeAtOnce = 10_000
 
 // purge forgets URLs by age, whatever their state. Those whose text is kept are found by a scan;
 // the rest by the store's own means, where no queue is named.
 func purge(ctx context.Context, f *frontier.Frontier, crawl, queue string, before time.Time) (sum int64, err error) {
-	for {
-		keys, err := olderThan(ctx, f, crawl, queue, before)
-		if err != nil {
-			return sum, err
-		}
-		if len(keys) == 0 {
-			break
-		}
-		n, err := f.Forget(ctx, frontier.Selection{Crawl: crawl, Keys: keys})
-		if sum += n; err != nil {
-			return sum, err
-		}
-		if len(keys) < purgeAtOnce || n == 0 {
-			break
-		}
+	forget := func(s frontier.Selection) error {
+		s.Crawl = crawl
+		n, err := f.Forget(ctx, s)
+		sum += n
+		return err
 	}
-	if queue != "" {
-		return sum, nil
-	}
-	rest, err := f.Forget(ctx, frontier.Selection{Crawl: crawl, Before: before})
-	return sum + rest, err
-}
-
-// olderThan returns the first keys of URLs recorded before a time.
-func olderThan(ctx context.Context, f *frontier.Frontier, crawl, queue string, before time.Time) ([]store.Key, error) {
 	var keys []store.Key
-	for e, err := range f.Entries(ctx, crawl, queue) {
+	for e, err := range f.Find(ctx, frontier.Query{Crawl: crawl, Queue: queue, Before: before}) {
+		if err == nil && len(keys) == purgeAtOnce {
+			err, keys = forget(frontier.Selection{Keys: keys}), nil
+		}
 		if err != nil {
-			return nil, err
+			return sum, err
 		}
-		if e.Created.Before(before) {
-			keys = append(keys, e.Key)
-		}
-		if len(keys) == purgeAtOnce {
-			break
-		}
+		keys = append(keys, e.Key)
 	}
-	return keys, nil
+	if len(keys) > 0 {
+		err = forget(frontier.Selection{Keys: keys})
+	}
+	if err == nil && queue == "" {
+		err = forget(frontier.Selection{Before: before})
+	}
+	return sum, err
 }
 
 // oneCrawl returns the crawl that a call changes. It refuses "*", which stands for all
@@ -300,9 +285,8 @@ func (l *localPause) look() (paused bool, changed <-chan struct{}) {
 }
 
 func (l *localPause) now() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.paused
+	paused, _ := l.look()
+	return paused
 }
 
 // readPause asks the store whether it is paused: another daemon may have changed that.
@@ -324,9 +308,6 @@ const (
 	stateDelayed  = "delayed"   // by its delay, or because its URLs are due later
 	stateReady    = "ready"     // the next request gets a URL of it
 )
-
-// queueStates are all states.
-var queueStates = []string{stateReady, stateInFlight, stateDelayed, stateBlocked, statePaused, stateLimited, stateEmpty}
 
 // queueState is the state of a queue.
 type queueState struct {

@@ -18,25 +18,13 @@ import (
 // storeWatch notices that the store failed: then each of its calls, reads too, returns
 // store.ErrFailed until it is opened again, which takes another process.
 type storeWatch struct {
-	look   chan struct{} // has room for one: a call failed, and so may the store
 	failed chan struct{} // closed once err is set
 	err    atomic.Pointer[error]
 	last   atomic.Pointer[error] // what the last look found
 }
 
 func newStoreWatch() *storeWatch {
-	return &storeWatch{look: make(chan struct{}, 1), failed: make(chan struct{})}
-}
-
-// noticed has the watch look now, if the error may be that of a store that failed.
-func (w *storeWatch) noticed(err error) {
-	if !errors.Is(err, store.ErrFailed) {
-		return
-	}
-	select {
-	case w.look <- struct{}{}:
-	default:
-	}
+	return &storeWatch{failed: make(chan struct{})}
 }
 
 // failure returns why the store failed, or nil.
@@ -56,7 +44,7 @@ func (w *storeWatch) lastLook() error {
 	return nil
 }
 
-// lookEvery is how often an idle server looks whether its store failed.
+// lookEvery is how often a server looks whether its store failed.
 const lookEvery = time.Second
 
 // lookTimeout is how long the store has to answer a look.
@@ -64,15 +52,7 @@ const lookTimeout = 5 * time.Second
 
 // watchStore looks until ctx ends or the store failed.
 func (s *service) watchStore(ctx context.Context) {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		case <-s.store.look:
-		}
+	for async.Sleep(ctx, lookEvery) == nil {
 		err := s.look(ctx)
 		s.store.last.Store(&err)
 		if errors.Is(err, store.ErrFailed) {
