@@ -70,7 +70,7 @@ func claimsBelow(path string, heard []foldClaim) *claims {
 			continue
 		}
 		if sum == nil {
-			sum = &claims{}
+			sum = newClaims()
 		}
 		if h.against {
 			sum.deny(h.page)

@@ -46,7 +46,7 @@ func sourceOf(c *claims, halves [2]evidence, compared int) (Source, string) {
 		return FromContent, ""
 	case whyDeclared == "" && !against(halves[0]) && !against(halves[1]) && !against(all):
 		return FromDeclarations, ""
-	case len(c.pages[0])+len(c.pages[1]) > 0:
+	case len(c.pages) > 0:
 		return "", why + "; " + whyDeclared
 	}
 	return "", why

@@ -195,12 +195,7 @@ func (v *variant) names() (names []string) {
 func (l *learner) sight(id uint32) {
 	v, _ := l.variant(id)
 	for _, name := range v.names() {
-		p := v.place(name)
-		lesson := l.places[p]
-		if lesson == nil {
-			lesson = newLesson()
-			l.places[p] = lesson
-		}
+		lesson := findOrMake(l.places, v.place(name), newLesson)
 		page := without(v.front, v.pairs, []byte(name))
 		lesson.pages[page] = append(lesson.pages[page], id)
 	}

@@ -111,11 +111,7 @@ type hostSum struct {
 
 func (s *sums) add(v *Verdict, a, b uint32, o Outcome, near [2]capture) {
 	host := s.x.host[b]
-	h := s.hosts[host]
-	if h == nil {
-		h = &hostSum{loss: HostLoss{Host: string(s.x.hosts.at(host))}}
-		s.hosts[host] = h
-	}
+	h := findOrMake(s.hosts, host, func() *hostSum { return &hostSum{loss: HostLoss{Host: string(s.x.hosts.at(host))}} })
 	h.loss.Merges++
 	switch o {
 	case NoDigest:
