@@ -58,10 +58,10 @@ type folder struct {
 func (f *folder) try(ctx context.Context) error {
 	f.group = f.index.group(&Form{append: f.with.AppendCanonical, base: f.safeForm})
 	byHost := map[string][]foldPair{}
-	f.group.each(func(urls []uint32) {
+	for _, urls := range f.group.groups {
 		host, pairs := f.pairs(urls)
 		byHost[host] = append(byHost[host], pairs...)
-	})
+	}
 	f.heard = f.hearFold()
 	for host := range f.heard {
 		if _, paired := byHost[host]; !paired {

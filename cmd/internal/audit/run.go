@@ -83,14 +83,14 @@ func (x *index) summary() *Report {
 func (x *index) verdict(g *grouping, f *Form) Verdict {
 	v := Verdict{Name: f.Name, Kind: f.Kind}
 	s := &sums{x: x, hosts: map[uint32]*hostSum{}, controls: map[uint32]control{}}
-	g.each(func(urls []uint32) {
+	for _, urls := range g.groups {
 		for _, b := range urls[1:] {
 			outcome, near := x.judge(urls[0], b, g.sameForm)
 			v.Merges++
 			v.Outcomes[outcome]++
 			s.add(&v, urls[0], b, outcome, near)
 		}
-	})
+	}
 	s.conclude(&v)
 	return v
 }

@@ -419,21 +419,16 @@ func written(names []string) (list []string, err error) {
 			err = errors.Join(err, fmt.Errorf("the name %q is empty or ends in \"*\"", name))
 			continue
 		}
-		var b strings.Builder
-		for _, c := range []byte(name) {
-			if strings.IndexByte("&=#%+ ", c) >= 0 {
-				fmt.Fprintf(&b, "%%%02X", c)
-				continue
-			}
-			b.WriteByte(c)
-		}
-		list = append(list, b.String())
+		text := nameEscapes.Replace(name)
+		list = append(list, text)
 		if strings.Contains(name, " ") {
-			list = append(list, strings.ReplaceAll(b.String(), "%20", "+"))
+			list = append(list, strings.ReplaceAll(text, "%20", "+"))
 		}
 	}
 	return list, err
 }
+
+var nameEscapes = strings.NewReplacer("&", "%26", "=", "%3D", "#", "%23", "%", "%25", "+", "%2B", " ", "%20")
 
 // check returns why a rule file cannot have an entry.
 func check(e wire.DeclaredEntry) error {
