@@ -53,7 +53,7 @@ func (l *Log) addDeclared(id uint32, c *Capture) error {
 		l.declared.of[id] = d
 	}
 	if declared.IsRobots(c.URL) && c.CleanParam != "" {
-		host := string(hostName(bytes.ToLower(canon.Host([]byte(c.URL)))))
+		host := hostName(bytes.ToLower(canon.Host([]byte(c.URL))))
 		l.declared.clean[host], _ = declared.ParseCleanParams(c.CleanParam) // the latest replaces the others
 	}
 	return nil

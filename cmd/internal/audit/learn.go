@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/internal/whatwg"
 )
 
 // Proposal is a rule for a place, as far as the log shows: a parameter that can be
@@ -168,7 +169,7 @@ func (l *learner) variant(id uint32) (v variant, ok bool) {
 		return v, false
 	}
 	front, query, _ := bytes.Cut(form, []byte{'?'})
-	v = variant{host: string(hostName(canon.Host(front))), dir: string(directory(front)), form: form, front: front}
+	v = variant{host: hostName(canon.Host(front)), dir: string(directory(front)), form: form, front: front}
 	if len(query) > 0 {
 		v.pairs = bytes.Split(query, []byte{'&'})
 	}
@@ -205,11 +206,9 @@ func sameName(pair, name []byte) bool {
 }
 
 // hostName takes the port off.
-func hostName(host []byte) []byte {
-	if i := bytes.LastIndexByte(host, ':'); i >= 0 && !bytes.HasSuffix(host, []byte{']'}) {
-		return host[:i]
-	}
-	return host
+func hostName(host []byte) string {
+	name, _ := whatwg.CutPort(string(host))
+	return name
 }
 
 // directory returns the path up to its last slash.

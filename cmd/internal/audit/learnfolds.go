@@ -92,7 +92,7 @@ func (f *folder) pairs(urls []uint32) (host string, pairs []foldPair) {
 	for _, b := range urls[1:] {
 		pairs = append(pairs, foldPair{urls[0], b, int(stableHash(form) & 1), dir, loop})
 	}
-	return string(hostName(canon.Host(site))), pairs
+	return hostName(canon.Host(site)), pairs
 }
 
 // loopsAt reports that the URL of a group that is the folded form redirects to another one
