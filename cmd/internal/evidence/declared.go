@@ -21,6 +21,7 @@ import (
 	"github.com/firstseen/firstseen/frontier/declared"
 	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/internal/fault"
+	"github.com/firstseen/firstseen/internal/whatwg"
 	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/captures"
@@ -519,13 +520,7 @@ func (e *Evidence) load(trusted *canon.URLSet) ([]wire.Declared, error) {
 func hostAndPath(form string) (host, path string) {
 	_, rest, _ := strings.Cut(form, "://")
 	rest, _, _ = strings.Cut(rest, "?")
-	at := strings.IndexByte(rest, '/')
-	if at < 0 {
-		at = len(rest)
-	}
-	name := canon.Host([]byte(form))
-	if colon := bytes.LastIndexByte(name, ':'); colon >= 0 && !bytes.HasSuffix(name, []byte{']'}) {
-		name = name[:colon]
-	}
-	return string(name), rest[at:]
+	_, path = whatwg.CutBefore(rest, "/")
+	host, _ = whatwg.CutPort(string(canon.Host([]byte(form))))
+	return host, path
 }
