@@ -197,7 +197,7 @@ func (q *qiita) appendQuery(dst, query []byte, path int) []byte {
 	pairs, sorted := room[:0], true
 	for len(query) > 0 {
 		var text []byte
-		if text, query = cutPair(query); len(text) == 0 {
+		if text, query, _ = bytes.Cut(query, []byte{'&'}); len(text) == 0 {
 			continue
 		}
 		p := pair{start: uint32(len(dst) - base)}
@@ -257,13 +257,6 @@ func (q *qiita) appendSimple(dst, query []byte) (out []byte, ok bool) {
 		}
 	}
 	return dst, true
-}
-
-func cutPair(query []byte) (text, rest []byte) {
-	if i := bytes.IndexByte(query, '&'); i >= 0 {
-		return query[:i], query[i+1:]
-	}
-	return query, nil
 }
 
 // appendPair appends one parameter, its escapes normalised, and notes where it stands.

@@ -3,8 +3,10 @@ package canon
 import (
 	"bytes"
 	"encoding/binary"
+	"net/netip"
 
 	"github.com/firstseen/firstseen/internal/whatwg"
+	"github.com/firstseen/firstseen/internal/zerocopy"
 )
 
 // The fast path. About nine in ten real URLs are canonical already, so the first thing
@@ -155,21 +157,8 @@ func plainEnd(host []byte) bool {
 
 // isPlainIPv4 reports whether host is four decimal numbers up to 255 without zeros before.
 func isPlainIPv4(host []byte) bool {
-	numbers, value, width := 1, 0, 0
-	for _, c := range host {
-		switch {
-		case c == '.' && width > 0:
-			numbers, value, width = numbers+1, 0, 0
-		case c < '0' || c > '9' || width > 0 && value == 0:
-			return false
-		default:
-			value, width = value*10+int(c-'0'), width+1
-			if value > 255 {
-				return false
-			}
-		}
-	}
-	return numbers == 4 && width > 0
+	addr, err := netip.ParseAddr(zerocopy.String(host))
+	return err == nil && addr.Is4()
 }
 
 // scanPort returns the end of a port that is canonical for the scheme, or -1.

@@ -2,6 +2,7 @@ package canon
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -323,9 +324,13 @@ func repairAmp(s string) string {
 		case c != '&':
 			continue
 		}
+		reference := anyReference
+		if c == '?' {
+			reference = namedReference
+		}
 		end := i + 1
 		for n := 1; n > 0 && (c == '&' || c == '?'); end += n {
-			n = referenceAt(s[end:], c == '&')
+			n = len(reference.FindString(s[end:]))
 		}
 		if end > i+1 {
 			b = append(b, s[from:i+1]...)
@@ -338,32 +343,8 @@ func repairAmp(s string) string {
 	return string(append(b, s[from:]...))
 }
 
-// referenceAt returns the length of what follows "&" in a character reference to it, 0 if there is
-// none: "amp;", "#38;", "#x26;".
-func referenceAt(s string, numbers bool) int {
-	text, width := make([]byte, 0, 8), 0
-	for width < len(s) && len(text) < 8 {
-		c, n := s[width], 1
-		if whatwg.IsEscape(s, width) {
-			c, n = whatwg.Unhex[s[width+1]]<<4|whatwg.Unhex[s[width+2]], 3
-			if !whatwg.IsUnreserved[c] {
-				return 0
-			}
-		}
-		if width += n; c == '0' && strings.Trim(string(text), "#x") == "" && len(text) > 0 {
-			continue // zeros before the number
-		}
-		if text = append(text, whatwg.Lower(c)); c == ';' {
-			switch string(text) {
-			case "amp;":
-				return width
-			case "#38;", "#x26;":
-				if numbers {
-					return width
-				}
-			}
-			return 0
-		}
-	}
-	return 0
-}
+// What follows "&" in a character reference to it: "amp;", "#38;", "#x26;".
+var (
+	namedReference = regexp.MustCompile(`^([aA]|%[46]1)([mM]|%[46][dD])([pP]|%[57]0);`)
+	anyReference   = regexp.MustCompile(namedReference.String() + `|^#(0|%30)*(3|%33)(8|%38);|^#(0|%30)*([xX]|%[57]8)(0|%30)*(2|%32)(6|%36);`)
+)

@@ -38,7 +38,7 @@ type index struct {
 // newIndex sorts the captures and measures the controls.
 func newIndex(l *Log) (*index, error) {
 	l.sort()
-	x := &index{Log: l, hosts: newTable(), seed: maphash.MakeSeed(), changes: make([]bool, l.urls.len())}
+	x := &index{Log: l, hosts: newTable(), seed: maphash.MakeSeed(), changes: make([]bool, l.urls.len()), firsts: map[*Form][]uint32{}}
 	if err := x.nameHosts(); err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func (l *Log) addDeclared(id uint32, c *Capture) error {
 		l.declared.of[id] = d
 	}
 	if declared.IsRobots(c.URL) && c.CleanParam != "" {
-		host := string(hostName(bytes.ToLower(canon.Host([]byte(c.URL)))))
+		host := hostName(bytes.ToLower(canon.Host([]byte(c.URL))))
 		l.declared.clean[host], _ = declared.ParseCleanParams(c.CleanParam) // the latest replaces the others
 	}
 	return nil
@@ -106,11 +106,23 @@ type Declared struct {
 // claims are what declarations say of one rule at one place. However many URLs of a page
 // declare something, the page counts once.
 type claims struct {
-	pages   [2]map[uint64]struct{} // by half
+	pages   map[uint64]struct{}
 	against map[uint64]struct{}
 	by      int
 	example [2]string
 	rule    *statement // nil if no Clean-param rule covers the place
+}
+
+func newClaims() *claims {
+	return &claims{pages: map[uint64]struct{}{}, against: map[uint64]struct{}{}}
+}
+
+// declare counts the pages that declare the rule, by half.
+func (c *claims) declare() (n [2]int) {
+	for page := range c.pages {
+		n[page&1]++
+	}
+	return n
 }
 
 // statement is what all places of a host show of one Clean-param rule and parameter. It is made once
@@ -123,37 +135,29 @@ type statement struct {
 
 // state adds what one place shows.
 func (s *statement) state(c *claims, halves [2]evidence) {
-	all := halves[0].plus(halves[1])
-	s.pages[0], s.pages[1] = s.pages[0]+len(c.pages[0]), s.pages[1]+len(c.pages[1])
+	all, n := halves[0].plus(halves[1]), c.declare()
+	s.pages[0], s.pages[1] = s.pages[0]+n[0], s.pages[1]+n[1]
 	s.alike.Pairs, s.alike.Held = s.alike.Pairs+all.alike.Pairs, s.alike.Held+all.alike.Held
 	s.denied = s.denied || len(c.against) > 0
 }
 
 func (c *claims) add(page uint64, by int, url, same string) {
-	half := &c.pages[page&1]
-	if *half == nil {
-		*half = map[uint64]struct{}{}
-	}
-	(*half)[page] = struct{}{}
+	c.pages[page] = struct{}{}
 	c.by |= by
 	if c.example[0] == "" || cmp.Or(len(url)-len(c.example[0]), strings.Compare(url, c.example[0])) < 0 {
 		c.example = [2]string{url, same}
 	}
 }
 
-func (c *claims) deny(page uint64) {
-	if c.against == nil {
-		c.against = map[uint64]struct{}{}
-	}
-	c.against[page] = struct{}{}
-}
+func (c *claims) deny(page uint64) { c.against[page] = struct{}{} }
 
 // summary is nil if nothing is declared.
 func (c *claims) summary() *Declared {
-	if c == nil || len(c.pages[0])+len(c.pages[1])+len(c.against) == 0 {
+	if c == nil || len(c.pages)+len(c.against) == 0 {
 		return nil
 	}
-	d := &Declared{Learned: len(c.pages[0]), Validated: len(c.pages[1]), Against: len(c.against), By: sourceNames(c.by)}
+	n := c.declare()
+	d := &Declared{Learned: n[0], Validated: n[1], Against: len(c.against), By: sourceNames(c.by)}
 	if c.rule != nil {
 		d.Covered = c.rule.pages[0] + c.rule.pages[1]
 	}
@@ -161,13 +165,16 @@ func (c *claims) summary() *Declared {
 }
 
 // claim finds or makes the claims of a place.
-func (l *learner) claim(p place) *claims {
-	c := l.claims[p]
-	if c == nil {
-		c = &claims{}
-		l.claims[p] = c
+func (l *learner) claim(p place) *claims { return findOrMake(l.claims, p, newClaims) }
+
+// findOrMake returns the value of a key, which may be new.
+func findOrMake[K comparable, V any](m map[K]V, key K, make func() V) V {
+	v, known := m[key]
+	if !known {
+		v = make()
+		m[key] = v
 	}
-	return c
+	return v
 }
 
 // hear notes what the declarations of a captured URL say of its parameters.
@@ -199,7 +206,8 @@ func (l *learner) hear(id uint32) {
 		l.hearIgnored(&v, url, byCleanParam, func(name string) bool { return ruleAt(rules, name, path) >= 0 })
 		for _, name := range v.names() {
 			if i := ruleAt(rules, name, path); i >= 0 {
-				l.claim(v.place(name)).rule = l.statement(place{v.host, rules[i].String(), name})
+				of := place{v.host, rules[i].String(), name}
+				l.claim(v.place(name)).rule = findOrMake(l.statements, of, func() *statement { return &statement{} })
 			}
 		}
 	}
@@ -214,16 +222,6 @@ func ruleAt(rules []declared.CleanParam, name, path string) int {
 		}
 	}
 	return at
-}
-
-// statement finds or makes the statement of a rule about a parameter.
-func (l *learner) statement(of place) *statement {
-	s := l.statements[of]
-	if s == nil {
-		s = &statement{}
-		l.statements[of] = s
-	}
-	return s
 }
 
 // hearCanonical takes a canonical link that names the URL without some of its parameters as
@@ -281,17 +279,16 @@ const leastAlike = 0.9
 // contents that there are must not speak against it, however few they are. Where a place shows too
 // little of a Clean-param rule, and nothing against it, all places of the rule decide.
 func doubtDeclared(c *claims, content evidence) string {
-	if c == nil || len(c.pages[0])+len(c.pages[1]) == 0 {
+	if c == nil || len(c.pages) == 0 {
 		return "nothing is declared"
 	}
-	n := [2]int{len(c.pages[0]), len(c.pages[1])}
 	switch {
 	case len(c.against) > 0:
-		return countPages(n[0]+n[1]) + " declare it, " + countPages(len(c.against)) + " the contrary"
+		return countPages(len(c.pages)) + " declare it, " + countPages(len(c.against)) + " the contrary"
 	case content.bad > 0 && content.share() < minShare:
-		return countPages(n[0]+n[1]) + " declare it, but the contents differ: " + ofContents(content.Evidence) + " are one page"
+		return countPages(len(c.pages)) + " declare it, but the contents differ: " + ofContents(content.Evidence) + " are one page"
 	}
-	why := doubtPages(n, content.alike)
+	why := doubtPages(c.declare(), content.alike)
 	if why == "" || c.rule == nil || c.rule.denied || surelyDiffer(content.alike) {
 		return why
 	}

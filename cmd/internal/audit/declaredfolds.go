@@ -59,7 +59,7 @@ func (f *folder) foldClaim(id, target uint32) (host string, c foldClaim, ok bool
 	}
 	c = foldClaim{dir: strings.TrimSuffix(string(directory(site)), "/"), page: stableHash(form),
 		example: [2]string{string(f.urls.at(id)), string(f.urls.at(target))}}
-	return string(hostName(canon.Host(site))), c, true
+	return hostName(canon.Host(site)), c, true
 }
 
 // claimsBelow returns the sum of the claims at a path and below it, or nil if there are none.
@@ -70,7 +70,7 @@ func claimsBelow(path string, heard []foldClaim) *claims {
 			continue
 		}
 		if sum == nil {
-			sum = &claims{}
+			sum = newClaims()
 		}
 		if h.against {
 			sum.deny(h.page)

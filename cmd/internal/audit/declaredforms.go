@@ -44,7 +44,7 @@ func (x *index) appendDeclared(dst []byte, id uint32, f *Form) ([]byte, error) {
 	if f.declared&byCleanParam != 0 && len(x.declared.clean) > 0 {
 		_, rest, _ := bytes.Cut(dst[at:], []byte("://"))
 		path := string(rest[max(0, bytes.IndexByte(rest, '/')):])
-		for _, rule := range x.declared.clean[string(hostName(canon.Host(dst[at:])))] {
+		for _, rule := range x.declared.clean[hostName(canon.Host(dst[at:]))] {
 			if rule.Covers(path) {
 				ways = append(ways, rule.Names)
 			}

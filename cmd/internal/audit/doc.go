@@ -12,7 +12,7 @@
 // make one content of many URLs. With fewer than [MinStable] such contents a rule has no verdict.
 //
 // docs/AUDIT.md explains the method and its limits. Memory grows with the log: the text of each
-// distinct URL and digest, 16 bytes for each capture, and about 80 bytes for each URL.
+// distinct URL and digest, 16 bytes for each capture, and about 120 bytes for each URL.
 //
 // The method and its terms are from the literature: Schonfeld, Bar-Yossef and
 // Keidar (DUST, WWW 2006; TWEB 2009), Lee, Kim and Hong (ICCSA 2005: page loss,

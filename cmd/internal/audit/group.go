@@ -12,29 +12,36 @@ import (
 
 // grouping is the captured URLs brought together by a form.
 type grouping struct {
-	x       *index
 	form    []uint64 // hash of each URL's form
 	singles []uint32 // URLs that count and whose form no other one has
-	ids     []uint32 // the others, by form, then shortest, then lexical
+	// groups are the others, in each the shortest and lexically first in front. They stand in the order in which the log has
+	// these: which pair is the first to show a content must not depend on a hash.
+	groups [][]uint32
 }
 
 // group brings together the captured URLs by a form. Of the URLs that are one
 // by the base form, only the first counts.
 func (x *index) group(f *Form) *grouping {
-	var ids []uint32
+	ids := x.captured()
 	if f.base != nil {
 		ids = x.firstsOf(f.base)
-	} else {
-		ids = x.captured()
 	}
-	g := &grouping{x: x, form: x.forms(f)}
-	g.divide(ids)
-	slices.SortFunc(g.ids, func(a, b uint32) int {
-		if c := cmp.Compare(g.form[a], g.form[b]); c != 0 {
-			return c
+	g := &grouping{form: x.forms(f)}
+	shared := g.divide(ids)
+	slices.SortFunc(shared, func(a, b uint32) int { return cmp.Or(cmp.Compare(g.form[a], g.form[b]), x.compareURLs(a, b)) })
+	for len(shared) > 0 {
+		n := 1
+		for n < len(shared) && g.sameForm(shared[n], shared[0]) {
+			n++
 		}
-		return x.urls.compare(a, b)
-	})
+		if n == 1 {
+			g.singles = append(g.singles, shared[0])
+		} else {
+			g.groups = append(g.groups, shared[:n])
+		}
+		shared = shared[n:]
+	}
+	slices.SortFunc(g.groups, func(a, b []uint32) int { return cmp.Compare(a[0], b[0]) })
 	return g
 }
 
@@ -50,10 +57,10 @@ func (x *index) captured() []uint32 {
 	return ids
 }
 
-// divide separates the URLs that are surely alone from those to be sorted, so that
-// few are: most forms have one URL. Two bits are kept for each of many slots,
+// divide separates the URLs that are surely alone from those to be sorted, which it returns, so that
+// these are few: most forms have one URL. Two bits are kept for each of many slots,
 // "once" and "more than once"; sharing a slot by chance costs only time.
-func (g *grouping) divide(ids []uint32) {
+func (g *grouping) divide(ids []uint32) (shared []uint32) {
 	slots := uint64(1) << max(6, bits.Len(uint(len(ids)))+2)
 	once, more := make([]uint64, slots/64), make([]uint64, slots/64)
 	for _, id := range ids {
@@ -65,9 +72,10 @@ func (g *grouping) divide(ids []uint32) {
 		if slot := g.form[id] & (slots - 1); more[slot/64]>>(slot%64)&1 == 0 {
 			g.singles = append(g.singles, id)
 		} else {
-			g.ids = append(g.ids, id)
+			shared = append(shared, id)
 		}
 	}
+	return shared
 }
 
 func (x *index) compareURLs(a, b uint32) int { return x.urls.compare(a, b) }
@@ -104,50 +112,15 @@ func (x *index) eachURL(start func() func(id uint32)) {
 	wg.Wait()
 }
 
-// each calls yield with every group of two or more URLs, the first in front, in the order in
-// which the log has these: which pair is the first to show a content must not depend on a hash.
-func (g *grouping) each(yield func(urls []uint32)) {
-	var groups [][]uint32
-	g.eachGroup(func(urls []uint32) {
-		if len(urls) > 1 {
-			groups = append(groups, urls)
-		}
-	})
-	slices.SortFunc(groups, func(a, b []uint32) int { return cmp.Compare(a[0], b[0]) })
-	for _, urls := range groups {
-		yield(urls)
-	}
-}
-
-// eachGroup calls yield with the groups of the URLs that were sorted.
-func (g *grouping) eachGroup(yield func(urls []uint32)) {
-	for from := 0; from < len(g.ids); {
-		to := from + 1
-		for to < len(g.ids) && g.form[g.ids[to]] == g.form[g.ids[from]] {
-			to++
-		}
-		yield(g.ids[from:to])
-		from = to
-	}
-}
-
-// firsts returns the first URL of each group, in no order.
-func (g *grouping) firsts() []uint32 {
-	groups := 0
-	g.eachGroup(func([]uint32) { groups++ })
-	firsts := append(make([]uint32, 0, len(g.singles)+groups), g.singles...)
-	g.eachGroup(func(urls []uint32) { firsts = append(firsts, urls[0]) })
-	return firsts
-}
-
-// firstsOf is what group(f).firsts() returns, worked out once.
+// firstsOf returns the first URL of each group by a form, in no order. It is worked out once.
 func (x *index) firstsOf(f *Form) []uint32 {
-	if x.firsts == nil {
-		x.firsts = map[*Form][]uint32{}
-	}
-	firsts, ok := x.firsts[f]
-	if !ok {
-		firsts = x.group(f).firsts()
+	firsts, known := x.firsts[f]
+	if !known {
+		g := x.group(f)
+		firsts = g.singles
+		for _, urls := range g.groups {
+			firsts = append(firsts, urls[0])
+		}
 		x.firsts[f] = firsts
 	}
 	return firsts
@@ -155,7 +128,9 @@ func (x *index) firstsOf(f *Form) []uint32 {
 
 // merges is how many URLs the form saves.
 func (g *grouping) merges() (n int) {
-	g.each(func(urls []uint32) { n += len(urls) - 1 })
+	for _, urls := range g.groups {
+		n += len(urls) - 1
+	}
 	return n
 }
 

@@ -11,7 +11,7 @@ import (
 // sightWithout files the URLs that lack a parameter beside those that have it:
 // "/p?id=1" is what "/p?id=1&ref=2" is without ref.
 func (l *learner) sightWithout() {
-	byPlace := map[[2]string][]*lesson{}
+	byPlace := map[[2]string][]lesson{}
 	for p, lesson := range l.places {
 		key := [2]string{p.host, p.path}
 		byPlace[key] = append(byPlace[key], lesson)
@@ -23,8 +23,8 @@ func (l *learner) sightWithout() {
 		}
 		page := without(v.front, v.pairs, nil)
 		for _, lesson := range byPlace[[2]string{v.host, v.dir}] {
-			if urls, ok := lesson.pages[page]; ok && !slices.Contains(urls, id) {
-				lesson.pages[page] = append(urls, id)
+			if urls, ok := lesson[page]; ok && !slices.Contains(urls, id) {
+				lesson[page] = append(urls, id)
 			}
 		}
 	}
@@ -46,7 +46,7 @@ func sourceOf(c *claims, halves [2]evidence, compared int) (Source, string) {
 		return FromContent, ""
 	case whyDeclared == "" && !against(halves[0]) && !against(halves[1]) && !against(all):
 		return FromDeclarations, ""
-	case len(c.pages[0])+len(c.pages[1]) > 0:
+	case len(c.pages) > 0:
 		return "", why + "; " + whyDeclared
 	}
 	return "", why
@@ -66,10 +66,10 @@ type weighed struct {
 }
 
 // weighPlace compares the URLs that differ in the parameter alone.
-func (l *learner) weighPlace(p place, s *lesson) *weighed {
+func (l *learner) weighPlace(p place, s lesson) *weighed {
 	w := &weighed{place: p, saves: s.saves(), claims: l.claims[p]}
-	for _, page := range slices.Sorted(maps.Keys(s.pages)) { // in one order, as grouping.each
-		urls := s.pages[page]
+	for _, page := range slices.Sorted(maps.Keys(s)) { // in one order, as grouping.groups
+		urls := s[page]
 		slices.SortFunc(urls, l.compareURLs)
 		for _, b := range urls[1:] {
 			if slices.Contains(l.redirects[urls[0]], b) {

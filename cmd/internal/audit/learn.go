@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/internal/whatwg"
 )
 
 // Proposal is a rule for a place, as far as the log shows: a parameter that can be
@@ -93,7 +94,7 @@ func Learn(ctx context.Context, l *Log) (*Learned, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot index the log: %w", err)
 	}
-	learn := &learner{index: x, places: map[place]*lesson{}, claims: map[place]*claims{}, statements: map[place]*statement{}}
+	learn := &learner{index: x, places: map[place]lesson{}, claims: map[place]*claims{}, statements: map[place]*statement{}}
 	learn.use(canon.Qiita())
 	found := &Learned{}
 	if err := learn.learnFolds(ctx, found); err != nil {
@@ -140,17 +141,15 @@ func (l *learner) use(p *canon.Profile) { l.safe, l.safeForm = p, &Form{append: 
 // place is where a parameter stands.
 type place struct{ host, path, param string }
 
-// lesson is the evidence on a parameter at a place.
-type lesson struct {
-	pages map[uint64][]uint32 // URLs by their form without the parameter
-}
+// lesson is the evidence on a parameter at a place: URLs by their form without the parameter.
+type lesson map[uint64][]uint32
 
 type learner struct {
 	*index
 	safe     *canon.Profile
 	safeForm *Form
 	ids      []uint32 // the URLs that count
-	places   map[place]*lesson
+	places   map[place]lesson
 	claims   map[place]*claims // declarations about them
 
 	statements map[place]*statement // by host, Clean-param rule and parameter
@@ -170,7 +169,7 @@ func (l *learner) variant(id uint32) (v variant, ok bool) {
 		return v, false
 	}
 	front, query, _ := bytes.Cut(form, []byte{'?'})
-	v = variant{host: string(hostName(canon.Host(front))), dir: string(directory(front)), form: form, front: front}
+	v = variant{host: hostName(canon.Host(front)), dir: string(directory(front)), form: form, front: front}
 	if len(query) > 0 {
 		v.pairs = bytes.Split(query, []byte{'&'})
 	}
@@ -195,18 +194,11 @@ func (v *variant) names() (names []string) {
 func (l *learner) sight(id uint32) {
 	v, _ := l.variant(id)
 	for _, name := range v.names() {
-		p := v.place(name)
-		lesson := l.places[p]
-		if lesson == nil {
-			lesson = newLesson()
-			l.places[p] = lesson
-		}
+		pages := findOrMake(l.places, v.place(name), func() lesson { return lesson{} })
 		page := without(v.front, v.pairs, []byte(name))
-		lesson.pages[page] = append(lesson.pages[page], id)
+		pages[page] = append(pages[page], id)
 	}
 }
-
-func newLesson() *lesson { return &lesson{pages: map[uint64][]uint32{}} }
 
 func sameName(pair, name []byte) bool {
 	n, _, _ := bytes.Cut(pair, []byte{'='})
@@ -214,11 +206,9 @@ func sameName(pair, name []byte) bool {
 }
 
 // hostName takes the port off.
-func hostName(host []byte) []byte {
-	if i := bytes.LastIndexByte(host, ':'); i >= 0 && !bytes.HasSuffix(host, []byte{']'}) {
-		return host[:i]
-	}
-	return host
+func hostName(host []byte) string {
+	name, _ := whatwg.CutPort(string(host))
+	return name
 }
 
 // directory returns the path up to its last slash.
@@ -285,8 +275,8 @@ func (l *learner) conclude(found *Learned) {
 	found.LeftOut = found.LeftOut[:len(found.LeftOut)-found.Omitted]
 }
 
-func (s *lesson) saves() (n int) {
-	for _, urls := range s.pages {
+func (s lesson) saves() (n int) {
+	for _, urls := range s {
 		n += len(urls) - 1
 	}
 	return n

@@ -58,10 +58,10 @@ type folder struct {
 func (f *folder) try(ctx context.Context) error {
 	f.group = f.index.group(&Form{append: f.with.AppendCanonical, base: f.safeForm})
 	byHost := map[string][]foldPair{}
-	f.group.each(func(urls []uint32) {
+	for _, urls := range f.group.groups {
 		host, pairs := f.pairs(urls)
 		byHost[host] = append(byHost[host], pairs...)
-	})
+	}
 	f.heard = f.hearFold()
 	for host := range f.heard {
 		if _, paired := byHost[host]; !paired {
@@ -92,7 +92,7 @@ func (f *folder) pairs(urls []uint32) (host string, pairs []foldPair) {
 	for _, b := range urls[1:] {
 		pairs = append(pairs, foldPair{urls[0], b, int(stableHash(form) & 1), dir, loop})
 	}
-	return string(hostName(canon.Host(site))), pairs
+	return hostName(canon.Host(site)), pairs
 }
 
 // loopsAt reports that the URL of a group that is the folded form redirects to another one

@@ -93,13 +93,13 @@ func judgePlanted(t *testing.T, l *Log, identity map[string]uint64) []judged {
 			continue
 		}
 		right := 0
-		g.each(func(urls []uint32) {
+		for _, urls := range g.groups {
 			for _, b := range urls[1:] {
 				if identity[string(x.urls.at(urls[0]))] == identity[string(x.urls.at(b))] {
 					right++
 				}
 			}
-		})
+		}
 		all = append(all, judged{v, float64(right) / float64(v.Merges)})
 	}
 	return all

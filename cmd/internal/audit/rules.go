@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/firstseen/firstseen/canon"
 )
@@ -132,19 +133,16 @@ func (x *index) soleRules() []uint8 {
 		if err != nil {
 			return // Forms has returned this error before
 		}
-		number := map[canon.Rule]uint8{}
-		for i, r := range canon.AllRules() {
-			number[r.Rule] = uint8(i + 1)
-		}
+		all := canon.AllRules()
 		x.eachURL(func() func(id uint32) {
 			var buf []byte
-			return func(id uint32) { buf = x.findSole(bare, number, buf, id) }
+			return func(id uint32) { buf = x.findSole(bare, all, buf, id) }
 		})
 	})
 	return x.soleRule
 }
 
-func (x *index) findSole(bare *canon.Profile, number map[canon.Rule]uint8, buf []byte, id uint32) []byte {
+func (x *index) findSole(bare *canon.Profile, all []canon.RuleInfo, buf []byte, id uint32) []byte {
 	url := x.urls.at(id)
 	form, err := bare.AppendCanonical(buf[:0], url)
 	if err != nil || string(form) == string(url) {
@@ -154,11 +152,9 @@ func (x *index) findSole(bare *canon.Profile, number map[canon.Rule]uint8, buf [
 	if err != nil {
 		return form
 	}
-	for _, s := range e.Steps {
-		if s.Rule != e.Steps[0].Rule {
-			return form
-		}
+	sole := e.Steps[0].Rule
+	if !slices.ContainsFunc(e.Steps, func(s canon.Step) bool { return s.Rule != sole }) {
+		x.soleRule[id] = uint8(1 + slices.IndexFunc(all, func(r canon.RuleInfo) bool { return r.Rule == sole }))
 	}
-	x.soleRule[id] = number[e.Steps[0].Rule]
 	return form
 }

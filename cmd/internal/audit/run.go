@@ -83,14 +83,14 @@ func (x *index) summary() *Report {
 func (x *index) verdict(g *grouping, f *Form) Verdict {
 	v := Verdict{Name: f.Name, Kind: f.Kind}
 	s := &sums{x: x, hosts: map[uint32]*hostSum{}, controls: map[uint32]control{}}
-	g.each(func(urls []uint32) {
+	for _, urls := range g.groups {
 		for _, b := range urls[1:] {
 			outcome, near := x.judge(urls[0], b, g.sameForm)
 			v.Merges++
 			v.Outcomes[outcome]++
 			s.add(&v, urls[0], b, outcome, near)
 		}
-	})
+	}
 	s.conclude(&v)
 	return v
 }
@@ -111,11 +111,7 @@ type hostSum struct {
 
 func (s *sums) add(v *Verdict, a, b uint32, o Outcome, near [2]capture) {
 	host := s.x.host[b]
-	h := s.hosts[host]
-	if h == nil {
-		h = &hostSum{loss: HostLoss{Host: string(s.x.hosts.at(host))}}
-		s.hosts[host] = h
-	}
+	h := findOrMake(s.hosts, host, func() *hostSum { return &hostSum{loss: HostLoss{Host: string(s.x.hosts.at(host))}} })
 	h.loss.Merges++
 	switch o {
 	case NoDigest:

@@ -21,6 +21,7 @@ import (
 	"github.com/firstseen/firstseen/frontier/declared"
 	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/internal/fault"
+	"github.com/firstseen/firstseen/internal/whatwg"
 	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/captures"
@@ -419,21 +420,16 @@ func written(names []string) (list []string, err error) {
 			err = errors.Join(err, fmt.Errorf("the name %q is empty or ends in \"*\"", name))
 			continue
 		}
-		var b strings.Builder
-		for _, c := range []byte(name) {
-			if strings.IndexByte("&=#%+ ", c) >= 0 {
-				fmt.Fprintf(&b, "%%%02X", c)
-				continue
-			}
-			b.WriteByte(c)
-		}
-		list = append(list, b.String())
+		text := nameEscapes.Replace(name)
+		list = append(list, text)
 		if strings.Contains(name, " ") {
-			list = append(list, strings.ReplaceAll(b.String(), "%20", "+"))
+			list = append(list, strings.ReplaceAll(text, "%20", "+"))
 		}
 	}
 	return list, err
 }
+
+var nameEscapes = strings.NewReplacer("&", "%26", "=", "%3D", "#", "%23", "%", "%25", "+", "%2B", " ", "%20")
 
 // check returns why a rule file cannot have an entry.
 func check(e wire.DeclaredEntry) error {
@@ -524,13 +520,7 @@ func (e *Evidence) load(trusted *canon.URLSet) ([]wire.Declared, error) {
 func hostAndPath(form string) (host, path string) {
 	_, rest, _ := strings.Cut(form, "://")
 	rest, _, _ = strings.Cut(rest, "?")
-	at := strings.IndexByte(rest, '/')
-	if at < 0 {
-		at = len(rest)
-	}
-	name := canon.Host([]byte(form))
-	if colon := bytes.LastIndexByte(name, ':'); colon >= 0 && !bytes.HasSuffix(name, []byte{']'}) {
-		name = name[:colon]
-	}
-	return string(name), rest[at:]
+	_, path = whatwg.CutBefore(rest, "/")
+	host, _ = whatwg.CutPort(string(canon.Host([]byte(form))))
+	return host, path
 }

@@ -130,7 +130,11 @@ func appendName(dst, name []byte) []byte {
 			continue
 		}
 		n := max(open, 1)
-		dst = appendText(dst, name[i:i+n])
+		if name[i] == '{' {
+			dst = append(dst, "%7B"...)
+		} else {
+			dst = append(dst, name[i:i+n]...)
+		}
 		i += n
 	}
 	return dst
@@ -145,18 +149,6 @@ func bracketAt(text []byte, bracket byte) int {
 		return 3
 	}
 	return 0
-}
-
-// appendText appends text as it is, but for "{".
-func appendText(dst, text []byte) []byte {
-	for {
-		i := bytes.IndexByte(text, '{')
-		if i < 0 {
-			return append(dst, text...)
-		}
-		dst = append(append(dst, text[:i]...), "%7B"...)
-		text = text[i+1:]
-	}
 }
 
 // appendSegment appends the template of a path segment.
@@ -341,15 +333,7 @@ func appendDigits(dst, text []byte) []byte {
 
 // isVersion reports whether a token is "v" and one to three digits.
 func isVersion(token []byte) bool {
-	if len(token) < 2 || len(token) > 4 || token[0]|0x20 != 'v' {
-		return false
-	}
-	for _, c := range token[1:] {
-		if !isDigit(c) {
-			return false
-		}
-	}
-	return true
+	return 2 <= len(token) && len(token) <= 4 && token[0]|0x20 == 'v' && len(bytes.Trim(token[1:], "0123456789")) == 0
 }
 
 // isUUID reports whether text begins with a token of 8-4-4-4-12 hexadecimal digits.

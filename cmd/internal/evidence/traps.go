@@ -10,6 +10,7 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/internal/wire"
+	"github.com/firstseen/firstseen/internal/zerocopy"
 )
 
 // Traps by yield: path templates whose fetches bring content that is known already. URLs of such a template are queued with a
@@ -71,7 +72,7 @@ import (
 
 const (
 	maxTemplate = 256
-	maxBuffer   = 4096 // bytes of a URL that are kept for the next
+	maxBuffer   = 4096 // bytes of a template that are kept for the next
 
 	contentSets  = 1 << 16
 	contentWays  = 4
@@ -89,8 +90,7 @@ type traps struct {
 		entries [templateWays]template // one without a name is free
 	}
 	scratch []byte
-	form    []byte // of the URL that is judged
-	name    []byte // its template
+	name    []byte // the template of the URL that is judged
 }
 
 // template is a path template or a group of them.
@@ -156,13 +156,12 @@ func (e *Evidence) countFetch(form, link, digest string) {
 
 // split returns the host of a canonical form, nil if it has none, and its template. They are good until the next call.
 func (e *Evidence) split(form string) (host, name []byte) {
-	t := &e.traps
-	if cap(t.form) > maxBuffer {
-		t.form, t.name = nil, nil
+	t, url := &e.traps, zerocopy.Bytes(form)
+	if cap(t.name) > maxBuffer {
+		t.name = nil
 	}
-	t.form = append(t.form[:0], form...)
-	host = canon.Host(t.form)
-	t.name = AppendShape(t.name[:0], t.form, host)
+	host = canon.Host(url)
+	t.name = AppendShape(t.name[:0], url, host)
 	return host, t.name
 }
 
