@@ -47,9 +47,10 @@ type adding struct {
 	js                        bool
 	leave                     func(url string) (filter string) // nil for no filter
 
-	fields []string                            // of a record: what sitemaps have, and then those of the flags
-	at     struct{ priority, depth, meta int } // places in fields, -1 for none; of the metadata the first
-	found  []bool                              // fields that some record had
+	asked  []string        // fields that the flags name
+	fields []string        // of a record: ownFields, and then those
+	at     map[string]int  // places in fields
+	found  map[string]bool // fields that some record had
 
 	added, known atomic.Int64 // for the progress line
 }
@@ -146,44 +147,32 @@ func someExist(names []string) error {
 	return errors.Join(errs...)
 }
 
-// The fields of a sitemap come first, and then those of a list that find --json wrote.
-const (
-	sitemapPriority = iota // find has it, too
-	sitemapLastmod
-	foundKey
-	foundState
-	foundQueue
-	foundDepth
-	foundDiscriminator
-	foundMetadata
-	foundMeta
-	foundURLBytes
-	foundDue
-	ownFields
-)
-
-var ownFieldNames = [ownFields]string{"priority", "lastmod", "key", "state", "queue", "depth", "discriminator", "metadata", "meta", "url_bytes", "due"}
+// ownFields are those of a sitemap, priority and lastmod, and those of a list that find --json wrote.
+var ownFields = []string{"priority", "lastmod", "key", "state", "queue", "depth", "discriminator", "metadata", "meta", "url_bytes", "due"}
 
 // chooseFields lists the fields to be read.
 func (f *adding) chooseFields() {
-	f.fields = slices.Clone(ownFieldNames[:])
-	f.at.priority, f.at.depth = -1, -1
-	if f.priorityField != "" {
-		f.at.priority = len(f.fields)
-		f.fields = append(f.fields, f.priorityField)
-	}
-	if f.depthField != "" {
-		f.at.depth = len(f.fields)
-		f.fields = append(f.fields, f.depthField)
-	}
-	f.at.meta = len(f.fields)
-	for _, field := range f.metaFields {
-		if _, column, renamed := strings.Cut(field, "="); renamed {
-			field = column
+	for _, name := range []string{f.priorityField, f.depthField} {
+		if name != "" {
+			f.asked = append(f.asked, name)
 		}
-		f.fields = append(f.fields, field)
 	}
-	f.found = make([]bool, len(f.fields))
+	for _, field := range f.metaFields {
+		f.asked = append(f.asked, columnOf(field))
+	}
+	f.fields = append(slices.Clone(ownFields), f.asked...)
+	f.at, f.found = map[string]int{"": len(f.fields)}, map[string]bool{}
+	for i, name := range f.fields {
+		f.at[name] = i
+	}
+}
+
+// columnOf is the column that a value of --meta-field names, COLUMN or NAME=COLUMN.
+func columnOf(field string) string {
+	if _, column, renamed := strings.Cut(field, "="); renamed {
+		return column
+	}
+	return field
 }
 
 func (f *adding) run(ctx context.Context, a *app, c *client, names []string) error {
@@ -205,8 +194,8 @@ func (f *adding) run(ctx context.Context, a *app, c *client, names []string) err
 		all.Add(counts)
 		return err
 	})}
-	for i, field := range f.fields[ownFields:] {
-		if !f.found[ownFields+i] && all.Records > 0 {
+	for _, field := range f.asked {
+		if !f.found[field] && all.Records > 0 {
 			fmt.Fprintf(a.err, "firstseen: no URL has anything in the field %q\n", field)
 		}
 	}
@@ -224,7 +213,7 @@ func (f *adding) file(ctx context.Context, a *app, files *fileSet, name string, 
 	}
 	defer files.done(in)
 	opt := transfer.Options{Log: f.log.options(), Crawl: f.place.crawl, Links: true, Fill: f.fill, Leave: f.leave}
-	opt.Log.Events, opt.Log.Fields, opt.Log.Must = logs.All, f.fields, f.fields[ownFields:]
+	opt.Log.Events, opt.Log.Fields, opt.Log.Must = logs.All, f.fields, f.asked
 	counts, err := transfer.Read(ctx, in, func(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
 		results, err := to.AddBatch(ctx, urls)
 		if err != nil {
@@ -248,43 +237,46 @@ func (f *adding) file(ctx context.Context, a *app, files *fileSet, name string, 
 func (f *adding) fill(u *frontier.Link, r *logs.Record, format logs.Format) (refusal string) {
 	u.Queue, u.Priority, u.Depth, u.Force, u.SkipTraps, u.UnlessFetchedAfter = f.queue, uint8(f.priority), f.depth, f.force, f.skip, f.after
 	meta := map[string][]string{}
-	value := func(i int) string {
-		if i < 0 || i >= len(r.Fields) {
+	value := func(field string) string {
+		i := f.at[field]
+		if i >= len(r.Fields) || r.Fields[i] == "" {
 			return ""
 		}
-		f.found[i] = f.found[i] || r.Fields[i] != ""
+		if !f.found[field] {
+			f.found[field] = true
+		}
 		return r.Fields[i]
 	}
 	if format == logs.Sitemap {
 		u.SkipTraps = true
-		if share, err := strconv.ParseFloat(value(sitemapPriority), 64); err == nil { // without one a page is as important as any other
+		if share, err := strconv.ParseFloat(value("priority"), 64); err == nil { // without one a page is as important as any other
 			u.Priority = ofShare(min(max(share, 0), 1))
 		}
-		if when := value(sitemapLastmod); when != "" {
+		if when := value("lastmod"); when != "" {
 			meta["lastmod"] = []string{when}
 		}
 	}
-	if len(value(foundKey)) == 2*len(store.Key{}) && slices.Contains(frontier.QueryStates(), frontier.QueryState(value(foundState))) {
+	if len(value("key")) == 2*len(store.Key{}) && slices.Contains(frontier.QueryStates(), frontier.QueryState(value("state"))) {
 		if !f.fillFound(u, value, meta) {
 			return "metadata"
 		}
 	}
-	if text := value(f.at.priority); text != "" {
+	if text := value(f.priorityField); text != "" {
 		var ok bool
 		if u.Priority, ok = parsePriority(text); !ok {
 			return "priority"
 		}
 	}
-	if text := value(f.at.depth); text != "" {
+	if text := value(f.depthField); text != "" {
 		n, err := strconv.ParseUint(text, 10, 31)
 		if err != nil {
 			return "depth"
 		}
 		u.Depth = int(n)
 	}
-	for i, field := range f.metaFields {
+	for _, field := range f.metaFields {
 		name, _, _ := strings.Cut(field, "=")
-		if text := value(f.at.meta + i); text != "" {
+		if text := value(columnOf(field)); text != "" {
 			meta[name] = append(meta[name], valuesOf(text, format)...)
 		}
 	}
@@ -311,22 +303,22 @@ func valuesOf(text string, format logs.Format) (values []string) {
 }
 
 // fillFound sets what a line of find --json says of a URL, so that the list queues each as it was.
-func (f *adding) fillFound(u *frontier.Link, value func(int) string, meta map[string][]string) bool {
-	if n, ok := parsePriority(value(sitemapPriority)); ok {
+func (f *adding) fillFound(u *frontier.Link, value func(string) string, meta map[string][]string) bool {
+	if n, ok := parsePriority(value("priority")); ok {
 		u.Priority = n
 	}
-	if n, err := strconv.ParseUint(value(foundDepth), 10, 31); err == nil {
+	if n, err := strconv.ParseUint(value("depth"), 10, 31); err == nil {
 		u.Depth = int(n)
 	}
-	u.Queue = cmp.Or(f.queue, value(foundQueue))
-	u.Discriminator = value(foundDiscriminator)
-	u.Due, _ = time.Parse(time.RFC3339, value(foundDue)) // one that is not scheduled has none
+	u.Queue = cmp.Or(f.queue, value("queue"))
+	u.Discriminator = value("discriminator")
+	u.Due, _ = time.Parse(time.RFC3339, value("due")) // one that is not scheduled has none
 	ok := true
-	if text := value(foundMetadata); text != "" {
+	if text := value("metadata"); text != "" {
 		ok = json.Unmarshal([]byte(text), &meta) == nil
 	}
-	for i, to := range map[int]func([]byte){foundMeta: func(b []byte) { u.Meta = b }, foundURLBytes: func(b []byte) { u.URL = string(b) }} {
-		if text := value(i); text != "" {
+	for field, to := range map[string]func([]byte){"meta": func(b []byte) { u.Meta = b }, "url_bytes": func(b []byte) { u.URL = string(b) }} {
+		if text := value(field); text != "" {
 			b, err := base64.StdEncoding.DecodeString(text)
 			if ok = ok && err == nil; err == nil {
 				to(b)

@@ -110,7 +110,7 @@ func TestAddGoesOn(t *testing.T) {
 		if status != statusFailed || !strings.Contains(errOut.String(), "interrupted in -") {
 			t.Fatalf("got status %d, %s%s; want an interruption", status, &out, &errOut)
 		}
-		if _, err := fmt.Sscanf(strings.ReplaceAll(out.String(), ",", ""), "-: list %d records", &first); err != nil {
+		if _, err := fmt.Sscanf(strings.NewReplacer(": list", "", ",", "").Replace(out.String()), "- %d records", &first); err != nil {
 			t.Fatalf("got %s, %v; want a number of records", &out, err)
 		}
 	}

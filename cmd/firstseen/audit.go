@@ -21,11 +21,9 @@ import (
 
 // auditFlags are the flags of the audit command.
 type auditFlags struct {
+	judging
 	profile profileFlags
 	against string
-	source  judgeSource
-	json    bool
-	report  judgeReport
 }
 
 func newAuditCmd(a *app) *cobra.Command {
@@ -47,20 +45,45 @@ content counts once for a host. With fewer than 20 such contents a rule has no v
 		RunE: running(func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), a, args) }),
 	}
 	f.profile.add(cmd.Flags())
-	f.source.add(cmd.Flags())
+	f.judging.add(cmd.Flags())
 	cmd.Flags().StringVar(&f.against, "against", "", "another profile: report what a change to it would merge and separate")
-	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
-	f.report.add(cmd.Flags())
 	return cmd
 }
 
-// judgeSource is what audit and learn read besides the files.
-type judgeSource struct{ base, db string }
+// judging is what audit and learn have in common: what they read besides the files, and the HTML report.
+type judging struct {
+	base, db    string
+	json        bool
+	path, title string // of the report
+	file        *durable.File
+	began       time.Time
+}
 
-func (s *judgeSource) add(flags *pflag.FlagSet) {
-	flags.StringVar(&s.db, "db", "", "also read the fetches that serve kept in this store, even while serve runs; FIRSTSEEN_DB does not set it")
+func (j *judging) add(flags *pflag.FlagSet) {
+	flags.StringVar(&j.db, "db", "", "also read the fetches that serve kept in this store, even while serve runs; FIRSTSEEN_DB does not set it")
 	typed(flags, "db")
-	flags.StringVar(&s.base, "base", "", `scheme and host for access logs that have only paths, such as "http://example.com"`)
+	flags.StringVar(&j.base, "base", "", `scheme and host for access logs that have only paths, such as "http://example.com"`)
+	flags.BoolVar(&j.json, "json", false, "write one JSON object")
+	flags.StringVar(&j.path, "report", "", "HTML report to write")
+	flags.StringVar(&j.title, "title", "", "of the report; default: the names of the inputs")
+}
+
+// read reads logs. It opens the report first, so that a bad path shows before the work is done.
+func (j *judging) read(ctx context.Context, a *app, names []string) (read *judged, err error) {
+	j.began = time.Now()
+	if j.title == "" {
+		j.title = titleOf(names)
+	}
+	if j.file, err = durable.Create(j.path); err != nil {
+		return nil, err
+	}
+	return a.loadCaptures(ctx, names, j.base, j.db)
+}
+
+func (j *judging) write(judged *audit.Report, learned *audit.Learned) error {
+	return j.file.Write(func(w io.Writer) error {
+		return report.WriteJudged(w, report.Judged{Title: j.title, Made: time.Now(), Seconds: time.Since(j.began).Seconds(), Audit: judged, Learned: learned})
+	})
 }
 
 func (f *auditFlags) run(ctx context.Context, a *app, names []string) error {
@@ -74,11 +97,8 @@ func (f *auditFlags) run(ctx context.Context, a *app, names []string) error {
 			return misuse{err}
 		}
 	}
-	if err := f.report.begin(names); err != nil {
-		return err
-	}
-	defer f.report.file.Drop()
-	read, err := a.loadCaptures(ctx, names, f.source)
+	defer func() { f.file.Drop() }()
+	read, err := f.read(ctx, a, names)
 	if err != nil {
 		return err
 	}
@@ -87,8 +107,12 @@ func (f *auditFlags) run(ctx context.Context, a *app, names []string) error {
 		return err
 	}
 	found.Unread = read.unread
-	if f.report.wanted() {
-		if err := f.writeReport(ctx, read.log, found); err != nil {
+	if f.file != nil { // with the rules that the log proposes
+		learned, err := audit.Learn(ctx, read.log)
+		if err != nil {
+			return err
+		}
+		if err := f.write(found, learned); err != nil {
 			return err
 		}
 	}
@@ -96,18 +120,9 @@ func (f *auditFlags) run(ctx context.Context, a *app, names []string) error {
 	if f.json {
 		out.json(found)
 	} else {
-		writeAudit(out, found, time.Since(f.report.began))
+		writeAudit(out, found, time.Since(f.began))
 	}
 	return worst(endOutput(out, read.bad), read.failed)
-}
-
-// writeReport writes the report, with the rules that the log proposes.
-func (f *auditFlags) writeReport(ctx context.Context, log *audit.Log, found *audit.Report) error {
-	learned, err := audit.Learn(ctx, log)
-	if err != nil {
-		return err
-	}
-	return f.report.write(found, learned)
 }
 
 // judged is the result of reading for audit and learn.
@@ -125,20 +140,20 @@ type judged struct {
 
 // loadCaptures reads logs. If a file cannot be read to its end, that is reported, and the records
 // before count. If no file has a record, the errors of the files are returned.
-func (a *app) loadCaptures(ctx context.Context, names []string, from judgeSource) (*judged, error) {
-	if len(names) == 0 && from.db == "" {
+func (a *app) loadCaptures(ctx context.Context, names []string, base, db string) (*judged, error) {
+	if len(names) == 0 && db == "" {
 		return nil, misusef("nothing to audit: pass a log file or --db DIR")
 	}
 	debug.SetGCPercent(25) // a log is one big heap that hardly changes: room for twice of it would be wasted
 	j := &judged{log: audit.NewLog(), files: &fileSet{stdin: a.in}}
-	if from.db != "" {
-		if err := loadSample(ctx, j.log, from.db); err != nil {
+	if db != "" {
+		if err := loadSample(ctx, j.log, db); err != nil {
 			return nil, err
 		}
 	}
 	err := j.files.each(ctx, a.err, names, j.files.inputLine, func(name string) error {
 		before := j.records
-		err := a.loadFile(ctx, j, name, from.base)
+		err := a.loadFile(ctx, j, name, base)
 		if end := (endsAll{}); err == nil || ctx.Err() != nil || errors.As(err, &end) {
 			return err
 		}
@@ -153,11 +168,11 @@ func (a *app) loadCaptures(ctx context.Context, names []string, from judgeSource
 	if err != nil {
 		return nil, err
 	}
-	if j.records == 0 && from.db == "" && j.failed != nil {
+	if j.records == 0 && db == "" && j.failed != nil {
 		return nil, j.failed
 	}
 	switch {
-	case j.records == 0 || from.db != "":
+	case j.records == 0 || db != "":
 	case j.fetches == 0:
 		lacks := "a status, in a column or field such as status"
 		if j.digests == 0 {
@@ -317,35 +332,4 @@ func writeExamples(out *output, forms []audit.Verdict) {
 			out.line(fmt.Sprintf("  %s  %s  %s", e.TimeB.Format(time.DateTime), e.DigestB, e.B))
 		}
 	}
-}
-
-// judgeReport is the HTML report of audit and learn.
-type judgeReport struct {
-	path, title string
-	file        *durable.File
-	began       time.Time
-}
-
-func (r *judgeReport) add(flags *pflag.FlagSet) {
-	flags.StringVar(&r.path, "report", "", "HTML report to write")
-	flags.StringVar(&r.title, "title", "", "of the report; default: the names of the inputs")
-}
-
-// begin opens the report, so that a bad path shows before the work is done.
-func (r *judgeReport) begin(names []string) (err error) {
-	r.began = time.Now()
-	if r.title == "" {
-		r.title = titleOf(names)
-	}
-	r.file, err = durable.Create(r.path)
-	return err
-}
-
-// wanted reports whether to write a report.
-func (r *judgeReport) wanted() bool { return r.file != nil }
-
-func (r *judgeReport) write(judged *audit.Report, learned *audit.Learned) error {
-	return r.file.Write(func(w io.Writer) error {
-		return report.WriteJudged(w, report.Judged{Title: r.title, Made: time.Now(), Seconds: time.Since(r.began).Seconds(), Audit: judged, Learned: learned})
-	})
 }

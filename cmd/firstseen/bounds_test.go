@@ -90,24 +90,6 @@ func namedBy(t *testing.T, cmd *cobra.Command, flag *pflag.Flag) (values []strin
 	return append(values, words...)
 }
 
-// TestBounds refuses what is less than the least value of a flag and no value that its help names.
-func TestBounds(t *testing.T) {
-	for _, c := range []struct{ flag, want string }{
-		{"--index-memory=-2", `cannot run serve: --index-memory: got "-2"; want 0 or more, or -1 for no index`},
-		{"--min-free=8X", `got "8X"; want bytes, as 512M or 2G`},
-		{"--cache=100K", `got "100K"; want whole MiB, as 512M or 2G`},
-		{"--cache=8M", `--cache: got "8M"; want 16M or more`},
-		{"--min-free=-2", `--min-free: got "-2"; want 0 or more, or -1 for no such bound`},
-		{"--cache=15", `--cache: got "15"; want 16M or more`},
-		{"--max-held=-1", `--max-held: got "-1"; want 0 or more`},
-		{"--delay=-1s", `--delay: got "-1s"; want 0 or more`},
-	} {
-		if status, _, errOut := runCommand(t, "serve", "--check", "--db", filepath.Join(t.TempDir(), "db"), c.flag); status != statusMisuse || !strings.Contains(errOut, c.want) {
-			t.Errorf("%s: got status %d, %s; want %s", c.flag, status, errOut, c.want)
-		}
-	}
-}
-
 // TestVariables: each flag that variables set, and whose help says so, is set by one.
 func TestVariables(t *testing.T) {
 	db := filepath.Join(t.TempDir(), "db")

@@ -332,21 +332,23 @@ func (c *client) crawls(ctx context.Context, name string) ([]string, error) {
 	return nil, misusef("cannot find crawl %q in the store, which has %s", name, strings.Join(quotedAll(st.Crawls), ", "))
 }
 
-// hasQueue returns an error unless one of the crawls has the queue, for the same reason. No name is no mistake.
-func (c *client) hasQueue(ctx context.Context, crawls []string, queue string) error {
+// crawlsOf lists the crawls that a flag names, and returns an error unless one of them has the queue, for the same reason. No name is no
+// mistake.
+func (c *client) crawlsOf(ctx context.Context, name, queue string) ([]string, error) {
+	crawls, err := c.crawls(ctx, name)
+	if err != nil || queue == "" {
+		return crawls, err
+	}
 	for _, crawl := range crawls {
 		var page wire.Queues
-		if queue == "" {
-			return nil
-		}
 		if err := c.get(ctx, "/v1/queues", url.Values{"crawl": {crawl}, "queue": {queue}}, &page); err != nil {
-			return err
+			return nil, err
 		}
 		if len(page.Queues) > 0 {
-			return nil
+			return crawls, nil
 		}
 	}
-	return misusef("cannot find queue %q in crawl %s", queue, strings.Join(quotedAll(crawls), ", "))
+	return nil, misusef("cannot find queue %q in crawl %s", queue, strings.Join(quotedAll(crawls), ", "))
 }
 
 func quotedAll(names []string) []string {
@@ -361,7 +363,7 @@ func quotedAll(names []string) []string {
 }
 
 // inProcess is a listener whose clients are in this process: a server behind it answers while it is read, also lists as long as a
-// crawl, as one behind a port does.
+// crawl, as one behind a port does. The bufconn of grpc was tried: a deadline of it that was taken back may still end a read.
 type inProcess struct {
 	conns  chan net.Conn
 	closed chan struct{}

@@ -21,8 +21,6 @@ import (
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/crawlfile"
-	"github.com/firstseen/firstseen/store/pebblestore"
-	"github.com/firstseen/firstseen/store/redisstore"
 )
 
 // copyFlags say from where to where.
@@ -143,12 +141,7 @@ func sameFile(a, b string) bool {
 
 // target opens the store to copy to. A new one gets the identity given.
 func (f *copyFlags) target(ctx context.Context, a *app, id store.Identity) (s store.Store, err error) {
-	if f.toDB != "" {
-		s, err = pebblestore.Open(f.toDB, pebblestore.Options{KeepURLs: f.keepURLs, Logger: a.log})
-	} else {
-		to := redisFlags{f.toRedis}
-		s, err = to.open(ctx, a.log, redisstore.Options{KeepURLs: f.keepURLs})
-	}
+	s, err = createStore(ctx, a, f.toDB, &redisFlags{f.toRedis}, f.keepURLs)
 	if err != nil || s.Identity() != (store.Identity{}) {
 		return s, err
 	}
@@ -223,7 +216,10 @@ func (p *place) source(ctx context.Context, a *app, keysAlone bool) (*crawlSourc
 	if err != nil {
 		return nil, err
 	}
-	from, err := crawlIn(ctx, s, p.crawl)
+	from, err := frontier.FindCrawl(ctx, s, p.crawl)
+	if errors.Is(err, store.ErrNotFound) { // a name misspelt must not look like a crawl without URLs
+		err = misuse{err}
+	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -287,19 +283,6 @@ func brokeOff(err error) error {
 		return fmt.Errorf("the answer of the daemon broke off; see its log, and try again: %w", err)
 	}
 	return err
-}
-
-// crawlIn finds the crawl of a store that a flag names; "*" is all of them. One that is
-// not there is misuse: a name misspelt must not look like a crawl without URLs.
-func crawlIn(ctx context.Context, s store.Store, name string) (frontier.StoredCrawl, error) {
-	if name == "*" {
-		return frontier.StoredCrawl{Name: name, Stored: name, Identity: s.Identity()}, nil
-	}
-	c, err := frontier.FindCrawl(ctx, s, name)
-	if errors.Is(err, store.ErrNotFound) {
-		err = misuse{err}
-	}
-	return c, err
 }
 
 // nameList returns names for a person to read, "none" if there are none.

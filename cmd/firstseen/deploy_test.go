@@ -41,19 +41,6 @@ func TestDeploySettings(t *testing.T) {
 	checkServe(t, args...)
 }
 
-// TestServeRefusesValues checks that invalid values are reported with the name of their flag.
-func TestServeRefusesValues(t *testing.T) {
-	for _, c := range []struct{ flag, value string }{
-		{"traps", "maybe"}, {"max-in-flight", "-1"}, {"max-expired", "-1"}, {"max-expired", "1,-1"},
-		{"adaptive", "-1"}, {"queue-by", "site"}, {"adaptive", "NaN"}, {"max-per-queue", "-1"}, {"probe", "2"}, {"cache", "1"},
-	} {
-		status, _, errOut := runCommand(t, "serve", "--check", "--"+c.flag, c.value)
-		if status != statusMisuse || !strings.Contains(errOut, "--"+c.flag+": got ") {
-			t.Errorf("--%s %s: status %d, %q; want %d and the flag's name", c.flag, c.value, status, errOut, statusMisuse)
-		}
-	}
-}
-
 // TestDeployUnit has systemd read the unit and its drop-in, with a program that is
 // there in place of ours.
 func TestDeployUnit(t *testing.T) {

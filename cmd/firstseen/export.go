@@ -132,36 +132,44 @@ func (a *app) writeOut(name string, write func(io.Writer) (int64, error)) (n int
 	return n, err
 }
 
-// writeURLs writes a line for each URL. One that has no SXURL, such as of an IP
-// address, is left out of that list.
-func (f *exportFlags) writeURLs(ctx context.Context, w io.Writer, src *crawlSource) (n int64, err error) {
-	encoder := sxurl.NewEncoder(f.keys.codec())
-	var line []byte
+// texts hands the URLs whose text is kept to write, which returns whether it took one, and returns how many it took.
+func (f *exportFlags) texts(ctx context.Context, src *crawlSource, write func(url string) (bool, error)) (n int64, err error) {
 	for e, err := range src.entries(ctx) {
+		took := false
+		if err == nil && (!f.done || e.State == store.Done) {
+			took, err = write(e.URL)
+		}
 		if err != nil {
 			return n, err
 		}
-		if f.done && e.State != store.Done {
-			continue
+		if took {
+			n++
 		}
-		line = line[:0]
-		if f.sxurl {
-			key, err := encoder.Encode(e.URL)
-			if err != nil {
-				continue
-			}
-			line = fmt.Appendf(line, "%s\t", key)
-		}
-		line = append(append(line, whatwg.Line(e.URL)...), '\n')
-		if _, err := w.Write(line); err != nil {
-			return n, err
-		}
-		n++
 	}
 	if n == 0 {
 		fmt.Fprintln(f.warn, noTexts)
 	}
 	return n, nil
+}
+
+// writeURLs writes a line for each URL. One that has no SXURL, such as of an IP
+// address, is left out of that list.
+func (f *exportFlags) writeURLs(ctx context.Context, w io.Writer, src *crawlSource) (int64, error) {
+	encoder := sxurl.NewEncoder(f.keys.codec())
+	var line []byte
+	return f.texts(ctx, src, func(url string) (bool, error) {
+		line = line[:0]
+		if f.sxurl {
+			key, err := encoder.Encode(url)
+			if err != nil {
+				return false, nil
+			}
+			line = fmt.Appendf(line, "%s\t", key)
+		}
+		line = append(append(line, whatwg.Line(url)...), '\n')
+		_, err := w.Write(line)
+		return true, err
+	})
 }
 
 // hashWriter returns a function that writes hashed URIs.
@@ -182,17 +190,10 @@ func (f *exportFlags) hashWriter(ctx context.Context, src *crawlSource) (func(io
 // always equal.
 func (f *exportFlags) writeHashed(ctx context.Context, w io.Writer, src *crawlSource, p *canon.Profile, h *hasheduri.Hasher) (int64, error) {
 	var lines []string
-	n := int64(0)
-	for e, err := range src.entries(ctx) {
-		if err != nil {
-			return 0, err
-		}
-		if f.done && e.State != store.Done {
-			continue
-		}
+	n, err := f.texts(ctx, src, func(url string) (bool, error) {
 		before := len(lines)
-		forms := []string{e.URL}
-		if canonical, err := p.Canonicalize(e.URL); err == nil && canonical != e.URL {
+		forms := []string{url}
+		if canonical, err := p.Canonicalize(url); err == nil && canonical != url {
 			forms = append(forms, canonical)
 		}
 		for _, form := range forms {
@@ -203,12 +204,10 @@ func (f *exportFlags) writeHashed(ctx context.Context, w io.Writer, src *crawlSo
 				lines = append(lines, u.String())
 			}
 		}
-		if len(lines) > before {
-			n++
-		}
-	}
-	if n == 0 {
-		fmt.Fprintln(f.warn, noTexts)
+		return len(lines) > before, nil
+	})
+	if err != nil {
+		return 0, err
 	}
 	slices.Sort(lines)
 	for _, line := range slices.Compact(lines) {

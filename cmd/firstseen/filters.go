@@ -19,6 +19,8 @@ type filterFlags struct {
 	scope     string
 	notExt    []string
 	withQuery bool
+
+	names []string // of the flags of the filters that open returned, in their order
 }
 
 func (f *filterFlags) add(fs *pflag.FlagSet) {
@@ -32,6 +34,10 @@ var staticExtensions = strings.Fields("avif bmp css eot flac flv gif ico jpeg jp
 
 // open returns the filters. own reports whether forms are those of p: canonical forms of the profile.
 func (f *filterFlags) open(p *canon.Profile, own bool) (filters []uniq.Filter, err error) {
+	f.names = nil
+	add := func(name string, in func(form []byte) bool) {
+		filters, f.names = append(filters, urlForm(p, own, in)), append(f.names, name)
+	}
 	if f.scope != "" {
 		text, err := os.ReadFile(f.scope)
 		if err != nil {
@@ -44,10 +50,10 @@ func (f *filterFlags) open(p *canon.Profile, own bool) (filters []uniq.Filter, e
 		if err != nil {
 			return nil, misusef("--scope %s: %w", f.scope, err)
 		}
-		filters = append(filters, urlForm(p, own, func(form []byte) bool {
+		add("--scope", func(form []byte) bool {
 			_, has := set.Has(form)
 			return has
-		}))
+		})
 	}
 	if len(f.notExt) > 0 {
 		not := map[string]bool{}
@@ -60,14 +66,14 @@ func (f *filterFlags) open(p *canon.Profile, own bool) (filters []uniq.Filter, e
 				not[name] = true
 			}
 		}
-		filters = append(filters, urlForm(p, own, func(form []byte) bool { return !not[extensionOf(form)] }))
+		add("--not-ext", func(form []byte) bool { return !not[extensionOf(form)] })
 	}
 	if f.withQuery {
-		filters = append(filters, urlForm(p, own, func(form []byte) bool {
+		add("--with-query", func(form []byte) bool {
 			form, _, _ = bytes.Cut(form, []byte("#"))
 			i := bytes.IndexByte(form, '?')
 			return i >= 0 && i+1 < len(form)
-		}))
+		})
 	}
 	return filters, nil
 }
@@ -108,7 +114,7 @@ func extensionOf(form []byte) string {
 
 // leave returns what says by which filter a URL is left out; nil if there is none. What is no URL stays, to be refused.
 func (f *filterFlags) leave() (func(url string) string, error) {
-	plain, names := canon.Qiita(), f.names()
+	plain := canon.Qiita()
 	filters, err := f.open(plain, true)
 	if err != nil || len(filters) == 0 {
 		return nil, err
@@ -117,24 +123,11 @@ func (f *filterFlags) leave() (func(url string) string, error) {
 		form, err := plain.AppendCanonical(nil, []byte(url))
 		for i, in := range filters {
 			if err == nil && !in([]byte(url), form) {
-				return names[i]
+				return f.names[i]
 			}
 		}
 		return ""
 	}, nil
-}
-
-// names are the flags, in the order of open.
-func (f *filterFlags) names() (names []string) {
-	for _, flag := range []struct {
-		name  string
-		given bool
-	}{{"--scope", f.scope != ""}, {"--not-ext", len(f.notExt) > 0}, {"--with-query", f.withQuery}} {
-		if flag.given {
-			names = append(names, flag.name)
-		}
-	}
-	return names
 }
 
 // how names what the filters take, for notes on files that are done.

@@ -167,10 +167,7 @@ func (s *selection) list(ctx context.Context, c *client, crawl string, out *outp
 
 // change does something to the selected URLs of each crawl, and says to how many.
 func (s *selection) change(ctx context.Context, a *app, c *client, do, done string) error {
-	crawls, err := c.crawls(ctx, s.place.crawl)
-	if err == nil {
-		err = c.hasQueue(ctx, crawls, s.queue)
-	}
+	crawls, err := c.crawlsOf(ctx, s.place.crawl, s.queue)
 	if err != nil {
 		return err
 	}
@@ -495,10 +492,7 @@ Daemons on a store in Redis can continue.`,
 		if err != nil {
 			return err
 		}
-		crawls, err := c.crawls(ctx, f.found.place.crawl)
-		if err == nil {
-			err = c.hasQueue(ctx, crawls, f.found.queue)
-		}
+		crawls, err := c.crawlsOf(ctx, f.found.place.crawl, f.found.queue)
 		if err != nil {
 			return err
 		}
@@ -543,7 +537,8 @@ func (a *app) printForgotten(n int64, err error) error {
 func (f *forgetFlags) requests() (requests []wire.ForgetRequest, err error) {
 	r := wire.ForgetRequest{Queue: f.found.queue, All: f.found.all, Held: f.held, Before: f.found.before}
 	if f.held && r.Before.IsZero() {
-		return nil, misusef("--held is of URLs that --before names: give it, too")
+		_, err := parseMoment("")
+		return nil, misuse{err}
 	}
 	if len(f.urls) == 0 {
 		return []wire.ForgetRequest{r}, nil

@@ -21,8 +21,6 @@ import (
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/crawlfile"
-	"github.com/firstseen/firstseen/store/pebblestore"
-	"github.com/firstseen/firstseen/store/redisstore"
 )
 
 // importFlags choose the records to import.
@@ -33,6 +31,21 @@ type importFlags struct {
 	log                    logFlags
 	statuses, since        string
 	links, keep, again, js bool
+}
+
+// importRun is an import of files. It opens the store when the first file turns out to be one
+// that can be imported, so a mistyped name makes no store.
+type importRun struct {
+	importFlags
+	a       *app
+	base    *canon.Profile // without the rule file
+	profile *canon.Profile
+	opt     transfer.Options
+	files   *fileSet
+
+	store   store.Store // nil until it is open
+	front   *frontier.Frontier
+	journal *transfer.Journal
 }
 
 func newImportCmd(a *app) *cobra.Command {
@@ -96,15 +109,9 @@ func (f *importFlags) run(ctx context.Context, a *app, names []string) error {
 	if err != nil {
 		return err
 	}
-	r := &importRun{a: a, flags: f, base: base, profile: p, opt: opt, files: &fileSet{stdin: a.in}}
-	return worst(r.run(ctx, names), r.close())
-}
-
-func (f *importFlags) openStore(ctx context.Context, a *app) (store.Store, error) {
-	if f.redis.given() {
-		return f.redis.open(ctx, a.log, redisstore.Options{KeepURLs: f.keep})
-	}
-	return pebblestore.Open(f.db, pebblestore.Options{KeepURLs: f.keep, Logger: a.log})
+	r := &importRun{importFlags: *f, a: a, base: base, profile: p, opt: opt, files: &fileSet{stdin: a.in}}
+	err = r.files.each(ctx, a.err, names, r.files.inputLine, func(name string) error { return r.file(ctx, name) })
+	return worst(err, r.close())
 }
 
 func (f *importFlags) options() (opt transfer.Options, err error) {
@@ -146,31 +153,12 @@ func (f *importFlags) how() string {
 	return how + fmt.Sprintf(" into %q", db)
 }
 
-// importRun is an import of files. It opens the store when the first file turns out to be one
-// that can be imported, so a mistyped name makes no store.
-type importRun struct {
-	a       *app
-	flags   *importFlags
-	base    *canon.Profile // without the rule file
-	profile *canon.Profile
-	opt     transfer.Options
-	files   *fileSet
-
-	store   store.Store // nil until it is open
-	front   *frontier.Frontier
-	journal *transfer.Journal
-}
-
-func (r *importRun) run(ctx context.Context, names []string) error {
-	return r.files.each(ctx, r.a.err, names, r.files.inputLine, func(name string) error { return r.file(ctx, name) })
-}
-
 // open opens the store, the first time.
 func (r *importRun) open(ctx context.Context) error {
 	if r.store != nil {
 		return nil
 	}
-	s, err := r.flags.openStore(ctx, r.a)
+	s, err := createStore(ctx, r.a, r.db, &r.redis, r.keep)
 	if err != nil {
 		return endsAll{err}
 	}
@@ -178,7 +166,7 @@ func (r *importRun) open(ctx context.Context) error {
 	if err != nil {
 		return endsAll{errors.Join(err, s.Close())}
 	}
-	journal, err := transfer.OpenJournal(cmp.Or(r.flags.notes, r.flags.db))
+	journal, err := transfer.OpenJournal(cmp.Or(r.notes, r.db))
 	if err != nil {
 		return endsAll{errors.Join(err, front.Close(), s.Close())}
 	}
@@ -220,7 +208,7 @@ func (r *importRun) file(ctx context.Context, name string) error {
 	if err := r.open(ctx); err != nil {
 		return err
 	}
-	return r.log(ctx, name, file)
+	return r.records(ctx, name, file)
 }
 
 // refusal returns what an error does to the exit status: input of the wrong kind was refused, any other is a failure.
@@ -250,7 +238,7 @@ func (r *importRun) keys(ctx context.Context, name string, file *logs.File) erro
 	if err != nil {
 		return fmt.Errorf("cannot import %s: %w", name, err)
 	}
-	to, err := crawlInto(ctx, r.store, r.flags.crawl, id, false)
+	to, err := crawlInto(ctx, r.store, r.crawl, id, false)
 	if err != nil {
 		return fmt.Errorf("cannot import %s: %w", name, err)
 	}
@@ -262,12 +250,8 @@ func (r *importRun) keys(ctx context.Context, name string, file *logs.File) erro
 		importedFile{File: name, Counts: transfer.Counts{Format: "keys", Records: n.Keys, New: n.New, Known: n.Keys - n.New}})
 }
 
-func (r *importRun) log(ctx context.Context, name string, file *logs.File) error {
-	part, from, whole := r.journal.Begin(name, r.flags.crawl, r.flags.how())
-	if r.flags.again {
-		from, whole = 0, false
-		part.Again()
-	}
+func (r *importRun) records(ctx context.Context, name string, file *logs.File) error {
+	part, from, whole := r.journal.Begin(name, r.crawl, r.how(), r.again)
 	if whole {
 		return r.tell(name+": imported before", importedFile{File: name, Whole: true})
 	}
@@ -304,7 +288,7 @@ func (a *app) endFile(ctx context.Context, name string, counts *transfer.Counts,
 
 // record returns the function that records URLs: as seen, or with their text as completed.
 func (r *importRun) record() transfer.Recorder {
-	if !r.flags.keep {
+	if !r.keep {
 		return r.front.See
 	}
 	return func(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
@@ -327,7 +311,7 @@ type importedFile struct {
 
 func (r *importRun) tell(text string, file importedFile) error {
 	out := newOutput(r.a.out)
-	if r.flags.js {
+	if r.js {
 		out.json(file)
 	} else {
 		out.line(text)

@@ -15,10 +15,8 @@ import (
 
 // learnFlags are the flags of the learn command.
 type learnFlags struct {
-	source judgeSource
+	judging
 	output string
-	json   bool
-	report judgeReport
 }
 
 func newLearnCmd(a *app) *cobra.Command {
@@ -43,19 +41,14 @@ contrary, and at least 90 % of the contents are equal.
   firstseen replay --rule-file rules.json crawl.cdx.gz`,
 		RunE: running(func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), a, args) }),
 	}
-	f.source.add(cmd.Flags())
+	f.judging.add(cmd.Flags())
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", `rule file to write; "-" writes it to stdout instead of the list`)
-	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
-	f.report.add(cmd.Flags())
 	return cmd
 }
 
 func (f *learnFlags) run(ctx context.Context, a *app, names []string) error {
-	if err := f.report.begin(names); err != nil {
-		return err
-	}
-	defer f.report.file.Drop()
-	read, err := a.loadCaptures(ctx, names, f.source)
+	defer func() { f.file.Drop() }()
+	read, err := f.read(ctx, a, names)
 	if err != nil {
 		return err
 	}
@@ -67,7 +60,7 @@ func (f *learnFlags) run(ctx context.Context, a *app, names []string) error {
 	if err := f.writeRules(a, learned); err != nil {
 		return err
 	}
-	if err := f.report.write(nil, learned); err != nil {
+	if err := f.write(nil, learned); err != nil {
 		return err
 	}
 	out := newOutput(a.out)

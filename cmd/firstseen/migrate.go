@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -111,31 +109,30 @@ func (f *migrateFlags) rekey(ctx context.Context, a *app, otherProfile bool) (n 
 	if store.IdentityOf(base) == src.Identity() && f.profile.file == "" {
 		return nil, misusef("there is nothing to migrate: the store has the format of this program, and %v", src.Identity())
 	}
-	if names, err := os.ReadDir(f.to); err == nil && len(names) > 0 {
-		return nil, misusef("cannot migrate to %s: it is not empty; move it away first", f.to)
-	}
-	tmp := filepath.Clean(f.to) + ".partial"
-	if err := pebblestore.Remove(tmp); err != nil { // of an attempt that was ended
-		return nil, err
-	}
 	out := newOutput(a.out)
 	opt := transfer.RekeyOptions{Base: base, Profile: p, DropKeys: f.dropKeys, List: func(what, url, other string) {
 		if !f.asJSON {
 			out.line(what + "\t" + visible(url) + "\t" + visible(other))
 		}
 	}}
-	counts, err := transfer.Rekey(ctx, src, tmp, opt)
-	if errors.Is(err, transfer.ErrLost) {
+	var counts transfer.RekeyCounts
+	err = durable.Build(f.to, func(tmp string) error {
+		if counts, err = transfer.Rekey(ctx, src, tmp, opt); err != nil {
+			return err
+		}
+		return out.Flush()
+	})
+	switch {
+	case errors.Is(err, durable.ErrNotEmpty):
+		return nil, misusef("cannot migrate to %w", err)
+	case errors.Is(err, transfer.ErrLost):
 		err = fault.As(store.ErrIdentity, "got %s keys without the text of a URL, and %s URLs that have no key by profile %q; use --drop-keys to leave them out",
 			grouped(counts.Dropped), grouped(counts.Refused), p)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot migrate: %w", err), os.RemoveAll(tmp))
+		return nil, fmt.Errorf("cannot migrate: %w", err)
 	}
-	if err := out.Flush(); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(tmp))
-	}
-	return &counts, durable.Publish(tmp, f.to)
+	return &counts, nil
 }
 
 func printRekeyed(a *app, n *transfer.RekeyCounts, asJSON bool) error {

@@ -86,19 +86,23 @@ func (f *replayFlags) run(ctx context.Context, a *app, names []string) (err erro
 	if err != nil {
 		return err
 	}
-	var files outFiles
-	defer files.drop()
-	if err := files.open(f.report, f.csv); err != nil {
+	page, err := durable.Create(f.report)
+	if err != nil {
 		return err
 	}
-	w, err := openWorkspace(ctx, f.db, p, f.also...)
+	defer page.Drop()
+	hosts, err := durable.Create(f.csv)
+	if err != nil {
+		return err
+	}
+	defer hosts.Drop()
+	w, p, end, err := openSeenSet(ctx, f.db, p, f.also...)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		err = worst(err, unlessReported(w.Close(), err))
+		err = worst(err, unlessReported(end(), err))
 	}()
-	p = w.profile
 	crawl, err := crawlInto(ctx, w, f.crawl, store.IdentityOf(p), false)
 	if err != nil {
 		return fmt.Errorf("cannot replay: %w", err)
@@ -111,7 +115,7 @@ func (f *replayFlags) run(ctx context.Context, a *app, names []string) (err erro
 	if f.title == "" {
 		f.title = titleOf(names)
 	}
-	return worst(err, f.tell(ctx, a, result, w), f.write(files, result, p))
+	return worst(err, f.tell(ctx, a, result, w), f.write(page, hosts, result, p))
 }
 
 // check reads the flags that a mistake can be in, and makes the profile.
@@ -140,21 +144,6 @@ func (f *replayFlags) replay(ctx context.Context, a *app, names []string, p *can
 	})
 }
 
-// outFiles are the files that a run is asked for.
-type outFiles struct{ report, csv *durable.File }
-
-func (o *outFiles) open(report, csv string) (err error) {
-	if o.report, err = durable.Create(report); err == nil {
-		o.csv, err = durable.Create(csv)
-	}
-	return err
-}
-
-func (o *outFiles) drop() {
-	o.report.Drop()
-	o.csv.Drop()
-}
-
 // titleOf names a report after the inputs.
 func titleOf(names []string) string {
 	switch len(names) {
@@ -166,12 +155,12 @@ func titleOf(names []string) string {
 	return fmt.Sprintf("%s and %d more", filepath.Base(names[0]), len(names)-1)
 }
 
-func (f *replayFlags) write(files outFiles, r *replay.Result, p *canon.Profile) error {
+func (f *replayFlags) write(page, hosts *durable.File, r *replay.Result, p *canon.Profile) error {
 	return errors.Join(
-		files.report.Write(func(w io.Writer) error {
+		page.Write(func(w io.Writer) error {
 			return report.Write(w, report.Data{Result: r, Title: f.title, Profile: p.String(), Made: time.Now()})
 		}),
-		files.csv.Write(func(w io.Writer) error { return hostsCSV(w, r.Hosts) }))
+		hosts.Write(func(w io.Writer) error { return hostsCSV(w, r.Hosts) }))
 }
 
 // tell writes the result. Input errors are printed to stderr and set the exit status.

@@ -27,7 +27,7 @@ import (
 type serveFlags struct {
 	profile  profileFlags
 	server   server.Config
-	exclude  excludeFlags
+	exclude  *exclusion
 	redis    redisFlags
 	settings settings
 	queueBy  string
@@ -39,19 +39,18 @@ type serveFlags struct {
 	config    string
 	check     bool
 	// untilEOF ends the daemon with its standard input.
-	untilEOF bool
-	// crawlProfiles are values of --crawl-profile, CRAWL=PROFILE.
-	crawlProfiles []string
-	keepURLs      bool
-	heuristics    bool
-	traps         trapModes
-	maxExpired    [2]int           // over HTTP and gRPC
-	policy        frontier.Options // as the flags say it, see frontierOptions
-	cache         int64
-	buffers       int64
-	minFree       int64
-	captures      int
-	index         int64
+	untilEOF   bool
+	crawls     []crawlProfile // of --crawl-profile
+	keepURLs   bool
+	heuristics bool
+	traps      trapModes
+	maxExpired [2]int           // over HTTP and gRPC
+	policy     frontier.Options // as the flags say it, see frontierOptions
+	cache      int64
+	buffers    int64
+	minFree    int64
+	captures   int
+	index      int64
 }
 
 func newServeCmd(a *app) *cobra.Command {
@@ -108,15 +107,13 @@ func (f *serveFlags) run(ctx context.Context, a *app) error {
 	f.server.Logger, f.server.Level, f.server.MinFree = a.log, &a.level, f.minFree
 	f.server.MaxExpiredOverGRPC = f.maxExpired[1]
 	f.place()
-	_, errCrawls := f.chosenProfiles()
-	if err := errors.Join(f.server.Check(ctx), f.checkNode(), errCrawls); err != nil {
+	if err := errors.Join(f.server.Check(ctx), f.checkNode()); err != nil {
 		return misuse{err}
 	}
 	if f.untilEOF && !f.check {
 		ctx = untilEOF(ctx, a.in)
 	}
-	excluded, err := f.exclude.open()
-	if err != nil {
+	if err := f.exclude.reload(); err != nil {
 		return err
 	}
 	if f.check {
@@ -127,13 +124,13 @@ func (f *serveFlags) run(ctx context.Context, a *app) error {
 		_, err = fmt.Fprintf(a.out, "ok\n%s\n%s\nprofile %s\ngrpc %s\nhttp %s\n", f.whereabouts(), found, p, f.server.GRPCAddr, f.server.HTTPAddr)
 		return err
 	}
-	front, closeAll, err := f.open(ctx, a, base, excluded)
+	front, closeAll, err := f.open(ctx, a, base)
 	if err != nil {
 		return err
 	}
-	excluded.log(a.log)
+	f.exclude.log(a.log)
 	if err = f.server.Evidence.SetRules(base, p, rules); err == nil {
-		err = f.serve(ctx, a, front, excluded, hup)
+		err = f.serve(ctx, a, front, hup)
 	}
 	return errors.Join(err, unlessReported(closeAll(), err))
 }
@@ -151,7 +148,7 @@ func (f *serveFlags) profiles() (base, p *canon.Profile, rules []byte, err error
 }
 
 // open opens the store and a frontier on it, and returns what closes both.
-func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile, excluded *exclusion) (*frontier.Frontier, func() error, error) {
+func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile) (*frontier.Frontier, func() error, error) {
 	st, err := f.openStore(ctx, a)
 	if err != nil {
 		return nil, nil, err
@@ -167,7 +164,7 @@ func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile, exclude
 	})
 	f.server.Evidence = learned
 	opt := f.frontierOptions()
-	opt.Profile, opt.Exclude, opt.Logger = p, excluded.excluder(), a.log
+	opt.Profile, opt.Exclude, opt.Logger = p, f.exclude.excluder(), a.log
 	opt.OnFetched = func(r frontier.Fetched) { learned.Offer(&r) }
 	if f.traps.evidence != evidence.IgnoreTraps {
 		opt.Lower = learned.Lower
@@ -185,9 +182,11 @@ func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile, exclude
 }
 
 // serve runs the server until ctx ends.
-func (f *serveFlags) serve(ctx context.Context, a *app, front *frontier.Frontier, excluded *exclusion, hup <-chan os.Signal) error {
-	if err := f.chooseProfiles(ctx, front); err != nil {
-		return err
+func (f *serveFlags) serve(ctx context.Context, a *app, front *frontier.Frontier, hup <-chan os.Signal) error {
+	for _, c := range f.crawls {
+		if err := front.SetCrawlProfile(ctx, c.crawl, c.profile); err != nil {
+			return err
+		}
 	}
 	f.server.Queues = server.QueueDefaults{MaxInFlight: f.policy.MaxInFlight, Delay: f.policy.Delay}
 	f.server.Profile, f.server.TrapsOverGRPC = func() *canon.Profile { return front.Profile("*") }, f.traps.links == "all"
@@ -197,10 +196,10 @@ func (f *serveFlags) serve(ctx context.Context, a *app, front *frontier.Frontier
 			err = f.server.Evidence.SetRules(base, p, rules)
 		}
 		err = errors.Join(err, f.settings.reload(a))
-		if errExcluded := excluded.reload(); errExcluded != nil {
+		if errExcluded := f.exclude.reload(); errExcluded != nil {
 			return errors.Join(err, errExcluded)
 		}
-		excluded.log(a.log)
+		f.exclude.log(a.log)
 		return err
 	}
 	defer allowGarbage()()

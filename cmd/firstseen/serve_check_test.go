@@ -33,8 +33,8 @@ func TestCheckCrawlProfiles(t *testing.T) {
 	}{
 		{"news=surt", `crawl "news" to surt: its keys are made by whatwg`, statusFailed},
 		{"plain=whatwg", `crawl "plain" to whatwg: its keys are made by qiita`, statusFailed},
-		{"plain=unknown", `--crawl-profile "plain=unknown"`, statusMisuse},
-		{"plain", `--crawl-profile "plain"`, statusMisuse},
+		{"plain=unknown", `--crawl-profile: got "plain=unknown"`, statusMisuse},
+		{"plain", `--crawl-profile: got "plain"`, statusMisuse},
 	} {
 		for _, check := range [][]string{{"--check"}, nil} {
 			if check == nil && c.status != statusMisuse {

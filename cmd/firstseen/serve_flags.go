@@ -29,7 +29,7 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	f.addStore(fs)
 	f.redis.add(fs)
 	f.addPolicy(fs)
-	f.exclude.add(fs)
+	addExclusion(fs, &f.exclude)
 	f.addNetwork(fs)
 }
 
@@ -46,7 +46,7 @@ func (f *serveFlags) addStore(fs *pflag.FlagSet) {
 }
 
 func (f *serveFlags) addPolicy(fs *pflag.FlagSet) {
-	fs.StringArrayVar(&f.crawlProfiles, "crawl-profile", nil, "CRAWL=PROFILE: profile of a crawl if it is not that of --profile; choose it before the first URL of the crawl, it is permanent; with none, a URL is its exact text and key")
+	f.addCrawlProfiles(fs, "CRAWL=PROFILE: profile of a crawl if it is not that of --profile; choose it before the first URL of the crawl, it is permanent; with none, a URL is its exact text and key")
 	number(fs, &f.policy.Delay, "delay", time.Second, 0, 0, "least time between two hand-outs of a queue, if the queue has no delay of its own", special[time.Duration]{0, "for none"})
 	number(fs, &f.policy.MaxInFlight, "max-in-flight", 1, 0, 0, "URLs of a queue that may be leased at the same time, if neither the queue nor its client sets a bound; not for GetURLs, whose calls set max_urls_per_queue",
 		special[int]{0, "for no bound"})

@@ -1,48 +1,36 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 
 	"github.com/spf13/pflag"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/hashkey/hasheduri"
 )
 
-// excludeFlags name a list of hashed URIs that are never fetched.
-type excludeFlags struct{ file string }
-
-func (e *excludeFlags) add(fs *pflag.FlagSet) {
-	fs.StringVar(&e.file, "exclude-hashed", "", "file of hashed URIs of variant N, one a line, or none:FILE or P:FILE of another variant: URLs that they exclude are neither accepted nor leased; SIGHUP reads it again")
-}
-
-// list returns the file, and the variant of its entries, which they do not record.
-func (e *excludeFlags) list() (file string, v hasheduri.Variant) {
-	name, file, ok := strings.Cut(e.file, ":")
-	if v, known := variants[name]; ok && known {
-		return file, v
-	}
-	return e.file, hasheduri.N
-}
-
-// open reads the list, nil for none.
-func (e *excludeFlags) open() (*exclusion, error) {
-	if e.file == "" {
-		return nil, nil
-	}
-	x := &exclusion{flags: *e}
-	return x, x.reload()
-}
-
-// exclusion is a list that is read again at SIGHUP. Safe for concurrent use.
+// exclusion is a list of hashed URIs that are never fetched, which is read again at SIGHUP; nil for none. Safe for concurrent use.
 type exclusion struct {
-	flags excludeFlags
-	list  atomic.Pointer[hasheduri.List]
+	file    string
+	variant hasheduri.Variant // of the entries, which do not record it
+	list    atomic.Pointer[hasheduri.List]
+}
+
+// addExclusion adds the flag --exclude-hashed.
+func addExclusion(fs *pflag.FlagSet, to **exclusion) {
+	given := ""
+	fs.Var(&value{"string", func(text string) error {
+		*to, given = &exclusion{file: text, variant: hasheduri.N}, text
+		if name, file, ok := strings.Cut(text, ":"); ok && slices.Contains([]string{"none", "N", "P"}, name) {
+			(*to).file, (*to).variant = file, variants[name]
+		}
+		return nil
+	}, func() string { return given }}, "exclude-hashed",
+		"file of hashed URIs of variant N, one a line, or none:FILE or P:FILE of another variant: URLs that they exclude are neither accepted nor leased; SIGHUP reads it again")
 }
 
 // excluder returns what the frontier asks, or nil if there is no list.
@@ -58,8 +46,7 @@ func (x *exclusion) reload() error {
 	if x == nil {
 		return nil
 	}
-	file, variant := x.flags.list()
-	list, err := openHashedList(file, hasheduri.Hasher{Variant: variant})
+	list, err := openHashedList(x.file, hasheduri.Hasher{Variant: x.variant})
 	if err != nil {
 		return misuse{err}
 	}
@@ -70,7 +57,7 @@ func (x *exclusion) reload() error {
 // log writes how long the list is, since a list that lost its entries is no error.
 func (x *exclusion) log(log *slog.Logger) {
 	if x != nil {
-		log.Info("read the exclusion list", "file", x.flags.file, "entries", x.list.Load().Len())
+		log.Info("read the exclusion list", "file", x.file, "entries", x.list.Load().Len())
 	}
 }
 
@@ -80,33 +67,19 @@ type crawlProfile struct {
 	profile *canon.Profile
 }
 
-// chosenProfiles reads the values of --crawl-profile, CRAWL=PROFILE.
-func (f *serveFlags) chosenProfiles() ([]crawlProfile, error) {
-	var out []crawlProfile
-	for _, v := range f.crawlProfiles {
-		crawl, name, ok := strings.Cut(v, "=")
+// addCrawlProfiles adds the flag --crawl-profile, CRAWL=PROFILE, which may be given several times.
+func (f *serveFlags) addCrawlProfiles(fs *pflag.FlagSet, usage string) {
+	var texts []string
+	fs.Var(&value{"stringArray", func(text string) error {
+		crawl, name, ok := strings.Cut(text, "=")
 		if !ok || crawl == "" {
-			return nil, fmt.Errorf("cannot serve; got --crawl-profile %q; want a crawl, =, and a profile", v)
+			return fmt.Errorf("got %q; want a crawl, =, and a profile", text)
 		}
 		p, err := canon.ParseProfile(name)
 		if err != nil {
-			return nil, fmt.Errorf("cannot serve; got --crawl-profile %q: %w", v, err)
+			return fmt.Errorf("got %q: %w", text, err)
 		}
-		out = append(out, crawlProfile{crawl, p})
-	}
-	return out, nil
-}
-
-// chooseProfiles sets the profiles of crawls by --crawl-profile.
-func (f *serveFlags) chooseProfiles(ctx context.Context, front *frontier.Frontier) error {
-	chosen, err := f.chosenProfiles()
-	if err != nil {
-		return err
-	}
-	for _, c := range chosen {
-		if err := front.SetCrawlProfile(ctx, c.crawl, c.profile); err != nil {
-			return err
-		}
-	}
-	return nil
+		f.crawls, texts = append(f.crawls, crawlProfile{crawl, p}), append(texts, text)
+		return nil
+	}, func() string { return strings.Join(texts, ",") }}, "crawl-profile", usage)
 }

@@ -219,22 +219,13 @@ func (f *serveFlags) openInRedis(ctx context.Context, a *app, p *canon.Profile) 
 // checkCrawls returns an error if serve could not set the profile of a crawl: see
 // frontier.SetCrawlProfile.
 func (f *serveFlags) checkCrawls(ctx context.Context, s store.Store, base *canon.Profile) error {
-	chosen, err := f.chosenProfiles()
-	if err != nil || len(chosen) == 0 {
-		return err
-	}
-	stored, err := frontier.StoredCrawls(ctx, s)
-	if err != nil {
-		return err
-	}
-	for _, have := range stored {
-		for _, want := range chosen {
-			if have.Name != want.crawl {
-				continue
-			}
-			if err := checkCrawl(ctx, s, have, want, base); err != nil {
-				return err
-			}
+	for _, want := range f.crawls {
+		have, err := frontier.FindCrawl(ctx, s, want.crawl)
+		if err == nil {
+			err = checkCrawl(ctx, s, have, want, base)
+		}
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
 		}
 	}
 	return nil

@@ -37,7 +37,7 @@ func TestSettingsAreReadAgain(t *testing.T) {
 	d.awaitLog(`line 2: cannot use setting max-depth: got \"deep\"; want a whole number`)
 	write("delay = 2s\nattempts = 9\nlog-level = lots\n")
 	again()
-	d.awaitLog(`cannot use setting log-level; got \"lots\"`)
+	d.awaitLog(`cannot use setting log-level: got \"lots\"`)
 	if log := d.log.String(); strings.Contains(log, "need a restart") || strings.Contains(log, "level=DEBUG") {
 		t.Errorf("got %s; want nothing changed", log)
 	}

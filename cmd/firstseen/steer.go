@@ -60,39 +60,30 @@ func configuredText(is *wire.Configured) string {
 }
 
 // settingTexts says what is set, a text for each setting, always in the same order.
-func settingTexts(s *wire.Settings) []string {
-	paused, delay, blocked, order := "not paused", "default delay", "not blocked", "breadth first"
-	if s.Paused {
-		paused = "paused"
-	}
-	if s.DelaySeconds != nil {
-		if delay = "no delay"; *s.DelaySeconds > 0 {
-			delay = "delay " + time.Duration(*s.DelaySeconds*float64(time.Second)).String()
+func settingTexts(s *wire.Settings) (texts []string) {
+	say := func(is bool, text, none string) {
+		if !is {
+			text = none
 		}
+		texts = append(texts, text)
 	}
-	if s.BlockedUntil.After(time.Now()) {
-		blocked = "blocked until " + s.BlockedUntil.UTC().Format(time.RFC3339)
+	number := func(what, none string, n int64) { say(n != 0, what+" "+grouped(n), none) }
+	seconds := func(n float64) string { return time.Duration(n * float64(time.Second)).String() }
+	say(s.Paused, "paused", "not paused")
+	if d := s.DelaySeconds; d == nil {
+		say(false, "", "default delay")
+	} else {
+		say(*d > 0, "delay "+seconds(*d), "no delay")
 	}
-	if s.Order != "" {
-		order = s.Order + " first"
-	}
-	group := "no group"
-	if s.Group != "" {
-		group = "group " + visible(s.Group)
-	}
-	retention := "no retention"
-	if s.RetentionSeconds > 0 {
-		retention = "retention " + time.Duration(s.RetentionSeconds*float64(time.Second)).String()
-	}
-	number := func(what, none string, n int64) string {
-		if n == 0 {
-			return none
-		}
-		return what + " " + grouped(n)
-	}
-	return []string{paused, delay, blocked, number("limit", "no limit", s.Limit), number("in-flight", "default in-flight", int64(s.MaxInFlight)),
-		number("weight", "default weight", int64(s.Weight)), order, group,
-		number("queue limit", "no queue limit", s.QueueLimit), retention}
+	say(s.BlockedUntil.After(time.Now()), "blocked until "+s.BlockedUntil.UTC().Format(time.RFC3339), "not blocked")
+	number("limit", "no limit", s.Limit)
+	number("in-flight", "default in-flight", int64(s.MaxInFlight))
+	number("weight", "default weight", int64(s.Weight))
+	say(s.Order != "", s.Order+" first", "breadth first")
+	say(s.Group != "", "group "+visible(s.Group), "no group")
+	number("queue limit", "no queue limit", s.QueueLimit)
+	say(s.RetentionSeconds > 0, "retention "+seconds(s.RetentionSeconds), "no retention")
+	return texts
 }
 
 // setTexts says what is set, and is empty if nothing is.

@@ -13,33 +13,23 @@ import (
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
+	"github.com/firstseen/firstseen/store/redisstore"
 )
 
-// A workspace is a directory with a store: the one of --db, or a temporary one that
-// is removed when it is closed.
-type workspace struct {
-	store.Store
-	dir       string
-	temporary bool
-	profile   *canon.Profile // with the lists of the store
-}
-
-// openWorkspace opens the store in dir, or with an empty dir a temporary one.
-func openWorkspace(ctx context.Context, dir string, p *canon.Profile, also ...pebblestore.AlsoSeen) (*workspace, error) {
-	w := &workspace{dir: dir}
+// openSeenSet opens the seen-set in a directory, or with an empty dir a temporary one, which is removed when it is closed. The profile is
+// that with the lists of the store.
+func openSeenSet(ctx context.Context, dir string, p *canon.Profile, also ...pebblestore.AlsoSeen) (s *pebblestore.Store, own *canon.Profile, end func() error, err error) {
+	remove := func() error { return nil }
 	if dir == "" {
-		var err error
-		if w.dir, err = os.MkdirTemp("", "firstseen-"); err != nil {
-			return nil, fmt.Errorf("cannot make a temporary directory: %w", err)
+		if dir, err = os.MkdirTemp("", "firstseen-"); err != nil {
+			return nil, nil, nil, fmt.Errorf("cannot make a temporary directory: %w", err)
 		}
-		w.temporary = true
+		remove = func() error { return os.RemoveAll(dir) }
 	}
-	s, p, err := openPebble(ctx, w.dir, p, pebblestore.Options{AlsoSeen: also})
-	if err != nil {
-		return nil, errors.Join(err, w.remove())
+	if s, own, err = openPebble(ctx, dir, p, pebblestore.Options{AlsoSeen: also}); err != nil {
+		return nil, nil, nil, errors.Join(err, remove())
 	}
-	w.Store, w.profile = s, p
-	return w, nil
+	return s, own, func() error { return errors.Join(s.Close(), remove()) }, nil
 }
 
 // openPebble opens a store on disk for keys of a profile, and returns the profile with the lists of the store.
@@ -50,6 +40,14 @@ func openPebble(ctx context.Context, dir string, p *canon.Profile, opt pebblesto
 	}
 	p = p.WithListsOf(s.Identity().Profile)
 	return s, p, prepare(ctx, s, store.IdentityOf(p))
+}
+
+// createStore opens a store to write to, on disk or in Redis, which may be a new one.
+func createStore(ctx context.Context, a *app, db string, redis *redisFlags, keepURLs bool) (store.Store, error) {
+	if redis.given() {
+		return redis.open(ctx, a.log, redisstore.Options{KeepURLs: keepURLs})
+	}
+	return pebblestore.Open(db, pebblestore.Options{KeepURLs: keepURLs, Logger: a.log})
 }
 
 // newFrontier makes a frontier on a store that serve may use, too: the store is of the profile without a rule file, which may change while
@@ -76,15 +74,6 @@ func prepare(ctx context.Context, s store.Store, id store.Identity) error {
 		return errors.Join(err, s.Close())
 	}
 	return nil
-}
-
-func (w *workspace) Close() error { return errors.Join(w.Store.Close(), w.remove()) }
-
-func (w *workspace) remove() error {
-	if !w.temporary {
-		return nil
-	}
-	return os.RemoveAll(w.dir)
 }
 
 // addAlsoSeen adds the flag --also-seen.

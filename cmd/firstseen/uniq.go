@@ -41,21 +41,16 @@ func newUniqCmd(a *app) *cobra.Command {
 soon as it is read. Without a file, standard input is read. Lists of URLs and all logs and
 archives that "firstseen replay" reads are recognised by their content, plain or compressed.
 
---status, --scope, --not-ext and --with-query leave URLs out, and each counts what it took. --sort host
-prints the URLs of a host together. Files of several tools can be given in one call: the format of
-each is found for itself.
+Files of several tools can be given in one call: the format of each is found for itself. --status,
+--scope, --not-ext and --with-query leave URLs out, and each counts what it took.
 
 --by compares something else than the canonical form: "exact" the text, "host" the host,
 "domain" the registrable domain, "shape" the host, the path with numbers, dates, UUIDs,
 hashes and slugs replaced, and the names of the parameters. --keep N prints the first N URLs
 of each host, domain or shape; --show-shape prints what they are compared by before each.
 
---keep last prints the last of equal URLs instead of the first; --keep-by names a column that says
-which is last, so that of several snapshots the newest wins. --format jsonl, csv or parquet says
-where each URL was found: file and row, or the offset of an archive record.
-
--d prints the duplicates instead, each with the first URL and the rules that merged them,
-separated by tabs. -c prints each URL with how often it came, at the end.
+With --keep last and --keep-by, the newest of several snapshots of a page wins. --format jsonl, csv or
+parquet says where each URL was found.
 
 With --db the URLs are remembered from run to run: each is printed once, and recorded after
 it was printed, also on Ctrl-C and when the reader of the output ends. Lines written
@@ -261,7 +256,7 @@ func (f *uniqFlags) tellCounts(a *app, r *uniq.Result, before int) {
 	if len(r.Filtered) > 0 {
 		by := map[string]int64{}
 		for i, n := range r.Filtered {
-			by[f.filters.names()[i]] = n
+			by[f.filters.names[i]] = n
 		}
 		counts.Filtered = by
 	}
@@ -282,7 +277,7 @@ func (f *uniqFlags) closingLine(r *uniq.Result, before int) string {
 		text += fmt.Sprintf(", %s left out by --status", grouped(r.ByStatus))
 	}
 	for i, n := range r.Filtered {
-		text += fmt.Sprintf(", %s left out by %s", grouped(n), f.filters.names()[i])
+		text += fmt.Sprintf(", %s left out by %s", grouped(n), f.filters.names[i])
 	}
 	if r.Kept > 0 {
 		text += fmt.Sprintf(", %s of them printed as they are", grouped(r.Kept))
@@ -581,8 +576,8 @@ func (f *uniqFlags) openNotes(names []string) (*notes, error) {
 	n := &notes{Journal: journal}
 	how := fmt.Sprintf("uniq %s keep %q keep-by %q against %q common %v log %q status %s %s", f.by, cmp.Or(f.keep, strconv.Itoa(f.many)), f.keepBy, f.against, f.common, f.log, f.statuses, f.filters.how())
 	for _, name := range names {
-		part, _, whole := journal.Begin(name, f.crawl, how)
-		if whole && !f.again {
+		part, _, whole := journal.Begin(name, f.crawl, how, f.again)
+		if whole {
 			n.before++
 			continue
 		}

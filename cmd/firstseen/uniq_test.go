@@ -92,7 +92,7 @@ func TestDefaultMemory(t *testing.T) {
 // interrupted like any other.
 func TestUniqWaitsForItsStore(t *testing.T) {
 	db := filepath.Join(t.TempDir(), "seen")
-	w, err := openWorkspace(t.Context(), db, canon.Qiita())
+	w, _, _, err := openSeenSet(t.Context(), db, canon.Qiita())
 	if err != nil {
 		t.Fatal(err)
 	}

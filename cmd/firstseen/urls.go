@@ -172,12 +172,6 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-type refusedJSON struct {
-	Input string      `json:"input"`
-	Bytes []byte      `json:"input_bytes,omitempty"`
-	Error *wire.Fault `json:"error"`
-}
-
 // each asks f about every input and writes the answers in order: in plain form a
 // refused input is an empty line, with its reason on stderr.
 //
@@ -218,11 +212,11 @@ func (u *urlFlags) each(cmd *cobra.Command, a *app, args []string, f func(raw st
 
 func (u *urlFlags) refuse(a *app, out *output, raw string, err error) {
 	if u.json {
-		r := refusedJSON{Input: raw, Error: describe(err)}
-		if !errors.Is(err, errJSON) { // then raw is no URL, but the line that should have had one
-			r.Bytes = wire.BytesOf(raw)
+		r := []member{{"input", raw}}
+		if b := wire.BytesOf(raw); b != nil && !errors.Is(err, errJSON) { // else raw is no URL, but the line that should have had one
+			r = append(r, member{"input_bytes", b})
 		}
-		out.json(r)
+		out.json(object{members: append(r, member{"error", describe(err)})})
 		return
 	}
 	out.line("")

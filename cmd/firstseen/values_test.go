@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestBadValues checks that a bad value of a flag is shown with what is wanted.
+// TestBadValues checks that a bad value of a flag, and one out of its bounds, is shown with what is wanted.
 func TestBadValues(t *testing.T) {
 	for _, c := range []struct {
 		args []string
@@ -22,6 +22,22 @@ func TestBadValues(t *testing.T) {
 		{[]string{"serve", "--also-seen", "c="}, `cannot run serve: --also-seen: got "c="; want FILE or CRAWL=FILE`},
 		{[]string{"canon", "--json=maybe"}, `cannot run canon: --json: got "maybe"; want true or false`},
 		{[]string{"uniq", "--memory", "lots"}, `cannot run uniq: --memory: got "lots"; want bytes, as 512M or 2G`},
+		{[]string{"serve", "--index-memory", "-2"}, `cannot run serve: --index-memory: got "-2"; want 0 or more, or -1 for no index`},
+		{[]string{"serve", "--min-free", "8X"}, `cannot run serve: --min-free: got "8X"; want bytes, as 512M or 2G`},
+		{[]string{"serve", "--cache", "100K"}, `cannot run serve: --cache: got "100K"; want whole MiB, as 512M or 2G`},
+		{[]string{"serve", "--cache", "8M"}, `cannot run serve: --cache: got "8M"; want 16M or more`},
+		{[]string{"serve", "--cache", "15"}, `cannot run serve: --cache: got "15"; want 16M or more`},
+		{[]string{"serve", "--min-free", "-2"}, `cannot run serve: --min-free: got "-2"; want 0 or more, or -1 for no such bound`},
+		{[]string{"serve", "--max-held", "-1"}, `cannot run serve: --max-held: got "-1"; want 0 or more`},
+		{[]string{"serve", "--delay", "-1s"}, `cannot run serve: --delay: got "-1s"; want 0 or more`},
+		{[]string{"serve", "--max-expired", "-1"}, `cannot run serve: --max-expired: got "-1"; want a number of 0 or more, or two with a comma`},
+		{[]string{"serve", "--max-expired", "1,-1"}, `cannot run serve: --max-expired: got "1,-1"; want a number of 0 or more, or two with a comma`},
+		{[]string{"serve", "--adaptive", "NaN"}, `cannot run serve: --adaptive: got "NaN"; want 0 or more`},
+		{[]string{"serve", "--probe", "2"}, `cannot run serve: --probe: got "2"; want 0 to 1`},
+		{[]string{"serve", "--queue-by", "site"}, `cannot run serve: --queue-by: got "site"; want host or domain`},
+		{[]string{"serve", "--max-in-flight", "-1"}, `cannot run serve: --max-in-flight: got "-1"; want 0 or more`},
+		{[]string{"serve", "--traps", "maybe"}, `cannot run serve: --traps: got "maybe"; want http, all or off, alone or with ",yield" or ",yield-shadow"`},
+		{[]string{"serve", "--crawl-profile", "=qiita"}, `cannot run serve: --crawl-profile: got "=qiita"; want a crawl, =, and a profile`},
 	} {
 		status, _, got := runCommand(t, c.args...)
 		if line, _, _ := strings.Cut(got, "\n"); status != statusMisuse || line != "firstseen: "+c.want {

@@ -246,40 +246,20 @@ func Restore(ctx context.Context, from, to string) (info wire.Backup, err error)
 	if err != nil {
 		return info, err
 	}
-	if err := wantEmpty(to); err != nil {
-		return info, err
-	}
-	tmp := filepath.Clean(to) + partial
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("cannot restore %s to %s: %w", from, to, err), remove(tmp))
+	err = Build(to, func(tmp string) error {
+		if err := copyTree(ctx, from, tmp); err != nil {
+			return err
 		}
-	}()
-	if err := remove(tmp); err != nil { // of an attempt that was ended
-		return info, err
-	}
-	if err := copyTree(ctx, from, tmp); err != nil {
-		return info, err
-	}
-	s, err := pebblestore.Open(tmp, pebblestore.Options{Mode: pebblestore.OpenReadOnly, IndexBytes: -1})
+		s, err := pebblestore.Open(tmp, pebblestore.Options{Mode: pebblestore.OpenReadOnly, IndexBytes: -1})
+		if err != nil {
+			return err
+		}
+		return s.Close()
+	})
 	if err != nil {
-		return info, err
+		err = fmt.Errorf("cannot restore %s to %w", from, err)
 	}
-	if err := s.Close(); err != nil {
-		return info, err
-	}
-	return info, Publish(tmp, to)
-}
-
-func wantEmpty(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil && len(entries) > 0 {
-		return fmt.Errorf("cannot restore to %s: it is not empty; move it away first", dir)
-	}
-	return err
+	return info, err
 }
 
 // copyTree links or copies the files of a store and those beside it. Those of others are left out.

@@ -146,12 +146,33 @@ func Rename(from, to string) error {
 	return SyncDir(filepath.Dir(filepath.Clean(to)))
 }
 
-// Publish renames a complete directory into a place that is free or an empty directory.
-func Publish(from, to string) error {
-	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+// ErrNotEmpty says that Build would replace something.
+var ErrNotEmpty = errors.New("it is not empty; move it away first")
+
+// Build makes a directory in a place that is free or an empty directory: make fills one beside it, which takes the place when it is
+// whole. It removes what an attempt that was ended has left.
+func Build(to string, make func(tmp string) error) error {
+	names, err := os.ReadDir(to)
+	there := !errors.Is(err, fs.ErrNotExist)
+	if there && err != nil {
 		return err
 	}
-	return Rename(from, to)
+	if len(names) > 0 {
+		return fmt.Errorf("%s: %w", to, ErrNotEmpty)
+	}
+	tmp := filepath.Clean(to) + partial
+	if err := remove(tmp); err != nil {
+		return err
+	}
+	if err := make(tmp); err != nil {
+		return errors.Join(err, remove(tmp))
+	}
+	if there {
+		if err := os.Remove(to); err != nil {
+			return err
+		}
+	}
+	return Rename(tmp, to)
 }
 
 // SyncDir returns when the names in a directory are on disk.

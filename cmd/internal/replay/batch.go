@@ -72,8 +72,6 @@ type Refusal struct {
 	Text   string `json:"text"`
 	Code   string `json:"code"`
 	Reason string `json:"reason"`
-
-	number int // of the input, until its name is filled in
 }
 
 // prepare makes events of the records, and hashes the spellings. It touches the batch only.

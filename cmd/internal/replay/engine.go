@@ -73,7 +73,7 @@ type engine struct {
 // stored before, and the error is that of the store. Inputs that cannot be read are listed in the
 // result, and the other inputs are read.
 func Run(ctx context.Context, inputs []logs.Input, opt Options) (*Result, error) {
-	e, err := newEngine(ctx, opt)
+	e, err := newEngine(ctx, inputs, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,11 @@ func Run(ctx context.Context, inputs []logs.Input, opt Options) (*Result, error)
 	last.Wait()
 	close(e.done)
 	workers.Wait()
-	result, err := e.finish(inputs)
+	e.stop(nil)
+	result, err := e.tally.result(e)
+	if err != nil {
+		err = fmt.Errorf("cannot finish the replay: %w", err)
+	}
 	result.Seconds = time.Since(start).Seconds()
 	result.Interrupted = ctx.Err() != nil
 	return result, err
@@ -102,7 +106,7 @@ func (o Options) profile() *canon.Profile {
 	return o.Profile
 }
 
-func newEngine(ctx context.Context, opt Options) (*engine, error) {
+func newEngine(ctx context.Context, inputs []logs.Input, opt Options) (*engine, error) {
 	if opt.Store == nil {
 		return nil, errors.New("cannot replay; got no store; want one")
 	}
@@ -124,7 +128,7 @@ func newEngine(ctx context.Context, opt Options) (*engine, error) {
 			return nil, err
 		}
 	}
-	e.tally, err = newTally(ctx, opt, e.stop)
+	e.tally, err = newTally(ctx, inputs, opt, e.stop)
 	return e, err
 }
 
@@ -244,22 +248,4 @@ func (e *engine) lookUp(b *batch) {
 	}
 	e.opt.Counters.URLs.Add(int64(len(b.events)))
 	e.opt.Counters.Exact.Add(b.exact)
-}
-
-func (e *engine) finish(inputs []logs.Input) (*Result, error) {
-	e.stop(nil)
-	r, err := e.tally.result(e)
-	for i := range inputs {
-		if i >= len(r.Inputs) {
-			r.Inputs = append(r.Inputs, InputStats{})
-		}
-		r.Inputs[i].Input = inputs[i].Name
-	}
-	for i := range r.FirstRefusals {
-		r.FirstRefusals[i].Input = inputs[r.FirstRefusals[i].number].Name
-	}
-	if err != nil {
-		err = fmt.Errorf("cannot finish the replay: %w", err)
-	}
-	return r, err
 }

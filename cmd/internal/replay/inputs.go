@@ -22,9 +22,6 @@ func (s InputStats) Duplicates() int64 { return s.URLs - s.Unique }
 // countInput counts a batch for its input. Repeats of a refused spelling are refused,
 // too: only the owner of the spelling knows.
 func (t *tally) countInput(b *batch) {
-	for b.number >= len(t.inputs) {
-		t.inputs = append(t.inputs, InputStats{})
-	}
 	s := &t.inputs[b.number]
 	refused, unread := int64(0), int64(0)
 	if len(t.codes) > 0 {

@@ -116,13 +116,6 @@ func (s *sample) halve() {
 	}
 }
 
-// effect is what the groups add up to, per rule.
-type effect struct {
-	fixed, all    int64
-	alone, beside []int64
-	one, other    []string
-}
-
 // measure compares the variants over the sample. spellings and unique are the exact
 // counts of the whole stream.
 func (s *sample) measure(v *variants, workers int, spellings, unique int64) *Rules {
@@ -131,22 +124,39 @@ func (s *sample) measure(v *variants, workers int, spellings, unique int64) *Rul
 		keys = append(keys, key)
 	}
 	slices.Sort(keys)
-	parts := make([]effect, workers)
+	parts := make([]Rules, workers) // the spellings that are merged
 	var group sync.WaitGroup
 	for w := range parts {
 		group.Go(func() {
-			parts[w] = effect{alone: make([]int64, len(switched)), beside: make([]int64, len(switched)), one: make([]string, len(switched)), other: make([]string, len(switched))}
+			parts[w].Rules = make([]RuleEffect, len(switched))
 			for i := w * len(keys) / workers; i < (w+1)*len(keys)/workers; i++ {
 				parts[w].add(v, s.groups[keys[i]])
 			}
 		})
 	}
 	group.Wait()
-	return s.sum(v, parts, spellings, unique)
+	scale := int64(1) << s.halved
+	r := &Rules{Share: 1 / float64(scale), Spellings: spellings, Fixed: spellings, Profile: unique, All: spellings}
+	for i, rule := range switched {
+		r.Rules = append(r.Rules, RuleEffect{Rule: string(rule), Active: v.active[i]})
+	}
+	for _, p := range parts {
+		r.Fixed -= scale * p.Fixed
+		r.All -= scale * p.All
+		for i := range r.Rules {
+			e := &r.Rules[i]
+			e.Alone += scale * p.Rules[i].Alone
+			e.Marginal += scale * p.Rules[i].Marginal
+			if e.One == "" {
+				e.One, e.Other = p.Rules[i].One, p.Rules[i].Other
+			}
+		}
+	}
+	return r
 }
 
 // add compares the variants over one group.
-func (e *effect) add(v *variants, group []string) {
+func (r *Rules) add(v *variants, group []string) {
 	slices.Sort(group)
 	if group = slices.Compact(group); len(group) < 2 {
 		return // nothing joins it to another
@@ -154,19 +164,20 @@ func (e *effect) add(v *variants, group []string) {
 	forms := make(map[string]int, len(group))
 	fixed := distinct(v.fixed, group, forms)
 	profile := distinct(v.profile, group, forms)
-	e.fixed += int64(len(group) - fixed)
-	e.all += int64(len(group) - distinct(v.all, group, forms))
+	r.Fixed += int64(len(group) - fixed)
+	r.All += int64(len(group) - distinct(v.all, group, forms))
 	if fixed == 1 {
 		return // the rules have nothing left to join
 	}
 	for i := range switched {
-		e.alone[i] += int64(fixed - distinct(v.alone[i], group, forms))
+		e := &r.Rules[i]
+		e.Alone += int64(fixed - distinct(v.alone[i], group, forms))
 		change := int64(profile - distinct(v.beside[i], group, forms))
 		if change < 0 {
 			change = -change
 		}
-		if e.beside[i] += change; change > 0 && e.one[i] == "" {
-			e.one[i], e.other[i] = v.pair(i, group)
+		if e.Marginal += change; change > 0 && e.One == "" {
+			e.One, e.Other = v.pair(i, group)
 		}
 	}
 }
@@ -205,26 +216,4 @@ func (v *variants) pair(rule int, group []string) (one, other string) {
 		}
 	}
 	return "", ""
-}
-
-// sum scales what the parts found.
-func (s *sample) sum(v *variants, parts []effect, spellings, unique int64) *Rules {
-	scale := int64(1) << s.halved
-	r := &Rules{Share: 1 / float64(scale), Spellings: spellings, Fixed: spellings, Profile: unique, All: spellings}
-	for i, rule := range switched {
-		r.Rules = append(r.Rules, RuleEffect{Rule: string(rule), Active: v.active[i]})
-	}
-	for _, p := range parts {
-		r.Fixed -= scale * p.fixed
-		r.All -= scale * p.all
-		for i := range r.Rules {
-			e := &r.Rules[i]
-			e.Alone += scale * p.alone[i]
-			e.Marginal += scale * p.beside[i]
-			if e.One == "" {
-				e.One, e.Other = p.one[i], p.other[i]
-			}
-		}
-	}
-	return r
 }

@@ -65,8 +65,11 @@ const badRecord = "bad-record"
 // mostBad is how many refusals are reported in full.
 const mostBad = 20
 
-func newTally(ctx context.Context, opt Options, stop context.CancelCauseFunc) (*tally, error) {
+func newTally(ctx context.Context, inputs []logs.Input, opt Options, stop context.CancelCauseFunc) (*tally, error) {
 	t := &tally{opt: opt, ctx: context.WithoutCancel(ctx), stop: stop, hosts: newHosts(), refused: map[string]int64{}}
+	for i := range inputs {
+		t.inputs = append(t.inputs, InputStats{Input: inputs[i].Name})
+	}
 	t.space = uniq.Space{Dir: opt.TempDir, Budget: opt.ExactBudget}
 	t.beyondSpace = uniq.Space{Dir: opt.TempDir, Budget: 1}
 	t.beyond = t.beyondSpace.New("spellings")
@@ -112,7 +115,7 @@ func (t *tally) count(b *batch) error {
 		if r.Member != "" {
 			reason = r.Member + ": " + reason
 		}
-		t.tell(Refusal{Line: r.Line, Text: excerpt([]byte(r.Text)), Code: badRecord, Reason: reason, number: b.number})
+		t.tell(b, r.Line, []byte(r.Text), badRecord, reason)
 	}
 	for i := range b.found {
 		f := &b.found[i]
@@ -157,14 +160,13 @@ func (t *tally) refuse(b *batch, f *found, ordinal uint32) {
 		*t.owner.at(ordinal) = t.refusedOwner(code)
 	}
 	if len(t.bad) < mostBad {
-		event := b.events[f.event]
-		t.tell(Refusal{Line: b.firstLine() + int64(event.Line), Text: excerpt(b.spelling(f.event)), Code: code, Reason: f.err.Error(), number: b.number})
+		t.tell(b, b.firstLine()+int64(b.events[f.event].Line), b.spelling(f.event), code, f.err.Error())
 	}
 }
 
-func (t *tally) tell(r Refusal) {
+func (t *tally) tell(b *batch, line int64, text []byte, code, reason string) {
 	if len(t.bad) < mostBad {
-		t.bad = append(t.bad, r)
+		t.bad = append(t.bad, Refusal{t.inputs[b.number].Input, line, excerpt(text), code, reason})
 	}
 }
 

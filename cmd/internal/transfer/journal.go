@@ -114,8 +114,8 @@ type Part struct {
 // Begin returns the record from which the import of a file into a crawl starts, and whether the
 // file is done. how lists the options that select records, since other options may select
 // other records. A file that has grown continues where it ended. A file that was changed in
-// another way, and anything that is not a regular file, starts from its beginning.
-func (j *Journal) Begin(name, crawl, how string) (p *Part, from int64, whole bool) {
+// another way, and anything that is not a regular file, starts from its beginning; with again, each does.
+func (j *Journal) Begin(name, crawl, how string, again bool) (p *Part, from int64, whole bool) {
 	p = &Part{j: j, wrote: time.Now()}
 	path, err := filepath.Abs(name)
 	if err != nil || name == "-" || j.file == nil {
@@ -132,15 +132,12 @@ func (j *Journal) Begin(name, crawl, how string) (p *Part, from int64, whole boo
 	p.known = true
 	was, ok := j.done[p.e.key()]
 	same := was.Size == p.e.Size && was.Modified.Equal(p.e.Modified)
-	if !ok || !same && was.Size >= p.e.Size || !was.begins(path) {
+	if again || !ok || !same && was.Size >= p.e.Size || !was.begins(path) {
 		return p, 0, false
 	}
 	p.e.Records = was.Records
 	return p, was.Records, same && was.Whole
 }
-
-// Again starts a part from the beginning of its file.
-func (p *Part) Again() { p.e.Records = 0 }
 
 // begins reports whether the file of an entry is still what a file begins with.
 func (e *entry) begins(path string) bool {

@@ -45,7 +45,7 @@ func TestJournal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, from, whole := j.Begin(cmp.Or(step.file, name), step.crawl, cmp.Or(step.how, "fetched"))
+		p, from, whole := j.Begin(cmp.Or(step.file, name), step.crawl, cmp.Or(step.how, "fetched"), false)
 		if from != step.from || whole != step.whole {
 			t.Errorf("%s: got %d, %v; want %d, %v", step.what, from, whole, step.from, step.whole)
 		}
@@ -73,7 +73,7 @@ func TestJournalTorn(t *testing.T) {
 		if len(j.done) != want || j.done[journalKey{"/x", "c", ""}].Records != 5 {
 			t.Errorf("got %v; want %d whole lines", j.done, want)
 		}
-		p, _, _ := j.Begin(log, "c", "all")
+		p, _, _ := j.Begin(log, "c", "all", false)
 		if err := errors.Join(p.End(true), j.Close()); err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func TestJournalOfOld(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer j.Close()
-	if _, from, whole := j.Begin(log, "c", "all"); from != 0 || whole {
+	if _, from, whole := j.Begin(log, "c", "all", false); from != 0 || whole {
 		t.Errorf("got %d, %v; want all of it read again", from, whole)
 	}
 }
