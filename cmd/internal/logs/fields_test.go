@@ -10,6 +10,21 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
+// stored returns a file with a text: Parquet can't be read from a pipe.
+func stored(t *testing.T, text string) *File {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return f
+}
+
 // TestFields reads further columns and fields with each URL, whatever the format: by name, by number, of nested objects, and
 // those that each record knows.
 func TestFields(t *testing.T) {
@@ -45,14 +60,7 @@ func TestFields(t *testing.T) {
 		{"Parquet", table.String(), "score|title|none", "3|t| -1||"},
 	} {
 		var got []string
-		path := filepath.Join(t.TempDir(), "file")
-		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		f, err := Open(t.Context(), path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := stored(t, c.text)
 		for b, err := range Read(f, Options{Fields: strings.Split(c.fields, "|")}) {
 			if err != nil {
 				if c.name != "a sitemap cut off" {
@@ -68,9 +76,6 @@ func TestFields(t *testing.T) {
 		}
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%s: got %q; want %q", c.name, strings.Join(got, " "), c.want)
-		}
-		if err := f.Close(); err != nil {
-			t.Error(err)
 		}
 	}
 }
@@ -104,14 +109,7 @@ func TestMust(t *testing.T) {
 		{parquetFile.String(), "rnk", `got no column "rnk"; its columns are ["url" "rank"]`},
 		{`{"url":"http://a.example/"}` + "\n", "rank", ""},
 	} {
-		path := filepath.Join(t.TempDir(), "file")
-		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		f, err := Open(t.Context(), path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := stored(t, c.text)
 		said, records := "", 0
 		for b, err := range Read(f, Options{Fields: []string{c.must}, Must: []string{c.must}}) {
 			if err != nil {
@@ -122,9 +120,6 @@ func TestMust(t *testing.T) {
 		}
 		if !strings.Contains(said, c.want) || (c.want == "") != (said == "") || (c.want == "") != (records > 0) {
 			t.Errorf("%.20q, %q: got %d records, %s; want %q", c.text, c.must, records, said, c.want)
-		}
-		if err := f.Close(); err != nil {
-			t.Error(err)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package logs
 import (
 	"bytes"
 	"compress/gzip"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,47 +16,46 @@ const e = "https://example.com"
 // foreignFiles are small files in forms that people reported; testdata/README.md has their origins. Each has its records: kind,
 // status if it is known, and URL.
 var foreignFiles = map[string]struct {
-	format  Format
 	records []string
 	base    string
 }{
-	"gsc-pages.csv":           {format: Table, records: []string{"listed https://www.example.com/", "listed https://www.example.com/docs/authapi", "listed https://www.example.com/"}},
-	"linkinator-comma.csv":    {format: Table, records: []string{"fetch 403 https://www.example.com/Salaries/freelance-SRCH_KO0,26.htm", "fetch 200 https://www.example.com/Salaries/freelance-SRCH_KO0,27.htm"}},
-	"httpx-status.txt":        {format: List, records: []string{"fetch 200 " + e + "/a", "fetch 404 " + e + "/b"}},
-	"httpx-ip.txt":            {format: List, records: []string{"listed " + e + "/login", "listed " + e + "/"}},
-	"xff-quoted-vhost.log":    {format: Access, records: []string{"fetch 200 http://example.com/url", "fetch 200 http://example.com/url"}},
-	"xff-632.log":             {format: Access, records: slices.Repeat([]string{"fetch 200 http://base.example/url"}, 4), base: "http://base.example"},
-	"zeek-http.log":           {format: Table, records: []string{"fetch 200 http://img.example.com/1.jpg", "fetch 200 http://img.example.com/2.jpg", "fetch 200 http://img.example.com/3.jpg", "fetch 200 http://img.example.com/4.jpg"}},
-	"httpx-irr.jsonl":         {format: JSON, records: []string{"fetch 200 " + e + "/login"}},
-	"arc-dashed-filedesc.arc": {format: ARC, records: []string{"fetch 200 http://www.example.com:80/tst.htm"}},
-	"mac-cr.txt":              {format: List, records: []string{"listed " + e + "/a", "listed " + e + "/b", "listed " + e + "/c"}},
-	"redirect-blank.cdx":      {format: CDX, records: []string{"fetch 302 http://example.com/a", "fetch 302 http://example.com/b", "fetch 200 http://example.com/c"}},
-	"status-equals.cdx":       {format: CDX, records: []string{"fetch 200 https://www.example.uk/b"}},
-	"urls.js.txt":             {format: List, records: []string{"listed " + e + "/a", "listed " + e + "/b", "listed " + e + "/c"}},
-	"scrapy-splash.log":       {format: Scrapy, records: []string{"fetch 200 https://www.example.com/overs/detailed", "fetch 200 https://www.example.com/overs/detailed"}},
-	"wget-failures.log": {format: Wget, records: []string{"link http://192.0.2.1:81/refused", "link http://192.0.2.1:81/refused", "link http://no-such-host.invalid/dns",
+	"gsc-pages.csv":           {records: []string{"listed https://www.example.com/", "listed https://www.example.com/docs/authapi", "listed https://www.example.com/"}},
+	"linkinator-comma.csv":    {records: []string{"fetch 403 https://www.example.com/Salaries/freelance-SRCH_KO0,26.htm", "fetch 200 https://www.example.com/Salaries/freelance-SRCH_KO0,27.htm"}},
+	"httpx-status.txt":        {records: []string{"fetch 200 " + e + "/a", "fetch 404 " + e + "/b"}},
+	"httpx-ip.txt":            {records: []string{"listed " + e + "/login", "listed " + e + "/"}},
+	"xff-quoted-vhost.log":    {records: []string{"fetch 200 http://example.com/url", "fetch 200 http://example.com/url"}},
+	"xff-632.log":             {records: slices.Repeat([]string{"fetch 200 http://base.example/url"}, 4), base: "http://base.example"},
+	"zeek-http.log":           {records: []string{"fetch 200 http://img.example.com/1.jpg", "fetch 200 http://img.example.com/2.jpg", "fetch 200 http://img.example.com/3.jpg", "fetch 200 http://img.example.com/4.jpg"}},
+	"httpx-irr.jsonl":         {records: []string{"fetch 200 " + e + "/login"}},
+	"arc-dashed-filedesc.arc": {records: []string{"fetch 200 http://www.example.com:80/tst.htm"}},
+	"mac-cr.txt":              {records: []string{"listed " + e + "/a", "listed " + e + "/b", "listed " + e + "/c"}},
+	"redirect-blank.cdx":      {records: []string{"fetch 302 http://example.com/a", "fetch 302 http://example.com/b", "fetch 200 http://example.com/c"}},
+	"status-equals.cdx":       {records: []string{"fetch 200 https://www.example.uk/b"}},
+	"urls.js.txt":             {records: []string{"listed " + e + "/a", "listed " + e + "/b", "listed " + e + "/c"}},
+	"scrapy-splash.log":       {records: []string{"fetch 200 https://www.example.com/overs/detailed", "fetch 200 https://www.example.com/overs/detailed"}},
+	"wget-failures.log": {records: []string{"link http://192.0.2.1:81/refused", "link http://192.0.2.1:81/refused", "link http://no-such-host.invalid/dns",
 		"link http://192.0.2.1:8080/nodata", "link http://192.0.2.1:8080/nodata"}},
-	"statuscode.jsonl":               {format: JSON, records: []string{"fetch 404 " + e + "/gone", "fetch 200 " + e + "/ok"}},
-	"cloudfront-000.log":             {format: W3C, records: []string{"link http://www.example.com/a.html"}},
-	"stormcrawler-fetch-error.jsonl": {format: JSON, records: []string{"link " + e + "/x"}},
-	"apache-json.jsonl":              {format: JSON, records: []string{"fetch 200 http://www.example.com/index.html?a=1"}, base: "http://base.example"},
-	"w3c-cs-uri-and-query.log":       {format: W3C, records: []string{"fetch 200 http://www.example.com/page.php?id=1", "fetch 200 http://www.example.com/page.php?id=2"}},
-	"w3c-cs-uri-no-scheme.log":       {format: W3C, records: []string{"fetch 200 http://www.example.com/page.php?variable=test"}},
-	"late-nul.txt":                   {format: List},
-	"item-size.jsonl":                {format: JSON, records: []string{"fetch https://shop.example/shirt", "fetch https://shop.example/hat", "fetch https://shop.example/sock"}},
-	"katana.jsonl":                   {format: JSON, records: []string{"fetch 200 " + e + "/a"}},
-	"gospider.txt":                   {format: List, records: []string{"fetch 200 " + e + "/a", "listed " + e + "/b", "listed " + e + "/c.js"}},
-	"waybackurls-dates.txt":          {format: List, records: []string{"listed http://example.com:80/", "listed http://www.example.com:80/x"}},
-	"uniq-c.txt":                     {format: List, records: []string{"listed " + e + "/a", "listed " + e + "/b"}},
-	"quoted-column.csv":              {format: List, records: []string{"listed " + e + "/a", "listed " + e + "/b"}},
-	"ansi.txt":                       {format: List, records: []string{"listed " + e + "/a", "listed " + e + "/b"}},
-	"sitemap-ampersand.xml":          {format: Sitemap, records: []string{"link " + e + "/1", "link " + e + "/?a=1&b=2", "link " + e + "/x-1Âº-y.html", "link " + e + "/4"}},
-	"rss-after-comment.xml":          {format: Sitemap, records: []string{"link " + e + "/1"}},
-	"array.json":                     {format: JSON, records: []string{"fetch " + e + "/a", "fetch " + e + "/b"}},
-	"pretty.har":                     {format: JSON, records: []string{"fetch 200 " + e + "/a"}},
-	"ahrefs-utf16.csv":               {format: Table, records: []string{"listed " + e + "/a"}},
-	"wet.warc":                       {format: WARC, records: []string{"fetch " + e + "/a"}},
-	"padded.txt.gz":                  {format: List, records: []string{"listed " + e + "/a"}},
+	"statuscode.jsonl":               {records: []string{"fetch 404 " + e + "/gone", "fetch 200 " + e + "/ok"}},
+	"cloudfront-000.log":             {records: []string{"link http://www.example.com/a.html"}},
+	"stormcrawler-fetch-error.jsonl": {records: []string{"link " + e + "/x"}},
+	"apache-json.jsonl":              {records: []string{"fetch 200 http://www.example.com/index.html?a=1"}, base: "http://base.example"},
+	"w3c-cs-uri-and-query.log":       {records: []string{"fetch 200 http://www.example.com/page.php?id=1", "fetch 200 http://www.example.com/page.php?id=2"}},
+	"w3c-cs-uri-no-scheme.log":       {records: []string{"fetch 200 http://www.example.com/page.php?variable=test"}},
+	"late-nul.txt":                   {},
+	"item-size.jsonl":                {records: []string{"fetch https://shop.example/shirt", "fetch https://shop.example/hat", "fetch https://shop.example/sock"}},
+	"katana.jsonl":                   {records: []string{"fetch 200 " + e + "/a"}},
+	"gospider.txt":                   {records: []string{"fetch 200 " + e + "/a", "listed " + e + "/b", "listed " + e + "/c.js"}},
+	"waybackurls-dates.txt":          {records: []string{"listed http://example.com:80/", "listed http://www.example.com:80/x"}},
+	"uniq-c.txt":                     {records: []string{"listed " + e + "/a", "listed " + e + "/b"}},
+	"quoted-column.csv":              {records: []string{"listed " + e + "/a", "listed " + e + "/b"}},
+	"ansi.txt":                       {records: []string{"listed " + e + "/a", "listed " + e + "/b"}},
+	"sitemap-ampersand.xml":          {records: []string{"link " + e + "/1", "link " + e + "/?a=1&b=2", "link " + e + "/x-1Âº-y.html", "link " + e + "/4"}},
+	"rss-after-comment.xml":          {records: []string{"link " + e + "/1"}},
+	"array.json":                     {records: []string{"fetch " + e + "/a", "fetch " + e + "/b"}},
+	"pretty.har":                     {records: []string{"fetch 200 " + e + "/a"}},
+	"ahrefs-utf16.csv":               {records: []string{"listed " + e + "/a"}},
+	"wet.warc":                       {records: []string{"fetch " + e + "/a"}},
+	"padded.txt.gz":                  {records: []string{"listed " + e + "/a"}},
 }
 
 // neighbours are what people do to files, and what changes no record of them.
@@ -94,36 +92,14 @@ func TestForeignFiles(t *testing.T) {
 			if binary && how != "as it is" && (how != "gzip" || strings.HasSuffix(name, ".gz")) {
 				continue
 			}
-			in, err := Open(t.Context(), "-", bytes.NewReader(change(text)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got []string
-			var counts Counts
-			var failure error
-			for r, err := range records(in, Options{Base: want.base}, &counts) {
-				var refusal Refusal
-				switch {
-				case errors.As(err, &refusal):
-				case err != nil:
-					failure = err
-				case r.Status != 0 && r.Kind == Fetch:
-					got = append(got, fmt.Sprintf("%s %d %s", r.Kind, r.Status, r.URL))
-				default:
-					got = append(got, fmt.Sprintf("%s %s", r.Kind, r.URL))
+			got, refused, _ := strings.Cut(wild(t, change(text), Options{Base: want.base}), "refused ")
+			switch {
+			case name == "late-nul.txt":
+				if strings.Count(got, "\n") < 100 || refused != "1\n" {
+					t.Errorf("%s, %s: got %d URLs, %s refused; want one refused", name, how, strings.Count(got, "\n"), refused)
 				}
-			}
-			if counts.Units != counts.sum() {
-				t.Errorf("%s, %s: got %+v; want a sum", name, how, counts)
-			}
-			if name == "late-nul.txt" {
-				if len(got) < 100 || counts.Refused != 1 {
-					t.Errorf("%s, %s: got %d URLs, %d refused; want one refused", name, how, len(got), counts.Refused)
-				}
-				continue
-			}
-			if !slices.Equal(got, want.records) || (failure != nil) != (want.format == "") {
-				t.Errorf("%s, %s: got %q, %v; want %q", name, how, got, failure, want.records)
+			case got != strings.Join(append(slices.Clone(want.records), ""), "\n"):
+				t.Errorf("%s, %s: got %q; want %q", name, how, got, want.records)
 			}
 		}
 	}

@@ -152,7 +152,7 @@ func keyed(text string) fields {
 // named, then those whose fields no other program has.
 func (p *jsonParser) object(o fields, emit func(Record)) (err error) {
 	o.plain()
-	url := o.match(vocabulary[aURL], func(s string) bool { return isURL(strings.ReplaceAll(s, " ", "+")) })
+	url := o.match(vocabulary[aURL], func(s string) bool { return isURL(strings.ReplaceAll(s, " ", "+")) || ofNoWeb.MatchString(s) })
 	if field := p.opt.URLField; field != "" {
 		if url = o.text(field); url == "" {
 			return bad("got no text in field %q", field)
@@ -408,15 +408,10 @@ func storm(url, status string, metadata json.RawMessage) Record {
 		var item struct {
 			Values json.RawMessage `json:"values"` // of URLFrontier
 		}
-		var list []string
-		raw := all[name]
-		if json.Unmarshal(raw, &item) == nil && item.Values != nil {
-			raw = item.Values
+		if json.Unmarshal(all[name], &item) == nil && item.Values != nil {
+			return first(item.Values)
 		}
-		if json.Unmarshal(raw, &list) == nil && len(list) > 0 {
-			return list[0]
-		}
-		return fields{"": raw}.text("")
+		return first(all[name])
 	}
 	r := Record{URL: url, Kind: Fetch, Digest: value("_digest"), Redirect: value("_redirTo")}
 	if code := cmp.Or(value("fetch%2EstatusCode"), value("fetch.statusCode")); code != "" {

@@ -54,3 +54,28 @@ func FuzzCheckJSON(f *testing.F) {
 		}
 	})
 }
+
+// FuzzFields compares the fields of objects with those that encoding/json finds.
+func FuzzFields(f *testing.F) {
+	for _, seed := range []string{`{}`, `{"a":1,"b" : {"c":[1,",}"]} , "a\\"":"x\\\\","a":null}`, ` { "\u0061" : [ { } ] }`, `[1]`, `null`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var got fields
+		var want map[string]json.RawMessage
+		err := json.Unmarshal(text, &want)
+		if e := json.Unmarshal(text, &got); (e == nil) != (err == nil && want != nil) {
+			t.Fatalf("%q: got %v; want %v", text, e, err)
+		} else if e != nil {
+			return
+		}
+		for name, raw := range want {
+			if string(got[name]) != string(raw) && !strings.Contains(name, "\uFFFD") {
+				t.Errorf("%q: got %q for %q; want %q", text, got[name], name, raw)
+			}
+		}
+		if len(got) != len(want) && utf8.Valid(text) {
+			t.Errorf("%q: got %d fields; want %d", text, len(got), len(want))
+		}
+	})
+}

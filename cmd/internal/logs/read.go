@@ -610,7 +610,9 @@ func (s *sink) row(t *tableParser, end bool) {
 	if n == 0 {
 		return
 	}
-	s.held = nil
+	if s.held = nil; n == len(lines) { // nearly always: the next row can have their room
+		s.held = lines[:0]
+	}
 	s.number -= int64(len(lines))
 	for i, line := range lines {
 		s.number++

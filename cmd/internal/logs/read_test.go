@@ -179,9 +179,38 @@ func TestReadRefusesAnUnknownFormat(t *testing.T) {
 	}
 }
 
-// FuzzDetectAndRead reads whatever the bytes look like, and bytes as every format:
-// readers must end, and must not fail on text but for its end.
-func FuzzDetectAndRead(f *testing.F) {
+// fuzzSeeds are what the fuzzer begins with, beside the beginnings of the logs in testdata.
+var fuzzSeeds = map[Format]string{
+	List:      "http://a/\r\n\n",
+	Table:     "n\turl\n1\t\"http://a/\n\"\n",
+	CDX:       " CDX N b a m s k r M S V g\nk 2020 http://a/ t/p 200 D - - 1 2 f\n" + timelessCDX,
+	CDXJ:      "!meta {}\ncom,a)/ 2020 {\"url\":\"http://a/\",\"status\":200}\n",
+	WARC:      "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: <http://a/>\r\nContent-Length: 3\r\n\r\nabc\r\n\r\n" + watSeed,
+	ARC:       "filedesc://x 1 20140301000000 t/p -1\n1\n2\nhttp://a/ 1 2014 t/p 3\nabc\n",
+	Heritrix:  "2006-08-15T09:53:58.470Z 1 53 dns:a - - text/dns #1 2+3 - -\n",
+	Access:    "h.example 1.1.1.1 - - [21/Nov/2026:08:55:44 +0000] \"GET /\\x22 HTTP/1.1\" 200 5\n",
+	JSON:      "[[\"original\",\"timestamp\"],\n[\"http://a/\",\"2020\"]]\n{\"url\":\"b\"}\n",
+	NutchCSV:  nutchHeader + "\n\"http://a/\",2,\"db_fetched\",x,y,0,1,1,1,\"00\",\"\"\n",
+	NutchText: "http://a/\tVersion: 7\nStatus: 2 (db_fetched)\n\n",
+	Scrapy:    "2026-11-21 09:09:33 [x] DEBUG: Redirecting (301) to <GET b> from <GET a>\n",
+	Wget:      "--2026-11-21 09:09:31--  http://a/\nLocation: /b [following]\n",
+	W3C:       "#Fields: date time cs-uri-stem cs-host x-edge-location\n2026-11-20 08:12:01 /a%25 h X\n",
+	S3:        `o b [06/Feb/2026:00:00:38 +0000] 1.1.1.1 - R REST.GET.OBJECT k "GET /k HTTP/1.1" 200 - 1 1 7 5 "-" "c" - h S c A h.example T` + "\n",
+	ELB:       `http 2026-07-02T22:23:00.1Z a 1.1.1.1:1 2.2.2.2:2 0.1 0.1 0.1 200 200 0 1 "GET http://h:80/ HTTP/1.1" "c" - -` + "\n",
+	Sitemap:   "<?xml version='1.0' encoding='ISO-8859-1'?><urlset><url><loc>http://a/\xe9&amp;</loc></url></urlset>",
+}
+
+const watSeed = "WARC/1.0\r\nWARC-Type: metadata\r\nContent-Type: application/json\r\nContent-Length: 88\r\n\r\n" +
+	`{"Envelope":{"WARC-Header-Metadata":{"WARC-Type":"response","WARC-Target-URI":"http://a/"}}}`
+
+// FuzzRead reads bytes as what they look like, and as every format, with the options that change most: readers must end, must
+// not fail on text but for its end, and must account for each unit.
+func FuzzRead(f *testing.F) {
+	formats := append([]Format{""}, Formats()...)
+	for i, format := range formats {
+		f.Add([]byte(fuzzSeeds[format]), uint8(i))
+		f.Add([]byte(fuzzSeeds[format]), uint8(0))
+	}
 	files, err := filepath.Glob("testdata/logs/*")
 	if err != nil || len(files) == 0 {
 		f.Fatalf("got %v, %v; want logs to begin with", files, err)
@@ -195,19 +224,24 @@ func FuzzDetectAndRead(f *testing.F) {
 		if err := errors.Join(err, in.Close()); err != nil {
 			f.Fatal(err)
 		}
-		f.Add(text)
+		f.Add(text, uint8(0))
 	}
-	f.Fuzz(func(t *testing.T, text []byte) { readAs(t, text, "") })
+	options := []Options{{}, {Scheme: "https", Base: "http://b.example", Fields: []string{"status", "2"}}, {NeedHost: true, Events: Fetches}, {URLField: "2", Events: Links}}
+	f.Fuzz(func(t *testing.T, text []byte, how uint8) {
+		opt := options[int(how)/len(formats)%len(options)]
+		opt.Format = formats[int(how)%len(formats)]
+		readAs(t, text, opt)
+	})
 }
 
-func readAs(t *testing.T, text []byte, format Format) {
+func readAs(t *testing.T, text []byte, opt Options) {
 	in, err := Open(t.Context(), "-", strings.NewReader(string(text)))
 	if err != nil {
 		return // what looks compressed and isn't
 	}
 	defer in.Close()
 	var counts Counts
-	records := records(in, Options{Format: format}, &counts)
+	format, records := opt.Format, records(in, opt, &counts)
 	n, last := int64(0), int64(0)
 	for r, err := range records {
 		n++
@@ -233,64 +267,6 @@ func sizeOf(t *testing.T, text []byte) int64 {
 	defer in.Close()
 	n, _ := io.Copy(io.Discard, in) // a damaged input ends early, also for the reader
 	return n
-}
-
-func FuzzCDX(f *testing.F) {
-	f.Add([]byte(timelessCDX))
-	fuzzFormat(f, CDX, " CDX N b a m s k r M S V g\nk 2020 http://a/ t/p 200 D - - 1 2 f\n")
-}
-func FuzzCDXJ(f *testing.F) {
-	fuzzFormat(f, CDXJ, "!meta {}\ncom,a)/ 2020 {\"url\":\"http://a/\",\"status\":200}\n")
-}
-func FuzzHeritrix(f *testing.F) {
-	fuzzFormat(f, Heritrix, "2006-08-15T09:53:58.470Z 1 53 dns:a - - text/dns #1 2+3 - -\n")
-}
-func FuzzAccess(f *testing.F) {
-	fuzzFormat(f, Access, "h.example 1.1.1.1 - - [21/Nov/2026:08:55:44 +0000] \"GET /\\x22 HTTP/1.1\" 200 5\n")
-}
-func FuzzJSON(f *testing.F) {
-	fuzzFormat(f, JSON, "[[\"original\",\"timestamp\"],\n[\"http://a/\",\"2020\"]]\n{\"url\":\"b\"}\n")
-}
-func FuzzNutchCSV(f *testing.F) {
-	fuzzFormat(f, NutchCSV, nutchHeader+"\n\"http://a/\",2,\"db_fetched\",x,y,0,1,1,1,\"00\",\"\"\n")
-}
-func FuzzNutchText(f *testing.F) {
-	fuzzFormat(f, NutchText, "http://a/\tVersion: 7\nStatus: 2 (db_fetched)\n\n")
-}
-func FuzzScrapy(f *testing.F) {
-	fuzzFormat(f, Scrapy, "2026-11-21 09:09:33 [x] DEBUG: Redirecting (301) to <GET b> from <GET a>\n")
-}
-func FuzzWget(f *testing.F) {
-	fuzzFormat(f, Wget, "--2026-11-21 09:09:31--  http://a/\nLocation: /b [following]\n")
-}
-func FuzzW3C(f *testing.F) {
-	fuzzFormat(f, W3C, "#Fields: date time cs-uri-stem cs-host x-edge-location\n2026-11-20 08:12:01 /a%25 h X\n")
-}
-func FuzzS3(f *testing.F) {
-	fuzzFormat(f, S3, `o b [06/Feb/2026:00:00:38 +0000] 1.1.1.1 - R REST.GET.OBJECT k "GET /k HTTP/1.1" 200 - 1 1 7 5 "-" "c" - h S c A h.example T`+"\n")
-}
-func FuzzELB(f *testing.F) {
-	fuzzFormat(f, ELB, `http 2026-07-02T22:23:00.1Z a 1.1.1.1:1 2.2.2.2:2 0.1 0.1 0.1 200 200 0 1 "GET http://h:80/ HTTP/1.1" "c" - -`+"\n")
-}
-func FuzzSitemap(f *testing.F) {
-	fuzzFormat(f, Sitemap, "<?xml version='1.0' encoding='ISO-8859-1'?><urlset><url><loc>http://a/\xe9&amp;</loc></url></urlset>")
-}
-func FuzzWAT(f *testing.F) {
-	fuzzFormat(f, WARC, "WARC/1.0\r\nWARC-Type: metadata\r\nContent-Type: application/json\r\nContent-Length: 88\r\n\r\n"+
-		`{"Envelope":{"WARC-Header-Metadata":{"WARC-Type":"response","WARC-Target-URI":"http://a/"}}}`)
-}
-func FuzzTable(f *testing.F) { fuzzFormat(f, Table, "n\turl\n1\thttp://a/\n") }
-func FuzzList(f *testing.F)  { fuzzFormat(f, List, "http://a/\r\n\n") }
-func FuzzARC(f *testing.F) {
-	fuzzFormat(f, ARC, "filedesc://x 1 20140301000000 t/p -1\n1\n2\nhttp://a/ 1 2014 t/p 3\nabc\n")
-}
-func FuzzWARC(f *testing.F) {
-	fuzzFormat(f, WARC, "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: <http://a/>\r\nContent-Length: 3\r\n\r\nabc\r\n\r\n")
-}
-
-func fuzzFormat(f *testing.F, format Format, seed string) {
-	f.Add([]byte(seed))
-	f.Fuzz(func(t *testing.T, text []byte) { readAs(t, text, format) })
 }
 
 // timelessCDX has a header without a time, and as many columns as two joined lines.

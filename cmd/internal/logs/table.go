@@ -299,8 +299,10 @@ func (t *tableParser) choose(s *sample, count func(tally) int) (bool, error) {
 		return true, nil
 	}
 	var found []int
+	from, to := slices.Index(t.names, "source"), slices.Index(t.names, "destination") // of links: what was found is where they lead
+	isGraph := from >= 0 && to >= 0 && most(from) && most(to)
 	for i, c := range s.columns {
-		if 2*count(c) > s.asked && (t.names == nil || !beside.MatchString(t.names[i])) {
+		if 2*count(c) > s.asked && (!isGraph || i != from) && (t.names == nil || !beside.MatchString(t.names[i])) {
 			found = append(found, i)
 		}
 	}
@@ -319,7 +321,9 @@ func (t *tableParser) choose(s *sample, count func(tally) int) (bool, error) {
 	case t.isLog(s, found[0]):
 		return false, bad("its column %s has URLs, but another has paths, as logs and maps of redirects have, so they may be referrers or targets: name the column with --url-field %d", t.called(found[0]), found[0]+1)
 	}
-	t.column[aURL] = found[0]
+	if t.column[aURL] = found[0]; isGraph && found[0] == to {
+		t.column[aReferrer] = from
+	}
 	return true, nil
 }
 
@@ -676,7 +680,8 @@ func (t *tableParser) record(cells []string) (r Record, err error) {
 	if column >= len(cells) {
 		return Record{}, bad("got %d columns; want a URL in column %d", len(cells), column+1)
 	}
-	if len(cells) > t.width && !t.isPadded(cells) { // of a separator that nobody quoted
+	short := t.names == nil && t.sep != "\t" && len(cells) < t.width && len(cells) > column+1 // the cell behind the URL can be its end
+	if len(cells) > t.width && !t.isPadded(cells) || short && !t.hasCode(cells) {             // of a separator that nobody quoted
 		return Record{}, bad("got %d columns; want %d", len(cells), t.width)
 	}
 	if len(cells) == 1 && t.width > 1 && strings.ContainsAny(cells[0], "\t,;|") { // of another table, or of one that nobody quoted
@@ -741,9 +746,13 @@ func (t *tableParser) record(cells []string) (r Record, err error) {
 // isPadded reports whether the cells beyond the last column are empty, as spreadsheets write them. The separator could be of
 // the URL, too, and have moved the cells behind it, unless there are none or the status is where it should be.
 func (t *tableParser) isPadded(cells []string) bool {
+	return strings.TrimSpace(strings.Join(cells[t.width:], "")) == "" && (t.column[aURL] == t.width-1 || t.hasCode(cells))
+}
+
+// hasCode reports whether there is a status where it should be, behind the URL.
+func (t *tableParser) hasCode(cells []string) bool {
 	status := t.column[aStatus]
-	return strings.TrimSpace(strings.Join(cells[t.width:], "")) == "" &&
-		(t.column[aURL] == t.width-1 || status > t.column[aURL] && slices.Contains(codes, strings.TrimSpace(cells[status])))
+	return status > t.column[aURL] && status < len(cells) && slices.Contains(codes, strings.TrimSpace(cells[status]))
 }
 
 // values returns the cells of Options.Fields.

@@ -100,16 +100,9 @@ func (w *warcReader) wat(block io.Reader) error {
 // headerOf returns the first value of a header, whatever the case of its name.
 func headerOf(headers map[string]json.RawMessage, name string) string {
 	for key, value := range headers {
-		if !strings.EqualFold(key, name) {
-			continue
+		if strings.EqualFold(key, name) {
+			return first(value)
 		}
-		var text string
-		if all := []string(nil); json.Unmarshal(value, &all) == nil && len(all) > 0 {
-			text = all[0]
-		} else if json.Unmarshal(value, &text) != nil {
-			return ""
-		}
-		return strings.TrimSpace(text)
 	}
 	return ""
 }

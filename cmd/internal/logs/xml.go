@@ -98,11 +98,13 @@ func (x *xmlEntries) token(t xml.Token) error {
 		x.bookmarks = x.bookmarks || isBookmarks(t)
 	case xml.StartElement:
 		name := strings.ToLower(t.Name.Local)
-		if href := attribute(t, "href"); x.bookmarks && href != "" {
-			x.found = map[string]string{"loc": href}
-		} else if feed := attribute(t, "xmlurl"); feed != "" {
-			x.found = map[string]string{"loc": feed}
-		} else if link := attribute(t, "url"); name == "outline" && link != "" {
+		link := attribute(t, "xmlurl")
+		if x.bookmarks {
+			link = attribute(t, "href")
+		} else if name == "outline" {
+			link = cmp.Or(link, attribute(t, "url"))
+		}
+		if link != "" {
 			x.found = map[string]string{"loc": link}
 		}
 		if x.bookmarks {

@@ -91,8 +91,8 @@ var exports = []export{
 	{name: "chinese", origin: "Chinese header", columns: "标题:T|网址:U|状态码:S"},
 	{name: "korean", origin: "Korean header", columns: "제목:T|주소:U|조회수:n"},
 	{name: "russian", origin: "Russian header", columns: "Заголовок:T|Адрес страницы:U|Код ответа:S"},
+	{name: "screamingfrog-inlinks", origin: "Screaming Frog, all_inlinks.csv", seps: ",", columns: "Type:w|Source:R|Destination:U|Size (Bytes):n|Anchor:T|Status Code:S"},
 	// Two columns, and nothing that tells which.
-	{name: "screamingfrog-inlinks", origin: "Screaming Frog, all_inlinks.csv", seps: ",", refuse: true, columns: "Type:w|Source:R|Destination:O|Size (Bytes):n|Anchor:T|Status Code:S"},
 	{name: "ahrefs-backlinks", origin: "Ahrefs, backlinks", seps: "\t,", refuse: true, columns: "Referring page title:T|Referring page URL:R|Domain rating:n|Target URL:O|Anchor:T|First seen:D"},
 	{name: "semrush-backlinks", origin: "Semrush, backlinks", seps: ",;", refuse: true, columns: "Page ascore:n|Source title:T|Source url:R|Target url:O|Anchor:T|External links:n"},
 	{name: "redirect-map", origin: "redirects of a moved site", refuse: true, columns: "Old URL:R|New URL:O|Code:S"},
