@@ -42,6 +42,18 @@ func oneOf(fs *pflag.FlagSet, at *string, name, word string, words []string, usa
 	}, func() string { return *at }}, name, usage)
 }
 
+// hint adds to what a flag of oneOf refuses what else may have been meant.
+func hint(fs *pflag.FlagSet, name, text string) {
+	v := fs.Lookup(name).Value.(*value)
+	set := v.set
+	v.set = func(word string) error {
+		if err := set(word); err != nil {
+			return fmt.Errorf("%w; %s", err, text)
+		}
+		return nil
+	}
+}
+
 // alternatives names words to choose from.
 func alternatives(words []string) string {
 	last := len(words) - 1

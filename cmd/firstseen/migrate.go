@@ -124,7 +124,7 @@ func (f *migrateFlags) rekey(ctx context.Context, a *app, otherProfile bool) (n 
 	})
 	switch {
 	case errors.Is(err, durable.ErrNotEmpty):
-		return nil, misusef("cannot migrate to %w", err)
+		return nil, misusef("cannot migrate to %s: %w", f.to, err)
 	case errors.Is(err, transfer.ErrLost):
 		err = fault.As(store.ErrIdentity, "got %s keys without the text of a URL, and %s URLs that have no key by profile %q; use --drop-keys to leave them out",
 			grouped(counts.Dropped), grouped(counts.Refused), p)

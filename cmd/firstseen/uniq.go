@@ -332,6 +332,7 @@ func (f *uniqFlags) add(flags *pflag.FlagSet) {
 	f.filters.add(flags)
 	oneOf(flags, &f.invalid, "invalid", "drop", []string{"drop", "keep"}, "what becomes of lines that are no URL: drop, or keep to print them as they are, each once")
 	oneOf(flags, &f.format, "format", "text", formats, "form of the output: text, or jsonl, csv and parquet, which have fields for file, row, offset (of archive records), url, canonical form and key")
+	hint(flags, "format", "the form of the input is --input-format")
 	oneOf(flags, &f.sort, "sort", "", []string{"host"}, "print at the end, in order of: host; default: the order of the input")
 	flags.BoolVar(&f.strict, "strict", false, "exit with status 1 if a line is no URL")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "write no closing line on standard error")

@@ -31,7 +31,7 @@ import (
 // usually fewer parameters than its forms have: a URL with fewer than all pages of its kind is fetched.
 //
 // What is left out is counted and shown with whatever else is excluded, and not recorded as seen: without Unlisted it is
-// queued when it is offered again. What was learned is in memory only, about 3 MiB for at most 65,536 kinds. Kinds that
+// queued when it is offered again. What was learned is in memory only, about 6 MiB for at most 65,536 kinds. Kinds that
 // come later are not left out.
 //
 // The zero value works. Safe for concurrent use.
@@ -45,9 +45,9 @@ type Unlisted struct {
 }
 
 type unlistedKind struct {
-	pages  int  // that were fetched
-	fewest int  // parameters of any of them
-	listed bool // one of them asks for nothing
+	pages  [enoughBelow]uint32 // hashes of the first that were fetched, or 0: one page that is fetched again is one page
+	fewest int32               // parameters of any of them
+	listed bool                // one of them asks for nothing
 }
 
 const (
@@ -72,6 +72,7 @@ func (u *Unlisted) Fetched(page string, says Page) {
 		u.seed, u.kinds = maphash.MakeSeed(), make(map[uint64]unlistedKind)
 	}
 	kinds, params := u.kindsOf(form)
+	hash := uint32(maphash.String(u.seed, form)) | 1
 	for _, of := range kinds {
 		k, ok := u.kinds[of.id]
 		if !ok {
@@ -80,7 +81,12 @@ func (u *Unlisted) Fetched(page string, says Page) {
 			}
 			k.fewest = params
 		}
-		u.kinds[of.id] = unlistedKind{k.pages + 1, min(k.fewest, params), k.listed || !says.Unlisted}
+		if at := slices.IndexFunc(k.pages[:], func(page uint32) bool { return page == hash || page == 0 }); at >= 0 {
+			k.pages[at] = hash
+		}
+		k.fewest = min(k.fewest, params)
+		k.listed = k.listed || !says.Unlisted
+		u.kinds[of.id] = k
 	}
 }
 
@@ -94,7 +100,7 @@ func (u *Unlisted) Exclude(canonical string) bool {
 	kinds, params := u.kindsOf(canonical)
 	return slices.ContainsFunc(kinds, func(of kindOf) bool {
 		k := u.kinds[of.id]
-		return !k.listed && k.pages >= of.enough && params >= k.fewest
+		return !k.listed && k.pages[of.enough-1] != 0 && params >= k.fewest
 	})
 }
 
@@ -105,7 +111,7 @@ type kindOf struct {
 }
 
 // kindsOf returns the kinds that a canonical form is of, and how many parameters it has. The caller holds the lock.
-func (u *Unlisted) kindsOf(form string) (kinds []kindOf, params int) {
+func (u *Unlisted) kindsOf(form string) (kinds []kindOf, params int32) {
 	form, query, hasQuery := strings.Cut(form, "?")
 	_, form, _ = strings.Cut(form, "://")
 	host, path, _ := strings.Cut(form, "/")

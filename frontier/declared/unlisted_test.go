@@ -16,6 +16,8 @@ func TestUnlisted(t *testing.T) {
 		"a parameter": {"/w?do=edit&t=a /w?do=edit&t=b /w?do=edit&t=c", "/w?do=index&t=a /v?do=edit&t=d /w?to=edit&t=d",
 			"/w?do=edit&t=d /w?do=edit&section=2&t=d"},
 		"two pages":        {"/w?do=edit&t=a /w?do=edit&t=b", "/w?do=edit&t=d", ""},
+		"one page, again":  {"/w?do=edit&t=a /w?do=edit&t=b /w?do=edit&t=a /w?t=b&do=edit", "/w?do=edit&t=d", ""},
+		"a value, again":   {"/w?x=1&x=2&x=3", "/w?x=4&x=5&x=6", ""},
 		"one is listed":    {"/w?do=edit&t=a /w?do=edit&t=b /w?do=edit&t=c! /w?do=edit&t=d /w?do=edit&t=e /w?do=edit&t=f", "/w?do=edit&t=g", ""},
 		"a directory":      {"/Log/ann /Log/bob /Log/eve /Log/a /Log/b /Log/c /Log/d /Log/e", "/Log /Log2/x /", "/Log/joe /Log/joe/x /Log/joe?limit=50"},
 		"forms to log in":  {"/user/login /user/register /user/password /user/sso", "/user/ann", ""},
@@ -50,8 +52,8 @@ func TestUnlistedBound(t *testing.T) {
 	var u Unlisted
 	word := func(i int) string { return strings.NewReplacer("0", "a", "1", "b").Replace(fmt.Sprintf("%017b", i)) }
 	for i := range maxKinds + 1 {
-		for range enoughWith {
-			u.Fetched("http://a.example/w?x="+word(i), Page{Unlisted: true})
+		for n := range enoughWith {
+			u.Fetched("http://a.example/w?x="+word(i)+strings.Repeat("/", n), Page{Unlisted: true})
 		}
 	}
 	if first, last := u.Exclude("http://a.example/w?x="+word(0)), u.Exclude("http://a.example/w?x="+word(maxKinds)); !first || last || len(u.kinds) != maxKinds {

@@ -174,7 +174,7 @@ func (a *adder) begin(hi int) {
 
 // endAt ends the part before item hi.
 func (a *adder) endAt(hi int) {
-	if a.hi = hi; hi-a.lo == len(a.order) {
+	if a.hi = hi; a.lo == 0 && hi == len(a.items) {
 		a.part = a.order
 		return
 	}

@@ -85,6 +85,31 @@ func TestAlsoSeen(t *testing.T) {
 	}
 }
 
+// TestAlsoSeenInParts: what a key file has is a duplicate in whatever part of a batch, also if a later part is as long as all that
+// the file lacks.
+func TestAlsoSeenInParts(t *testing.T) {
+	const n = 4096
+	id := store.Identity{Profile: "qiita", Version: 1}
+	s := openFor(t, t.TempDir(), id, Options{AlsoSeen: []AlsoSeen{{Path: keyFile(t, id, 0, n)}}})
+	defer s.Close()
+	var items []store.Item
+	for i := range n {
+		for _, key := range []int{n + i, i} {
+			items = append(items, store.Item{Key: testKey(key), Queue: "q", URL: "http://example.org/"})
+		}
+	}
+	verdicts, err := s.Add(t.Context(), "", items, store.AddOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range verdicts {
+		if want := []store.Status{store.New, store.Duplicate}[i%2]; v.Status != want {
+			t.Fatalf("item %d: got %v; want %v", i, v.Status, want)
+		}
+	}
+	wantSound(t, s)
+}
+
 // TestAlsoSeenRefused opens with key files that cannot be used.
 func TestAlsoSeenRefused(t *testing.T) {
 	id := store.Identity{Profile: "qiita", Version: 1}

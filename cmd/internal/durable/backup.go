@@ -257,7 +257,7 @@ func Restore(ctx context.Context, from, to string) (info wire.Backup, err error)
 		return s.Close()
 	})
 	if err != nil {
-		err = fmt.Errorf("cannot restore %s to %w", from, err)
+		err = fmt.Errorf("cannot restore %s to %s: %w", from, to, err)
 	}
 	return info, err
 }

@@ -158,7 +158,7 @@ func Build(to string, make func(tmp string) error) error {
 		return err
 	}
 	if len(names) > 0 {
-		return fmt.Errorf("%s: %w", to, ErrNotEmpty)
+		return ErrNotEmpty
 	}
 	tmp := filepath.Clean(to) + partial
 	if err := remove(tmp); err != nil {

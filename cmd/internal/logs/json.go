@@ -152,7 +152,10 @@ func keyed(text string) fields {
 // named, then those whose fields no other program has.
 func (p *jsonParser) object(o fields, emit func(Record)) (err error) {
 	o.plain()
-	url := o.match(vocabulary[aURL], func(s string) bool { return isURL(strings.ReplaceAll(s, " ", "+")) || ofNoWeb.MatchString(s) })
+	url := o.match(vocabulary[aURL], func(s string) bool { return isURL(strings.ReplaceAll(s, " ", "+")) })
+	if url == "" {
+		url = o.match(vocabulary[aURL], ofNoWeb.MatchString)
+	}
 	if field := p.opt.URLField; field != "" {
 		if url = o.text(field); url == "" {
 			return bad("got no text in field %q", field)

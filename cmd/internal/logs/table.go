@@ -26,6 +26,7 @@ type tableParser struct {
 	titled    bool           // the header is still to come
 	gap       bool           // the line before was blank: a second table can follow
 	zeek      bool
+	links     bool     // of a graph: a URL was found on its referrer
 	width     int      // cells that most rows have
 	fit       int      // rows that have as many
 	row       []string // the cells that were read last
@@ -300,7 +301,9 @@ func (t *tableParser) choose(s *sample, count func(tally) int) (bool, error) {
 	}
 	var found []int
 	from, to := slices.Index(t.names, "source"), slices.Index(t.names, "destination") // of links: what was found is where they lead
-	isGraph := from >= 0 && to >= 0 && most(from) && most(to)
+	isGraph := from >= 0 && to >= 0 && most(from) && most(to) && slices.ContainsFunc(t.names, func(name string) bool {
+		return name == "type" || strings.HasPrefix(name, "anchor") || strings.HasSuffix(name, "follow")
+	}) // without these it can be a map of redirects
 	for i, c := range s.columns {
 		if 2*count(c) > s.asked && (!isGraph || i != from) && (t.names == nil || !beside.MatchString(t.names[i])) {
 			found = append(found, i)
@@ -322,7 +325,7 @@ func (t *tableParser) choose(s *sample, count func(tally) int) (bool, error) {
 		return false, bad("its column %s has URLs, but another has paths, as logs and maps of redirects have, so they may be referrers or targets: name the column with --url-field %d", t.called(found[0]), found[0]+1)
 	}
 	if t.column[aURL] = found[0]; isGraph && found[0] == to {
-		t.column[aReferrer] = from
+		t.column[aReferrer], t.links = from, true
 	}
 	return true, nil
 }
@@ -737,7 +740,7 @@ func (t *tableParser) record(cells []string) (r Record, err error) {
 	case code != "":
 		r.Kind = Fetch
 		r.answered(code)
-	case lost:
+	case lost || t.links:
 		r.Kind = Link
 	}
 	return r, nil

@@ -92,11 +92,11 @@ func TestWhatIsLeftOut(t *testing.T) {
 	const head = "https://s.example/1,200,x\nhttps://s.example/2,200,y\nhttps://s.example/3,404,z\n"
 	const read = "fetch 200 https://s.example/1\nfetch 200 https://s.example/2\nfetch 404 https://s.example/3\n"
 	for text, want := range map[string]string{
-		head + head + "https://s.example/a,b\nhttps://s.example/4,200\n":                                         read + read + "fetch 200 https://s.example/4\nrefused 1\n", // the comma can be the URL's
-		"Source,Destination\nhttps://s.example/1,https://s.example/2\nhttps://s.example/1,https://s.example/3\n": "listed https://s.example/2\nlisted https://s.example/3\n",
-		"Source,Destination,Status Code\nhttps://s.example/1,https://s.example/2,301\n":                          "error\n", // a map of redirects
+		head + head + "https://s.example/a,b\nhttps://s.example/4,200\n":                read + read + "fetch 200 https://s.example/4\nrefused 1\n", // the comma can be the URL's
+		"Source,Destination,Status Code\nhttps://s.example/1,https://s.example/2,301\n": "error\n",                                                  // a map of redirects
 		`{"log":{"entries":[{"request":{"method":"GET","url":"https://s.example/1"},"response":{"status":200}},
 			{"request":{"method":"GET","url":"data:image/png;base64,AA"},"response":{"status":200}}]}}` + "\n": "fetch 200 https://s.example/1\n",
+		`{"url":"mailto:x@s.example","link":"https://s.example/1"}` + "\n" + `{"url":"about:blank","originalUrl":"https://s.example/2"}` + "\n": "fetch https://s.example/1\nfetch https://s.example/2\n",
 		"\u00a0\n": "listed \u00a0\n",
 	} {
 		if got := wild(t, []byte(text), Options{Events: Auto}); got != want {

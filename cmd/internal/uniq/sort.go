@@ -27,6 +27,7 @@ const itemBytes = 200
 func (s *sorter) add(it *item) error {
 	c := *it
 	c.number, c.text = s.n, bytes.Clone(it.text)
+	c.order = "" // it is chosen
 	s.n++
 	s.held = append(s.held, c)
 	if s.bytes += int64(len(c.text)+len(c.sorted)+len(c.shown)+len(c.file)) + itemBytes; s.bytes < s.budget {
