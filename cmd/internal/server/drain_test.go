@@ -121,6 +121,20 @@ func TestDrainEndsWatchers(t *testing.T) {
 	}
 }
 
+// TestDrainEndsLateWatchers opens a watch when those of before have ended.
+func TestDrainEndsLateWatchers(t *testing.T) {
+	r := start(t, canon.None(), Config{})
+	client := grpc_health_v1.NewHealthClient(r.dial(t, insecureOption()))
+	r.drainOnce.Do(func() { close(r.draining) })
+	watch, err := client.Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{})
+	for err == nil {
+		_, err = watch.Recv()
+	}
+	if status.Convert(err).Message() != status.Convert(errDraining).Message() {
+		t.Errorf("got %v; want %v", err, errDraining)
+	}
+}
+
 // TestReadiness follows health and readiness to the end.
 func TestReadiness(t *testing.T) {
 	r := start(t, canon.None(), Config{})

@@ -220,6 +220,10 @@ func header(md metadata.MD) string {
 // send and receive no more: then gRPC would answer with an error of its own.
 const endGrace = time.Second
 
+// linger is how long streams that only watch, such as health's, have to learn of a drain.
+// They would never end by themselves.
+const linger = 250 * time.Millisecond
+
 // serveCall serves a call that was admitted, and refuses the others.
 func (s *grpcAPI) serveCall(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
 	c := callOf(stream.Context())
@@ -231,6 +235,9 @@ func (s *grpcAPI) serveCall(srv any, stream grpc.ServerStream, _ *grpc.StreamSer
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
 	c.handler.Store(&cancel)
+	if s.isDraining() && !isWork(c.method) { // endWatches may have passed
+		defer time.AfterFunc(linger, func() { c.end(errDraining) }).Stop()
+	}
 	defer func() { // a call that was ended answers why
 		if cause := context.Cause(ctx); err != nil && cause != nil && isStatus(cause) {
 			err = cause

@@ -24,7 +24,7 @@ const (
 // source is where the messages of a call come from.
 type source[T any] struct {
 	recv func() (T, error)
-	// size is about what a message costs in memory, known before it is decoded.
+	// size is about what a message costs in memory, known before it is decoded, and the same after.
 	size func(T) int
 	// open decodes a message, whose size is paid for by then.
 	open func(T) error
@@ -40,15 +40,9 @@ type inbox[T any] struct {
 	credit atomic.Int64        // bytes that were taken, and spent for no message yet
 	bytes  *semaphore.Weighted // what waiting messages may cost
 	// waiting has room for as many messages as a batch may have, and is closed after the last, when err says why it was.
-	waiting chan received[T]
+	waiting chan T
 	err     error
 	drained bool // of the goroutine that commits: nothing more is taken
-}
-
-// received is a message that was paid for and decoded.
-type received[T any] struct {
-	message T
-	cost    int64
 }
 
 // parcel is a batch, and what it holds of memory.
@@ -58,7 +52,7 @@ type parcel[T any] struct {
 }
 
 func newInbox[T any](src source[T], window int, memory *holding) *inbox[T] {
-	return &inbox[T]{source: src, memory: *memory, bytes: semaphore.NewWeighted(windowBytes), waiting: make(chan received[T], window)}
+	return &inbox[T]{source: src, memory: *memory, bytes: semaphore.NewWeighted(windowBytes), waiting: make(chan T, window)}
 }
 
 // read fills the inbox until its source fails or ctx ends.
@@ -72,9 +66,12 @@ func (in *inbox[T]) read(ctx context.Context) {
 	}
 }
 
+// cost is what a message takes of the memory.
+func (in *inbox[T]) cost(m T) int64 { return in.memory.pool.Most(int64(in.source.size(m))) }
+
 // put pays for a message, decodes it, and puts it in when there is room.
 func (in *inbox[T]) put(ctx context.Context, m T) error {
-	cost := in.memory.pool.Most(int64(in.source.size(m)))
+	cost := in.cost(m)
 	err := in.bytes.Acquire(ctx, min(cost, windowBytes))
 	for err == nil && !in.spend(cost) {
 		more := in.memory
@@ -86,7 +83,7 @@ func (in *inbox[T]) put(ctx context.Context, m T) error {
 	}
 	if err = in.source.open(m); err == nil {
 		select {
-		case in.waiting <- received[T]{m, cost}:
+		case in.waiting <- m:
 			return nil
 		case <-ctx.Done():
 			err = ctx.Err()
@@ -109,27 +106,40 @@ func (in *inbox[T]) spend(n int64) bool {
 
 // take blocks until messages wait and returns them. If none wait and the stream has ended,
 // it returns the error of the end. Once stop is closed it returns those that wait then, and no more:
-// a client that continues to send would keep the stream open.
+// a client that continues to send would keep the stream open. One that had finished by then still
+// gets the end of its stream.
 func (in *inbox[T]) take(ctx context.Context, stop <-chan struct{}) (p parcel[T], err error) {
-	if in.drained {
-		return p, errDraining
-	}
 	p.holding = in.memory
-	paid := int64(0)
-	add := func(m received[T], ok bool) bool {
-		if ok {
-			p.messages = append(p.messages, m.message)
-			p.n += m.cost
-			paid += min(m.cost, windowBytes)
-		}
-		return ok && len(p.messages) < cap(in.waiting)
-	}
-	if in.drained = async.Closed(stop); !in.drained {
+	if in.drained {
 		select {
 		case m, ok := <-in.waiting:
 			if !ok {
 				return p, in.err
 			}
+			p.n = in.cost(m) // it came too late
+			p.done()
+		default:
+		}
+		return p, errDraining
+	}
+	paid, end := int64(0), errDraining
+	add := func(m T, ok bool) bool {
+		if !ok {
+			end = in.err
+			return false
+		}
+		if p.messages == nil {
+			p.messages = make([]T, 0, 1+len(in.waiting))
+		}
+		p.messages = append(p.messages, m)
+		cost := in.cost(m)
+		p.n += cost
+		paid += min(cost, windowBytes)
+		return len(p.messages) < cap(in.waiting)
+	}
+	if in.drained = async.Closed(stop); !in.drained {
+		select {
+		case m, ok := <-in.waiting:
 			add(m, ok)
 		case <-stop:
 			in.drained = true
@@ -149,7 +159,7 @@ func (in *inbox[T]) take(ctx context.Context, stop <-chan struct{}) (p parcel[T]
 	p.n += in.credit.Swap(0) // a call that sends nothing more holds nothing
 	if len(p.messages) == 0 {
 		p.done()
-		return p, errDraining
+		return p, end
 	}
 	return p, nil
 }
@@ -158,7 +168,7 @@ func (in *inbox[T]) take(ctx context.Context, stop <-chan struct{}) (p parcel[T]
 func (in *inbox[T]) close() {
 	left := in.credit.Swap(0)
 	for m := range in.waiting {
-		left += m.cost
+		left += in.cost(m)
 	}
 	in.memory.pool.Give(in.memory.client, left)
 }

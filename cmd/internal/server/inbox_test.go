@@ -177,6 +177,33 @@ func TestPumpDrains(t *testing.T) {
 	})
 }
 
+// TestPumpDrainsFinished has a client that has ended its stream before the server drains: nothing
+// is left to send again, so the call ends as always.
+func TestPumpDrainsFinished(t *testing.T) {
+	for _, window := range []int{1, 16} { // at the drain, messages wait before the end, or it alone
+		synctest.Test(t, func(t *testing.T) {
+			s, run := testPump(t, window, 1<<20)
+			sent, got := 0, 0
+			recv := func() (int, error) {
+				if sent++; sent > 3 {
+					return 0, io.EOF
+				}
+				return sent, nil
+			}
+			err := run(recv, func(int) int { return 1 }, func(batch []int) error {
+				synctest.Wait()
+				if got += len(batch); got > 1 && !s.isDraining() {
+					close(s.draining)
+				}
+				return nil
+			})
+			if err != nil || got != 3 {
+				t.Errorf("window %d: got %d messages, %v; want 3 and no error", window, got, err)
+			}
+		})
+	}
+}
+
 // TestPumpDrainsWhileSent has a client that always sends another message during
 // a commit: the call ends nevertheless, with the last batch that was read.
 func TestPumpDrainsWhileSent(t *testing.T) {
@@ -196,6 +223,10 @@ func TestPumpDrainsWhileSent(t *testing.T) {
 		})
 		if !errors.Is(err, errDraining) || commits != 4 {
 			t.Errorf("got %d commits, %v; want the one under way and that of what waited, and the end", commits, err)
+		}
+		synctest.Wait() // for the reader, which may outlive the call
+		if n := s.admission.inHand.Held(); n != 0 {
+			t.Errorf("got %d bytes that were not given back", n)
 		}
 	})
 }

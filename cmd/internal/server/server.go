@@ -302,14 +302,10 @@ func (c Config) Check(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// linger is how long streams that only watch, such as health's, have to learn of a drain.
-// They would never end by themselves. A connection whose client doesn't answer gRPC's ping holds
-// a drain up for 5 s, no longer than Config.Drain.
-const linger = 250 * time.Millisecond
-
 // drain ends the server in order. Health reports it first. Streams commit and
 // answer the items they have read, and end. Other calls finish. Calls that remain
-// after Config.Drain are cut off.
+// after Config.Drain are cut off. A connection whose client doesn't answer gRPC's ping holds
+// a drain up for 5 s, no longer than Config.Drain.
 func (s *Server) drain() {
 	began := time.Now()
 	s.drainOnce.Do(func() { close(s.draining) })
