@@ -292,11 +292,18 @@ func (f *Frontier) changeExclusions(ctx context.Context, crawl string, rules []s
 	}
 	f.exclusions.changing.Lock()
 	defer f.exclusions.changing.Unlock()
-	if _, err := f.readExclusions(ctx); err != nil { // of other frontiers
+	unforgotten, err := f.readExclusions(ctx) // also those of other frontiers
+	if err != nil {
 		return 0, err
 	}
-	if rules, err = f.checkRules(c.name, rules, add); err != nil || len(rules) == 0 {
+	if rules, err = f.checkRules(c.name, rules, add); err != nil {
 		return 0, err
+	}
+	if add && (len(rules) > 0 || slices.Contains(unforgotten, c.name)) { // a call that failed may have left some
+		defer f.purges.add(f, c.name, "") // also if this one fails: some rules may be kept by then
+	}
+	if len(rules) == 0 {
+		return 0, nil
 	}
 	if add {
 		if err := f.setForgetting(ctx, c.name, 1); err != nil {
@@ -308,13 +315,8 @@ func (f *Frontier) changeExclusions(ctx context.Context, crawl string, rules []s
 			return n, err
 		}
 	}
-	if _, err := f.readExclusions(ctx); err != nil {
-		return len(rules), err
-	}
-	if add {
-		f.purges.add(f, c.name, "")
-	}
-	return len(rules), nil
+	_, err = f.readExclusions(context.WithoutCancel(ctx)) // the rules are durable, and must hold here too
+	return len(rules), err
 }
 
 // keepRule records whether a rule is in force.

@@ -354,6 +354,76 @@ func TestWaitExcludedTellsWhatFailed(t *testing.T) {
 	}
 }
 
+// rereading is a store that calls a function before each reading of its rules, which fails with the error of its context or of that function.
+type rereading struct {
+	store.Store
+	before func() error
+}
+
+func (s *rereading) Queues(ctx context.Context, crawl, after string) iter.Seq2[store.QueueInfo, error] {
+	if crawl == OwnCrawl && s.before != nil {
+		if err := errors.Join(s.before(), ctx.Err()); err != nil {
+			return func(yield func(store.QueueInfo, error) bool) { yield(store.QueueInfo{}, err) }
+		}
+	}
+	return s.Store.Queues(ctx, crawl, after)
+}
+
+// TestRulesKeptAreInForce: rules that are durable hold here too, though the request ends in between or the store can't be read for a while, and
+// what was queued is forgotten, at the latest when they are set again.
+func TestRulesKeptAreInForce(t *testing.T) {
+	for failing := range 3 { // readings that fail after the first
+		s := &rereading{Store: memstore.New(memstore.Options{})}
+		f := openOn(t, s, Options{Delay: -1, Logger: onDrop(func(dropped) {})})
+		addAll(t, f, Link{URL: "http://a.example/x/1"})
+		ctx, cancel := context.WithCancel(bg)
+		var reads atomic.Int64
+		s.before = func() error {
+			n := reads.Add(1)
+			if n == 2 {
+				cancel()
+			}
+			if n > 1 && n <= 1+int64(failing) {
+				return errors.New("broken")
+			}
+			return nil
+		}
+		if _, err := f.Exclude(ctx, "", "a.example/x/"); (err != nil) != (failing > 0) {
+			t.Errorf("%d failing: got %v", failing, err)
+		}
+		if err := f.WaitExcluded(bg); (err != nil) != (failing == 2) {
+			t.Errorf("%d failing: got %v; want an error if the rules could not be read in the background either", failing, err)
+		}
+		if n, err := f.Exclude(bg, "", "a.example/x/"); n != 0 || err != nil {
+			t.Errorf("%d failing: got %d, %v; want the rule kept before", failing, n, err)
+		}
+		must(t, f.WaitExcluded(bg))
+		if st, err := f.Stats(bg, ""); err != nil || st.Held != 0 {
+			t.Errorf("%d failing: got %+v, %v; want it forgotten", failing, st, err)
+		}
+	}
+}
+
+// TestNoLongerExcludedIsPutBack: a URL that was excluded when it was taken, and no longer when it was to be forgotten, is handed out, and nothing
+// counts.
+func TestNoLongerExcludedIsPutBack(t *testing.T) {
+	for attempts := 1; attempts <= 2; attempts++ {
+		var once atomic.Bool
+		f := open(t, Options{Delay: -1, Exclude: func(string) bool { return once.CompareAndSwap(true, false) }})
+		addOne(t, f, Link{URL: "http://a.example/", Meta: []byte("mine"), Priority: 3})
+		if attempts == 2 {
+			_, err := f.Retry(bg, leaseOne(t, f), time.Now().Add(-time.Second))
+			must(t, err)
+		}
+		once.Store(true)
+		l := leaseOne(t, f)
+		if l.Failures != attempts-1 || l.Expiries != 0 || l.Priority != 3 || string(l.Meta) != "mine" {
+			t.Errorf("attempt %d: got %+v; want it as it was", attempts, l)
+		}
+		must(t, f.Done(bg, l))
+	}
+}
+
 // TestForgettingGoesOn: what a frontier had to leave, the next one forgets; and what all was, no frontier looks for again.
 func TestForgettingGoesOn(t *testing.T) {
 	for _, crawl := range []string{"", "*"} {

@@ -40,7 +40,8 @@ type Known struct {
 // equal URLs in a batch the last one counts.
 //
 // Meta and Depth are replaced too, so set them again, and set Discriminator, which is part of the
-// identity. Priority 0 keeps the present priority. A new round begins, unless Outcome is Retry or Defer.
+// identity. Priority 0 keeps the present priority. A new round begins, unless Outcome is Retry or Defer; a
+// Redirect that is followed begins one anyway.
 //
 // To free the URLs of fetchers that died, put each of [Frontier.Entries] whose State is
 // store.Leased, with Outcome Release and Next time.Now() (zero means completed). A URL that kills its fetchers is then

@@ -306,7 +306,7 @@ func (f *Frontier) unwanted(id *identifier, l *Lease, maxExpired int) *Settlemen
 		return &Settlement{Lease: l, Outcome: Drop, reason: ReasonExcluded}
 	}
 	if mayLower && f.opt.Lower(form, true) {
-		return &Settlement{Lease: l, Outcome: Release, Priority: new(uint8), lowered: true}
+		return &Settlement{Lease: l, Outcome: Release, Priority: new(uint8), uncounted: true}
 	}
 	return nil
 }
@@ -318,23 +318,20 @@ func (f *Frontier) returnTaken(ctx context.Context, unwanted []Settlement, next 
 	if len(unwanted) == 0 {
 		return next, nil
 	}
-	excluded := make(map[string][]keyedURL)
+	excluded := make(map[string][]*Lease)
 	unwanted = slices.DeleteFunc(unwanted, func(s Settlement) bool {
 		l := s.Lease
 		l.Started = time.Time{} // there was no fetch
 		if s.reason == ReasonExcluded {
 			f.purges.add(f, l.Crawl, l.Queue)
-			excluded[l.Crawl] = append(excluded[l.Crawl], keyedURL{l.Key, l.URL})
+			excluded[l.Crawl] = append(excluded[l.Crawl], l)
 		}
 		return s.reason == ReasonExcluded
 	})
 	var errs []error
-	for name, urls := range excluded {
-		c, err := f.crawl(ctx, name, false)
-		if err == nil {
-			err = f.dropExcluded(ctx, c, urls)
-		}
-		errs = append(errs, err)
+	for name, leases := range excluded {
+		left, err := f.forgetTaken(ctx, name, leases)
+		unwanted, errs = append(unwanted, left...), append(errs, err)
 	}
 	answers, err := f.settle(ctx, unwanted)
 	if err = errors.Join(append(errs, err)...); err != nil {
@@ -345,7 +342,7 @@ func (f *Frontier) returnTaken(ctx context.Context, unwanted []Settlement, next 
 	}
 	dropped := make(map[refusalKey][]string)
 	for i, a := range answers {
-		if s := &unwanted[i]; a != Stale && !s.lowered {
+		if s := &unwanted[i]; a != Stale && !s.uncounted {
 			k := refusalKey{crawl: s.Lease.Crawl, reason: s.reason, dropped: true}
 			dropped[k] = append(dropped[k], s.Lease.URL)
 		}
@@ -357,6 +354,30 @@ func (f *Frontier) returnTaken(ctx context.Context, unwanted []Settlement, next 
 		next = time.Now()
 	}
 	return next, nil
+}
+
+// forgetTaken forgets URLs of a crawl that were taken and found to be excluded, and returns how to put back those that no longer are.
+func (f *Frontier) forgetTaken(ctx context.Context, crawl string, leases []*Lease) (left []Settlement, err error) {
+	c, err := f.crawl(ctx, crawl, false)
+	if err != nil {
+		return nil, err
+	}
+	urls := make([]keyedURL, len(leases))
+	for i, l := range leases {
+		urls[i] = keyedURL{l.Key, l.URL}
+	}
+	forgotten, err := f.dropExcluded(ctx, c, urls)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range leases {
+		if len(forgotten) > 0 && forgotten[0] == l.Key {
+			forgotten = forgotten[1:]
+			continue
+		}
+		left = append(left, Settlement{Lease: l, Outcome: Release, uncounted: true})
+	}
+	return left, nil
 }
 
 // loggedExamples is how many URLs of those dropped in one step are logged.

@@ -39,10 +39,18 @@ func (f *Frontier) SetDepthFirst(ctx context.Context, crawl string, on bool) err
 	if err != nil {
 		return err
 	}
+	f.exclusions.changing.Lock()
+	defer f.exclusions.changing.Unlock()
+	if _, err := f.readExclusions(ctx); err != nil { // another frontier may have changed it
+		return err
+	}
+	if (*f.exclusions.sets.Load())[c.name].isDeep() == on {
+		return nil
+	}
 	if err := f.keepRule(ctx, c.name, depthFirst, on); err != nil {
 		return err
 	}
-	_, err = f.loadExclusions(ctx)
+	_, err = f.readExclusions(context.WithoutCancel(ctx))
 	return err
 }
 

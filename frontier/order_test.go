@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -70,9 +71,21 @@ func TestDepthFirstWalks(t *testing.T) {
 	}
 }
 
+// configured is a store that counts changes of queues.
+type configured struct {
+	store.Store
+	n int
+}
+
+func (s *configured) Configure(ctx context.Context, crawl, queue string, c store.QueueChange) error {
+	s.n++
+	return s.Store.Configure(ctx, crawl, queue, c)
+}
+
 // TestOrderOfCrawls checks that the order of one crawl touches no other, holds for all by "*", and is no exclusion.
 func TestOrderOfCrawls(t *testing.T) {
-	f := openKeep(t, false, Options{})
+	s := &configured{Store: memstore.New(memstore.Options{})}
+	f := openOn(t, s, Options{})
 	order := func(crawl string, on bool) { must(t, f.SetDepthFirst(bg, crawl, on)) }
 	is := func(crawl string, want bool) {
 		t.Helper()
@@ -80,8 +93,12 @@ func TestOrderOfCrawls(t *testing.T) {
 			t.Errorf("got depth first %v of crawl %q; want %v", got, crawl, want)
 		}
 	}
+	order("a", false)
 	order("a", true)
 	order("a", true)
+	if s.n != 1 {
+		t.Errorf("got %d changes of the store; want none for what is so already", s.n)
+	}
 	is("a", true)
 	is("b", false)
 	order("*", true)

@@ -111,6 +111,11 @@ func (f *Frontier) isClosing() bool { return async.Closed(f.closing) }
 func (f *Frontier) purge(q queueName) error {
 	ctx := context.Background()
 	crawls, err := []string{q.crawl}, error(nil)
+	if q.queue == "" { // who added a rule may have failed to read it
+		if _, err := f.loadExclusions(ctx); err != nil {
+			return err
+		}
+	}
 	if q.crawl == "*" {
 		crawls, err = f.Crawls(ctx)
 	}
@@ -157,13 +162,14 @@ func (f *Frontier) purgeQueue(ctx context.Context, crawl, queue string) error {
 			found = append(found, keyedURL{e.Key, e.URL})
 		}
 		if len(found) == purgeAtOnce {
-			if err := f.dropExcluded(ctx, c, found); err != nil {
+			if _, err := f.dropExcluded(ctx, c, found); err != nil {
 				return err
 			}
 			found = found[:0]
 		}
 	}
-	return f.dropExcluded(ctx, c, found)
+	_, err = f.dropExcluded(ctx, c, found)
+	return err
 }
 
 // keyedURL is a URL of a crawl.
@@ -172,26 +178,27 @@ type keyedURL struct {
 	url string
 }
 
-// dropExcluded forgets those of some URLs, queued or taken by this call, that are excluded, in one step, and counts them.
-func (f *Frontier) dropExcluded(ctx context.Context, c *crawl, urls []keyedURL) error {
+// dropExcluded forgets those of some URLs, queued or taken by this call, that are excluded, in one step, and counts them. It
+// returns their keys, in order.
+func (f *Frontier) dropExcluded(ctx context.Context, c *crawl, urls []keyedURL) (forgotten []store.Key, err error) {
 	keys, gone := f.excludedOf(c, urls)
 	if len(keys) > 0 && f.poll > 0 { // another frontier may have taken a rule back, and what is forgotten is lost
 		if _, err := f.loadExclusions(ctx); err != nil {
-			return err
+			return nil, err
 		}
 		keys, gone = f.excludedOf(c, urls)
 	}
 	if len(keys) == 0 {
-		return nil
+		return nil, nil
 	}
 	if _, err := f.store.Forget(ctx, store.Selection{Crawl: c.stored, Keys: keys}); err != nil {
-		return fmt.Errorf("cannot forget URLs that are excluded: %w", err)
+		return nil, fmt.Errorf("cannot forget URLs that are excluded: %w", err)
 	}
 	f.rooms.wake(c.name)
 	for k, urls := range gone {
 		f.noteGone(k, urls)
 	}
-	return nil
+	return keys, nil
 }
 
 // excludedOf returns the keys of those of some URLs that are excluded, and the URLs as they are counted.

@@ -50,8 +50,8 @@ type Settlement struct {
 	target store.Key // of Redirected, if it is known
 
 	// Of a lease that the frontier does not hand out: see Frontier.unwanted.
-	reason  Reason // why it is dropped
-	lowered bool   // it is put back, and the lease doesn't count
+	reason    Reason // why it is dropped
+	uncounted bool   // it is put back, and the lease doesn't count
 }
 
 // Settled is the answer to a Settlement.
@@ -235,7 +235,8 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 	for key, url := range queued {
 		again = append(again, keyedURL{key, url})
 	}
-	f.purges.failed(f.dropExcluded(ctx, p.crawl, again))
+	_, err = f.dropExcluded(ctx, p.crawl, again)
+	f.purges.failed(err)
 	return nil
 }
 
@@ -301,8 +302,11 @@ func (f *Frontier) settlement(s *Settlement, now time.Time) (store.Settlement, S
 			out.After = f.opt.Lease
 		}
 	default:
-		if s.lowered {
-			out.Outcome, out.Due, out.NewRound = store.Requeue, time.Time{}, true
+		if s.uncounted {
+			out.Outcome, out.Due, out.NewRound = store.Requeue, time.Time{}, l.Attempts == 1
+			if !out.NewRound { // the round goes on, and this was no expiry
+				r.releases, changed = r.releases+1, true
+			}
 			break
 		}
 		changed = true
