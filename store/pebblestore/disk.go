@@ -288,6 +288,10 @@ func calledBy(name string) bool {
 	}
 }
 
+// emptyTable is what Pebble calls the end of a flush of which nothing was left to write, as when all rows were deleted again. It is no
+// failure, and Pebble exports no error to compare it with.
+const emptyTable = "pebble: empty table"
+
 func (h *health) listener() *pebble.EventListener {
 	wrote := func(err error) {
 		switch {
@@ -313,8 +317,13 @@ func (h *health) listener() *pebble.EventListener {
 		WriteStallBegin: func(pebble.WriteStallBeginInfo) { h.stalls.begin() },
 		WriteStallEnd:   h.stalls.end,
 		DataCorruption:  h.met,
-		FlushEnd:        func(i pebble.FlushInfo) { wrote(i.Err) },
-		CompactionEnd:   func(i pebble.CompactionInfo) { wrote(i.Err) },
+		FlushEnd: func(i pebble.FlushInfo) {
+			if i.Err != nil && i.Err.Error() == emptyTable {
+				i.Err = nil
+			}
+			wrote(i.Err)
+		},
+		CompactionEnd: func(i pebble.CompactionInfo) { wrote(i.Err) },
 	}
 }
 
