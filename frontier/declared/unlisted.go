@@ -27,11 +27,11 @@ import (
 //
 // The simpler ways lose pages. Links that are marked nofollow, by themselves or by their page, are all that cgit has, and in
 // DokuWiki some of them are the only way to a page. One kind for all values of a parameter (do=edit, do=index) leaves the
-// index out for its many forms. One page of a kind that asks for nothing keeps the kind for good; and a page has
-// usually fewer parameters than its forms have: a URL with fewer than all pages of its kind is fetched.
+// index out for its many forms. So one page of a kind that asks for nothing keeps the kind for good. And since a page
+// usually has fewer parameters than its forms, a URL with fewer than any page of its kind is fetched.
 //
 // What is left out is counted and shown with whatever else is excluded, and not recorded as seen: without Unlisted it is
-// queued when it is offered again. What was learned is in memory only, about 6 MiB for at most 65,536 kinds. Kinds that
+// queued when it is offered again. What was learned is kept in memory alone, about 7 MiB for at most 65,536 kinds. Kinds that
 // come later are not left out.
 //
 // The zero value works. Safe for concurrent use.

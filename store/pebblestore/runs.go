@@ -219,7 +219,6 @@ func (s *Store) flushPacked() error {
 		}
 		return tx.err
 	})
-
 	if err != nil {
 		return err
 	}
@@ -237,7 +236,6 @@ func (s *Store) flushPacked() error {
 		}
 		return nil
 	})
-
 }
 
 // merges are those that run: at most a small one and a large one.

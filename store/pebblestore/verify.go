@@ -234,7 +234,6 @@ func (v *verifier) ask() error {
 		}
 		return nil
 	})
-
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/evidence"
+	"github.com/firstseen/firstseen/internal/testutil/hang"
 	"github.com/firstseen/firstseen/store/captures"
 )
 
@@ -65,9 +66,7 @@ func TestHandlerPanics(t *testing.T) {
 		}
 		log.buf.Reset()
 	}
-	for s.handlers.Load() > 0 {
-		time.Sleep(time.Millisecond)
-	}
+	hang.Until(t, "the handlers have returned", func() bool { return s.handlers.Load() == 0 })
 }
 
 // TestServeWaitsForHandlers ends a server while a handler is busy for longer than the drain: Serve

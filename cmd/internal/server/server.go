@@ -336,7 +336,8 @@ func (s *Server) drain() {
 	s.log.Info("drained", "took", time.Since(began))
 }
 
-// drainPoll is how often a drain looks whether handlers still run.
+// drainPoll is how often a drain looks whether handlers still run, as net/http does. A WaitGroup would not do: a request that was
+// accepted just before may begin while it is waited for.
 const drainPoll = 5 * time.Millisecond
 
 // awaitHandlers waits until no handler of an HTTP request runs: their connections are closed, but
