@@ -105,7 +105,10 @@ func (l *accessLine) time(stamp string) bool {
 	if len(stamp) < len("02/Jan/2006:15:04:05") { // a date, or a number
 		return false
 	}
-	at := ParseTime(stamp)
+	at := layoutTime(accessTime, stamp) // as nearly all are
+	if at.IsZero() {
+		at = ParseTime(stamp)
+	}
 	if !at.IsZero() {
 		l.at, l.stamp = at, strings.Clone(stamp)
 	}
@@ -261,8 +264,9 @@ var oneLabel = regexp.MustCompile(`^(?:localhost|[A-Za-z0-9_-]*[A-Za-z][A-Za-z0-
 
 // hostlike reports whether a cell is a host, with or without a port: a name, or an address of IPv6 in brackets.
 func hostlike(s string) bool {
-	if inner, port, ok := strings.Cut(s, "]"); ok && strings.HasPrefix(s, "[") {
-		return isAddress(inner[1:]) && strings.Trim(port, ":0123456789") == ""
+	if strings.HasPrefix(s, "[") {
+		inner, port, ok := strings.Cut(s[1:], "]")
+		return ok && isAddress(inner) && strings.Trim(port, ":0123456789") == ""
 	}
 	name, _, _ := strings.Cut(s, ":")
 	return isHost(s) && !strings.ContainsAny(s, "/?#") && !isAddress(name)
@@ -301,6 +305,9 @@ func (p *accessParser) site(l *accessLine) (string, error) {
 }
 
 func isAddress(s string) bool {
+	if s == "" || strings.IndexByte("0123456789abcdefABCDEF:", s[0]) < 0 { // a name: the error would cost more than the rest
+		return false
+	}
 	_, err := netip.ParseAddr(s)
 	return err == nil
 }

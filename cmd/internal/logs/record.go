@@ -141,7 +141,7 @@ func isHost(s string) bool {
 		host = s[:i]
 	}
 	name, port, _ := strings.Cut(host, ":")
-	if strings.Trim(port, "0123456789") != "" || strings.ContainsAny(s, " \t\"'<>{}|\\^`") || !strings.Contains(name, ".") || strings.Contains(name, "..") {
+	if strings.Trim(port, "0123456789") != "" || strings.ContainsAny(s[len(host):], " \t\"'<>{}|\\^`") || !strings.Contains(name, ".") || strings.Contains(name, "..") {
 		return false
 	}
 	for _, c := range []byte(name) {
