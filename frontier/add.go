@@ -41,7 +41,7 @@ func (f *Frontier) Add(ctx context.Context, url string) (Result, error) {
 // step, durable when AddBatch returns; of equal URLs in a batch the first is
 // new. Big batches are canonicalized on several cores.
 //
-// An error means that the store failed, or store.ErrInvalid that a priority is out of range, and not
+// An error means that the store failed, or store.ErrInvalid that a priority or depth is out of range, and not
 // that a URL was bad. There are no results then, and the URLs of one crawl were added all or not at all (on a
 // redisstore each of them whole or not at all): adding them again is safe, and
 // may answer "duplicate" for URLs that are queued already.

@@ -16,7 +16,8 @@ import (
 //	flags | more flags | depth | hops | len(disc), disc | returned | failures, deferrals, releases
 //	| len(chain), keys | status | len(reason), reason | first | fetched | meta
 //
-// Flags are a byte each, numbers and lengths uvarints. Each field is there if its flag is set.
+// Flags are a byte each, numbers and lengths uvarints. Each field is there if its flag is set. A new one goes into encode (its first line,
+// too), decodeRecord, anew, Lease.record if a lease shows it, else isPlain.
 type record struct {
 	depth int    // links from a seed
 	hops  int    // redirects that led here

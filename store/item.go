@@ -7,7 +7,7 @@ type Item struct {
 	Key   Key    // identity in the crawl
 	Queue string // queue key, at most 255 bytes; "" records the key as seen and queues nothing
 	URL   string // text as found, handed to the fetcher unchanged
-	Meta  []byte // the caller's own (the frontier's record, frontier/identify.go), of which the store keeps a copy, and hands out copies
+	Meta  []byte // the caller's own (the frontier's record, frontier/record.go), of which the store keeps a copy, and hands out copies
 
 	// Due is when the URL may first be fetched. The default is immediately.
 	Due time.Time

@@ -50,7 +50,7 @@ func (c *Client) Redirect(ctx context.Context, l *frontier.Lease, target string)
 
 // Configure changes the settings of a queue, of a crawl (queue "") or of all (crawl "*", queue ""), durably, as
 // [frontier.Frontier.Configure] does. NotBefore and Later are not carried: then it returns ErrNotCarried.
-// Limits, pauses and weights, and all settings of a crawl or of all, need a token of scope admin.
+// Limits, pauses, weights and groups, and all settings of a crawl or of all, need a token of scope admin.
 func (c *Client) Configure(ctx context.Context, crawl, queue string, change store.QueueChange) error {
 	if err := c.enter(); err != nil {
 		return err

@@ -23,8 +23,8 @@ type QueueSettings struct {
 	// BlockedUntil keeps it unserved; a time that is over unblocks it, and ends the wait of a queue whose fetches failed.
 	BlockedUntil *time.Time `json:"blocked_until,omitempty"`
 	// Limit keeps it unserved while this number of its pages were fetched, or are being fetched; 0 is no limit. That of a
-	// crawl counts the pages of all its queues; that of the store is the one of crawls that have none. An operator sets it, Paused and
-	// Weight, and all that holds for a crawl or the store: these need a token of scope admin.
+	// crawl counts the pages of all its queues; that of the store is the one of crawls that have none. An operator sets it, Paused,
+	// Weight and Group, and all that holds for a crawl or the store: these need a token of scope admin.
 	Limit *int64 `json:"limit,omitempty" minimum:"0"`
 	// Paused keeps it unserved until it is resumed.
 	Paused *bool `json:"paused,omitempty"`

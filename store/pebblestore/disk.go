@@ -165,9 +165,9 @@ func openPebble(dir string, opt Options, h *health, n *noteKeeper) (db *pebble.D
 	return db, nil
 }
 
-// health is whether the store has failed: then every call returns ErrFailed. It fails if Pebble
-// cannot write the log or manifest (see watchFS), or tables: Pebble writes these again without
-// end, while writers wait for room. After some failures in a row it is enough.
+// health is whether the store has failed: then every call returns ErrFailed. It fails if the log or
+// manifest (see watchFS) cannot be written, or the note, on a full disk often the first, or tables: Pebble writes these
+// again without end, while writers wait for room. After some failures in a row it is enough.
 type health struct {
 	once, onceStuck, onceParked sync.Once
 	err                         error         // why the store has failed

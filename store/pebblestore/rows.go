@@ -495,7 +495,7 @@ func (r *rowReader) end(what string, b []byte) error {
 	return nil
 }
 
-// appendSettings appends settings, in 7 bytes when none is set.
+// appendSettings appends settings but for the group, in 7 bytes when none is set.
 func appendSettings(dst []byte, s *store.QueueSettings) []byte {
 	dst = binary.AppendUvarint(dst, zigzag(sched.DurMs(s.Delay)))
 	dst = binary.AppendUvarint(dst, zigzag(int64(s.MaxInFlight)))
@@ -526,7 +526,7 @@ const (
 )
 
 // appendQueue appends the value of a queue's row: number, how many journal rows
-// are older, state, heads, and the settings if there are any.
+// are older, state, heads, and the settings if there are any; the name of the group is the rest.
 func appendQueue(dst []byte, q *queue, age uint64) []byte {
 	levels := uint64(q.Levels())
 	if q.Dropped > 0 || q.NotBeforeAt > 0 {
