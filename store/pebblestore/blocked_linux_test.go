@@ -394,7 +394,7 @@ func TestBlockedAtFullSize(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				return m.Index.Fingerprints && m.Compacting == 0
+				return m.Index.Fingerprints && !m.Index.Filling && m.Compacting == 0
 			})
 			mu.Lock()
 			busy = busy[:0]

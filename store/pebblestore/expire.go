@@ -229,12 +229,10 @@ func (tx *txn) renew(c *crawl, keys []store.Key) {
 	}
 	limit := tx.generation(c).num
 	var moved []store.Key
-	for k, g := range in {
-		if g.num != limit {
-			tx.kill(g, &k)
-			g.keys--
-			tx.touch(g)
-			moved = append(moved, k)
+	for i := range in {
+		if in[i].g.num != limit {
+			tx.kill(&in[i])
+			moved = append(moved, in[i].key)
 		}
 	}
 	tx.keepHeld(c, limit, moved)

@@ -164,9 +164,9 @@ func (tx *txn) forgetKeys(c *crawl, keys []store.Key) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	list := make([]sought, 0, len(in))
-	for k := range in {
-		list = append(list, sought{key: k})
+	list := make([]sought, len(in))
+	for i := range in {
+		list[i].key = in[i].key
 	}
 	if err := tx.findAll(c, list); err != nil {
 		return 0, err
@@ -182,19 +182,17 @@ func (tx *txn) forgetKeys(c *crawl, keys []store.Key) (int64, error) {
 		if f.lease != nil || f.ptr.queue != 0 {
 			tx.deletePlace(c, k)
 		}
-		tx.dropKey(c, in[*k], k)
+		tx.dropKey(c, &in[i])
 	}
 	return int64(len(list)), nil
 }
 
-// dropKey removes a key that was recorded in g.
-func (tx *txn) dropKey(c *crawl, g *generation, k *store.Key) {
-	tx.anew(c, k)
-	tx.s.texts.drop(c.num, k)
-	c.seen.remove(k)
-	tx.kill(g, k)
-	g.keys--
-	tx.touch(g)
+// dropKey removes a key.
+func (tx *txn) dropKey(c *crawl, r *recorded) {
+	tx.anew(c, &r.key)
+	tx.s.texts.drop(c.num, &r.key)
+	c.seen.remove(&r.key)
+	tx.kill(r)
 }
 
 // forgetQueues removes the queue rows and state of a whole crawl, within a
@@ -323,9 +321,11 @@ func (tx *txn) forgetSome(r *retired) (int64, error) {
 	for _, rows := range some.ranges {
 		tx.deleteRange(rows[0], rows[1])
 	}
-	for k, g := range found {
-		tx.deletePlace(r.q.c, &k)
-		tx.dropKey(r.q.c, g, &k)
+	for i := range found { // a table after the other
+		tx.deletePlace(r.q.c, &found[i].key)
+	}
+	for i := range found {
+		tx.dropKey(r.q.c, &found[i])
 	}
 	tx.changedCrawl(r.q.c)
 	r.queued, r.ended = some.queued, some.ended
@@ -372,8 +372,8 @@ func (some *remains) read(tx *txn, r *retired, table byte, from []byte) ([]byte,
 	}
 	n := len(some.list)
 	next, err := tx.s.walk(lo, hi, &tx.left, func(key, value []byte) error {
-		rec, _, err := urlOf(key, value)
-		some.list = append(some.list, sought{key: rec.Key})
+		k, err := keyOf(key, value)
+		some.list = append(some.list, sought{key: k})
 		return err
 	})
 	if len(some.list) > n {
@@ -382,13 +382,13 @@ func (some *remains) read(tx *txn, r *retired, table byte, from []byte) ([]byte,
 	return next, err
 }
 
-// ownedBy returns the keys of those URLs whose place is in the queue, with their generations. Others were queued elsewhere
+// ownedBy returns the keys of those URLs whose place is in the queue. Others were queued elsewhere
 // since, or forgotten.
 //
 // When the queue was retired, the place of each URL in a row was there. So while the journal has all places that were
 // written since, it says without a read which URLs were queued elsewhere: those whose latest place is in a newer row. (To
 // read the place of each took nine tenths of the time of forgetting a queue.) A lease may have lost its key since, so it is looked up.
-func (tx *txn) ownedBy(r *retired, leases int, list []sought) (map[store.Key]*generation, error) {
+func (tx *txn) ownedBy(r *retired, leases int, list []sought) ([]recorded, error) {
 	c, places := r.q.c, &tx.s.sched.places
 	c.locate(tx.s, list)
 	owned := make([]store.Key, 0, len(list))

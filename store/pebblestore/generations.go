@@ -365,9 +365,13 @@ func (g *generation) visible(keys []store.Key) []store.Key {
 	return slices.DeleteFunc(keys, func(k store.Key) bool { return g.hidden(&k) })
 }
 
-// kill writes the tombstone of k, which g has.
-func (tx *txn) kill(g *generation, k *store.Key) {
-	tx.set(appendKeyRow(nil, tableTomb, g.num, k), nil)
+// kill takes a key out of its generation, with a tombstone.
+func (tx *txn) kill(r *recorded) {
+	g, k := r.g, &r.key
+	g.keys--
+	tx.touch(g)
+	tx.key = appendKeyRow(tx.key[:0], tableTomb, g.num, k)
+	tx.set(tx.key, nil)
 	if _, ok := g.revived[*k]; ok {
 		delete(g.revived, *k)
 		return

@@ -402,9 +402,16 @@ func (g *generation) find(keys []store.Key, order []uint32, known []bool, damage
 	return nil
 }
 
-// recordedIn returns the generations by which those of the keys are known that are.
-func (s *Store) recordedIn(c *crawl, keys []store.Key) (map[store.Key]*generation, error) {
-	found := map[store.Key]*generation{}
+// recorded is a key that is known, and the generation by which it is.
+type recorded struct {
+	key store.Key
+	g   *generation
+}
+
+// recordedIn returns those of the keys that are known, each once, in order: Pebble takes in rows in order of key in half the time.
+func (s *Store) recordedIn(c *crawl, keys []store.Key) ([]recorded, error) {
+	keys = runfile.Sort(slices.Clone(keys))
+	found := make([]recorded, len(keys))
 	rest, has := indexes(len(keys)), make([]bool, len(keys))
 	damaged, err := c.seen.find(keys, rest, has)
 	if err == nil && damaged != nil {
@@ -428,13 +435,13 @@ func (s *Store) recordedIn(c *crawl, keys []store.Key) (map[store.Key]*generatio
 		}
 		rest = slices.DeleteFunc(rest, func(i uint32) bool {
 			in := has[i] || n == 0
-			if in && found[keys[i]] == nil {
-				found[keys[i]] = g
+			if in {
+				found[i] = recorded{keys[i], g}
 			}
 			return in
 		})
 	}
-	return found, nil
+	return slices.DeleteFunc(found, func(r recorded) bool { return r.g == nil }), nil
 }
 
 // findPacked is find for packed rows. It looks at all of their keys: half a million take about a

@@ -422,7 +422,12 @@ func (at *entryCursor) rows(p *entryPage, q *queue, table byte) error {
 		lo = at.from
 	}
 	next, err := p.tx.s.walk(lo, hi, &p.left, func(key, value []byte) error {
-		rec, state, err := urlOf(key, value)
+		rec, state, err := sched.Record{}, store.Queued, error(nil)
+		if table == tableDone {
+			rec, state, err = parseDone(value)
+		} else {
+			rec, err = recordAt(key, value)
+		}
 		e := rec.Entry(&q.Queue)
 		e.State = state
 		p.list = append(p.list, e)

@@ -358,13 +358,15 @@ func recordAt(key, value []byte) (sched.Record, error) {
 	return parseRecord(value, priority, at)
 }
 
-// urlOf reads a URL that is queued or has ended.
-func urlOf(key, value []byte) (sched.Record, store.State, error) {
+// keyOf reads the key of a URL that is queued or has ended.
+func keyOf(key, value []byte) (k store.Key, err error) {
 	if key[0] == tableDone {
-		return parseDone(value)
+		value = key[min(len(key), 9):]
 	}
-	rec, err := recordAt(key, value)
-	return rec, store.Queued, err
+	if copy(k[:], value) < len(k) {
+		err = fmt.Errorf("cannot read the key of row %x: %w", key, store.ErrCorrupt)
+	}
+	return k, err
 }
 
 // appendPlaced appends a record with its place.
