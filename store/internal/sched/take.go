@@ -191,12 +191,10 @@ func (t *taking) runs(c *Crawl) bool {
 
 // serves reports whether the limit of a crawl lets the request have anything. At the limit, those are leases that ran out alone.
 func (t *taking) serves(c *Crawl) bool {
-	late := len(c.expired) > 0
 	if t.only != nil {
-		late = t.only.late > 0
+		return c.gives(t.only) > 0
 	}
-	room := c.room()
-	return room > 0 || room == 0 && late
+	return c.room()+c.late() > 0
 }
 
 // next is when a crawl may have something for the request that it has not now, and what holds that back; the settings of the crawl
@@ -229,7 +227,7 @@ func (t *taking) next(c *Crawl) (next int64, by hold) {
 			}
 		}
 	}
-	if c.leases.Len() > 0 && (t.only == nil || t.only.fetchers() > 0) {
+	if c.leases.Len() > 0 && (t.only == nil || t.only.fetchers() > 0 || t.only.late > 0 && c.room() < 0) { // beyond a limit it counts how many ran out
 		next = min(next, c.leases.Top().Until)
 	}
 	return next, by
@@ -344,7 +342,7 @@ func (t *taking) from(q *Queue, hurries bool) error {
 	if bound > 0 {
 		n = min(n, bound-q.fetchers())
 	}
-	n = min(n, int(max(0, int64(q.late)+min(q.room(), q.Crawl.room()))))
+	n = min(n, int(max(0, min(int64(q.late)+q.room(), q.Crawl.gives(q)))))
 	goesOn := q == t.begun // it had its turn
 	if goesOn {
 		n = min(n, t.rest)
