@@ -39,7 +39,7 @@ type modelURL struct {
 	overtaken   *Lease   // the hand-out that a late result overtook
 	overUntil   time.Time
 	waits       bool // queued, and due when overtaken ends
-	leasedAs    int // order of hand-outs
+	leasedAs    int  // order of hand-outs
 }
 
 type modelQueue struct {

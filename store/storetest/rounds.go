@@ -234,6 +234,24 @@ var roundCases = []testCase{
 		}
 		f.wantEmpty(store.TakeRequest{}, store.Limited, store.Holding{Queues: held + 1, Limited: held + 1})
 	}},
+	{"a take tells of queues that waited, once", func(f *fixture) {
+		if f.b.Apart {
+			f.Skip("it does not tell")
+		}
+		f.fill("a", 0, 3)
+		f.fill("b", 10, 3)
+		short, long := f.ahead(time.Second), f.ahead(2*time.Minute)
+		f.set("a", store.QueueChange{NotBefore: &long})
+		f.set("b", store.QueueChange{NotBefore: &short})
+		f.again()
+		f.step(2 * time.Minute)
+		req := store.TakeRequest{MaxURLs: 2, MaxInFlight: -1}
+		equal(f, "waited", fmt.Sprint(f.taken(req).Waited), fmt.Sprint([]store.Waited{{Crawl: store.DefaultCrawl, Queue: "a", For: 2 * time.Minute}}))
+		f.again()
+		got := f.taken(req)
+		equal(f, "leases", len(got.Leases), 2)
+		equal(f, "waited", len(got.Waited), 0)
+	}},
 	{"a limit of a crawl is over all its queues", func(f *fixture) {
 		limit := int64(4)
 		for n, queue := range []string{"a", "b", "c", "d", "e", "f"} {
