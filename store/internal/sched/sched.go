@@ -173,11 +173,11 @@ func (c *Crawl) late() int64 { return c.leased - int64(c.leases.Len()-len(c.Over
 // gives returns how many URLs of a queue the limit of the crawl lets be leased. Beyond it, these are as many of the leases that ran out as
 // there is a page for that was neither fetched nor is in the hands of a fetcher.
 func (c *Crawl) gives(q *Queue) int64 {
-	if room := c.room(); room < 0 {
-		return min(int64(q.late), c.late()+room)
-	} else {
+	room := c.room()
+	if room >= 0 {
 		return int64(q.late) + room
 	}
+	return min(int64(q.late), c.late()+room)
 }
 
 // open reports whether settings neither pause nor block.
