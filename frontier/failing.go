@@ -12,7 +12,8 @@ import (
 // A host that is down costs each of its URLs all attempts, one after another, while its back-off is that of single URLs. So a
 // queue whose fetches fail in a row waits as a whole: from Options.FailingAfter failures on, longer with each, up to
 // Options.MaxFailingWait; one success ends that, or Configure with a BlockedUntil that is over. The wait is the queue's NotBefore
-// in the store, durable and shown; the count of failures is this process's, and begins again with it.
+// in the store, durable and shown. The count of failures is this process's, but a take says how long a queue has waited that it serves for the first
+// time since, and the count goes on from there. Else each restart would cost a dead host five fetches more, and 100,000 of them a day.
 //
 // When the fetcher's own network is down, most hosts fail at once. Nothing is learned of any of them then, so nothing
 // grows: see network. Nor does it when one page fails again and again: its host may be fine.
@@ -81,6 +82,31 @@ func (f *failing) leased(leases []*Lease) {
 	}
 }
 
+// waited takes up the count of queues that have waited, where this process does not have it.
+func (f *failing) waited(opt *Options, queues []store.Waited) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, w := range queues {
+		name := queueName{shown(w.Crawl), w.Queue}
+		row := opt.FailingAfter
+		for opt.failingWait(row) < w.For.Round(failingWait) && opt.failingWait(row) < opt.MaxFailingWait {
+			row++
+		}
+		if f.queues[name] == nil {
+			f.add(name).row = row
+		}
+	}
+}
+
+// failingWait is how long a queue waits after so many failures in a row.
+func (o *Options) failingWait(row int) time.Duration {
+	wait := failingWait
+	for n := row - o.FailingAfter; n > 0 && wait < o.MaxFailingWait; n-- {
+		wait *= 2
+	}
+	return min(wait, o.MaxFailingWait)
+}
+
 // placeOf is the place of a key in the table of leases.
 func placeOf(k *store.Key) int { return int(binary.LittleEndian.Uint16(k[:]) % leasesKnown) }
 
@@ -123,11 +149,7 @@ func (f *failing) note(opt *Options, crawl string, s *Settlement, now time.Time)
 	if q.row++; q.row < opt.FailingAfter {
 		return name.queue, time.Time{}, false
 	}
-	wait := failingWait
-	for n := q.row - opt.FailingAfter; n > 0 && wait < opt.MaxFailingWait; n-- {
-		wait *= 2
-	}
-	f.waits[name] = now.Add(min(wait, opt.MaxFailingWait))
+	f.waits[name] = now.Add(opt.failingWait(q.row))
 	return name.queue, f.waits[name], false
 }
 

@@ -237,6 +237,7 @@ func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpi
 	}
 	if f.opt.FailingAfter >= 0 {
 		f.failing.leased(leases)
+		f.failing.waited(&f.opt, taken.Waited)
 	}
 	return leases, unwanted, Idle{State: taken.State, Next: taken.Next, Holding: taken.Holding}, nil
 }

@@ -38,7 +38,8 @@ type modelURL struct {
 	round       []*Lease // the latest hand-outs of this round
 	overtaken   *Lease   // the hand-out that a late result overtook
 	overUntil   time.Time
-	leasedAs    int // order of hand-outs
+	waits       bool // queued, and due when overtaken ends
+	leasedAs    int  // order of hand-outs
 }
 
 type modelQueue struct {
@@ -187,7 +188,7 @@ func (m *model) enqueue(u *modelURL, due, now time.Time) {
 		due = now
 	}
 	m.arrivals++
-	u.state, u.due, u.arrival = mQueued, due, m.arrivals
+	u.state, u.due, u.arrival, u.waits = mQueued, due, m.arrivals, false
 }
 
 // running returns the leases of a queue that have not run out.
@@ -294,6 +295,9 @@ func (m *model) leaseOut(u *modelURL, l *Lease, now time.Time) {
 func (m *model) settle(u *modelURL, l *Lease, s Settlement, now time.Time) Settled {
 	if u.overtaken == l && u.overUntil.After(now) {
 		u.overtaken = nil
+		if u.state == mQueued && u.waits {
+			m.enqueue(u, now, now)
+		}
 		return AlreadyDone
 	}
 	if u.state != mLeased || u.lease != l {
@@ -323,10 +327,15 @@ func (m *model) settle(u *modelURL, l *Lease, s Settlement, now time.Time) Settl
 	case Recrawl:
 		m.count(u.crawl, modelEnds{fetched: 1})
 		u.begin()
-		if u.overtaken != nil && u.overUntil.After(now) && u.overUntil.After(s.At) {
-			s.At = u.overUntil // its holder is still at the page
+		waits := false
+		if u.overtaken != nil && u.overUntil.After(now) && !s.At.After(u.overUntil) { // its holder is still at the page
+			waits = !s.At.After(now)
+			if s.At = u.overUntil; !waits {
+				s.At = s.At.Add(time.Millisecond)
+			}
 		}
 		m.enqueue(u, s.At, now)
+		u.waits = waits
 	case Extend:
 		u.expires = s.At
 	case Retry, Defer:

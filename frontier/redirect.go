@@ -65,6 +65,8 @@ func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redir
 	case l.Redirects >= f.opt.maxRedirects:
 		r.refuse(ReasonRedirects)
 		end.Outcome, end.reason = Drop, ReasonRedirects
+	case r.Reason == ReasonExcluded && r.Key == l.Key:
+		end.Outcome = Release // the page itself is excluded by now, and forgotten where it is put back
 	case r.Status == StatusRefused:
 	case r.Key == l.Key:
 		return f.follow(ctx, c, l, target)

@@ -286,6 +286,23 @@ func TestRedirectToWhatIsRefusedEndsTheLease(t *testing.T) {
 	}
 }
 
+// TestRedirectWithinAnExcludedPage: a page that was excluded while it was leased is forgotten, and new when the rule is gone.
+func TestRedirectWithinAnExcludedPage(t *testing.T) {
+	f := openKeep(t, true, Options{Delay: -1})
+	addOne(t, f, Link{URL: "http://a.example/x"})
+	l := leaseOne(t, f)
+	_, err := f.Exclude(bg, "", "a.example/x")
+	must(t, err)
+	if r, err := f.Redirect(bg, l, "http://A.example/x#top"); err != nil || r.Target.Reason != ReasonExcluded {
+		t.Errorf("got %+v, %v; want refused as excluded", r, err)
+	}
+	_, err = f.Include(bg, "", "a.example/x")
+	must(t, err)
+	if r := addOne(t, f, Link{URL: "http://a.example/x"}); r.Status != StatusNew {
+		t.Errorf("got %v; want new", r.Status)
+	}
+}
+
 // unreadable is a store in which the frontier's data of every URL that is done is damaged.
 type unreadable struct{ store.Store }
 

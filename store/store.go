@@ -112,7 +112,7 @@ const DefaultCrawl = "DEFAULT"
 // A lease that runs while an earlier one of its round completes or requeues the URL is overtaken. It is no longer a lease of that URL,
 // which is not held by it, but it still counts as in flight, and for MaxInFlight, since its fetcher is at the host;
 // and a settlement that queues the URL makes it due no earlier than the end of that lease. Whatever
-// settles it is AlreadyDone, and ends it. It ends without a word, and is Stale, when its time is over, when the key is forced or forgotten, when it is settled
+// settles it is AlreadyDone, and ends it; a URL that only waited for that is due then. It ends without a word, and is Stale, when its time is over, when the key is forced or forgotten, when it is settled
 // with token 0, and when another lease of the key is overtaken.
 //
 // # Counts and limits
@@ -126,7 +126,8 @@ const DefaultCrawl = "DEFAULT"
 //
 // A limit, of a queue or of a crawl, is one of fetched pages. Each leased URL reserves one, also when its lease ran out, until it is
 // leased again or settled. No take makes Fetched and the leased URLs together exceed a limit. A settlement may, by a token
-// that is not the current one: that page was fetched.
+// that is not the current one: that page was fetched. So may a limit that is lowered. Then as many of the leases that ran out are given again as
+// there is room for.
 type Store interface {
 	// See records keys without queueing anything, and sets fresh[i] to whether
 	// keys[i] was new; of keys equal within the batch the first is new. The

@@ -45,6 +45,7 @@ type QueueSettings struct {
 
 // Bounds are the settings of a queue that Settings and Queue have alike. What isn't given is not set.
 type Bounds struct {
+	DelaySeconds *float64  `json:"delay_seconds,omitempty"` // 0 is none
 	MaxInFlight  int       `json:"max_in_flight,omitempty"` // negative is no bound
 	BlockedUntil time.Time `json:"blocked_until,omitzero"`
 	Limit        int64     `json:"limit,omitempty"`
@@ -54,7 +55,6 @@ type Bounds struct {
 
 // Settings are what is set for a queue, a crawl or the store. What isn't given is not set.
 type Settings struct {
-	DelaySeconds *float64 `json:"delay_seconds,omitempty"` // 0 is none
 	Bounds
 	Paused bool   `json:"paused,omitempty"`
 	Order  string `json:"order,omitempty" enum:"depth"` // of a crawl or all: depth, if it is not breadth
@@ -313,8 +313,7 @@ type Queue struct {
 	Failed    int64  `json:"failed"`
 	State     string `json:"state" enum:"ready,in-flight,delayed,blocked,paused,limited,empty"`
 	// Reason is the bound that holds the queue, in words.
-	Reason       string  `json:"reason,omitempty"`
-	DelaySeconds float64 `json:"delay_seconds,omitempty"`
+	Reason string `json:"reason,omitempty"`
 	// DefaultDelaySeconds is the delay of a queue that has none of its own.
 	DefaultDelaySeconds float64 `json:"default_delay_seconds,omitempty"`
 	Failures            int     `json:"failures,omitempty"` // fetches that failed in a row, as far as this daemon saw them

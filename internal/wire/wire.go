@@ -178,7 +178,7 @@ type DoneLease struct {
 	Token string `json:"token" pattern:"^[1-9][0-9]{0,19}$"`
 	// Attempts is not needed: the daemon knows the counts of a URL.
 	Attempts int `json:"attempts,omitempty" minimum:"0" maximum:"1073741824"`
-	// Outcome is done, retry (a failure), defer (the host said "not now"), recrawl, drop, release, extend, or redirected:
+	// Outcome is done (the default), retry (a failure), defer (the host said "not now"), recrawl, drop, release, extend, or redirected:
 	// to a page that the client has offered. A retry with block_queue_until or the status 429 or 503 is a defer.
 	Outcome string    `json:"outcome,omitempty" enum:"done,retry,defer,recrawl,drop,release,extend,redirected"`
 	At      time.Time `json:"at,omitzero"`

@@ -210,6 +210,9 @@ func (s *Store) settle(name string, st *store.Settlement, now int64) store.Settl
 	case sched.Close:
 		c.closeOvertaken(st.Key, now)
 		return answer
+	case sched.Resume:
+		st = &store.Settlement{Key: st.Key, Outcome: store.Requeue}
+		q = s.apply(c, c.known[st.Key], st, now)
 	case sched.Make:
 		q = s.make(s.crawl(name), st, now)
 	case sched.Apply:
@@ -232,7 +235,7 @@ func (c *crawl) fact(key store.Key, now int64) sched.Fact {
 	if k == nil {
 		return sched.Fact{}
 	}
-	f := sched.Fact{Known: true, State: k.state, Earlier: k.Earlier, Overtaken: c.OvertakenToken(&key, now)}
+	f := sched.Fact{Known: true, State: k.state, Due: k.Due, Earlier: k.Earlier, Overtaken: c.Running(&key, now)}
 	if l := c.Leases[key]; l != nil {
 		f.Token, f.Earlier = l.Token, l.Earlier
 	}

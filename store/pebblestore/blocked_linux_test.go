@@ -88,6 +88,38 @@ type longWork struct {
 	do    func(ctx context.Context, s *Store) error
 }
 
+// bySelection changes all URLs of wide as the frontier's Change does: by the list of them, 500 at a time.
+func bySelection(changes ...store.Settlement) func(ctx context.Context, s *Store) error {
+	return func(ctx context.Context, s *Store) error {
+		var keys []store.Key
+		apply := func() error {
+			for _, change := range changes {
+				list := make([]store.Settlement, len(keys))
+				for i := range keys {
+					list[i] = change
+					list[i].Key = keys[i]
+				}
+				if _, err := s.Settle(ctx, "wide", list); err != nil {
+					return err
+				}
+			}
+			keys = keys[:0]
+			return nil
+		}
+		for e, err := range s.Entries(ctx, "wide", "") {
+			if err != nil {
+				return err
+			}
+			if keys = append(keys, e.Key); len(keys) == 500 {
+				if err := apply(); err != nil {
+					return err
+				}
+			}
+		}
+		return apply()
+	}
+}
+
 // longWorks are the works during which no commit may hold up others for long.
 var longWorks = []longWork{
 	{"idle", false, func(ctx context.Context, s *Store) error { return nil }},
@@ -119,6 +151,9 @@ var longWorks = []longWork{
 			}
 		}
 	}},
+	{"drop by selection", false, bySelection(store.Settlement{Outcome: store.Drop, OnlyQueued: true})},
+	{"requeue by selection", false, bySelection(store.Settlement{Outcome: store.Drop, OnlyQueued: true},
+		store.Settlement{Outcome: store.Requeue, Unleased: true, NewRound: true})},
 	{"forget a crawl", false, func(ctx context.Context, s *Store) error {
 		_, err := s.Forget(ctx, store.Selection{Crawl: "wide"})
 		return err
@@ -191,7 +226,7 @@ func TestNoStepHasMuch(t *testing.T) {
 	b := blockedStore{seen: 4 * keysOfRow * mostRows, big: 4 * mostRows, wide: 6 * mostRows, queues: 3 * mostRows}
 	leastSteps := map[string]int64{
 		"DeleteQueue of big": 4, "forget by age, held": 6, "forget by age, seen": 4, "purge by keys": 6 + 6,
-		"leases of many queues": 3, "leases settled": 3, "copy": 6, "queues, dashboard, metrics": 3 * mostRows / listRows, "settings of all queues": 3,
+		"drop by selection": 6, "requeue by selection": 6, "leases of many queues": 3, "leases settled": 3, "copy": 6, "queues, dashboard, metrics": 3 * mostRows / listRows, "settings of all queues": 3,
 	}
 	filled := vfs.NewMem() // once; each work has a copy
 	s := mustOpen(t, "db", Options{FS: filled, KeepURLs: true, Clock: newStepClock().Now})

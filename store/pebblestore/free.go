@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
@@ -64,9 +65,17 @@ func (o *freeOp) apply(tx *txn) error {
 		l := o.left[0]
 		c := queueOf(l.Queue).c
 		if l.Over() {
-			if c.queues.Overtaken[l.Key] == l { // or its time is over
-				tx.closeOvertaken(c, &l.Key)
+			if c.queues.Overtaken[l.Key] != l { // its time is over
+				continue
 			}
+			f, _, err := tx.fact(c, &store.Settlement{Key: l.Key})
+			if err != nil && !tx.isDamage(err) {
+				return err
+			}
+			if err == nil && l.Keeps(f.state, f.rec.Due) {
+				tx.applySettled(c, &store.Settlement{Key: l.Key, Outcome: store.Requeue}, &f)
+			}
+			tx.closeOvertaken(c, &l.Key)
 			continue
 		}
 		rec, err := tx.whole(l)

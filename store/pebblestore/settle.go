@@ -65,7 +65,7 @@ func (s *Store) readsRows(c *crawl, list []store.Settlement) bool {
 	for i := range list {
 		st := &list[i]
 		l := c.queues.Leases[st.Key]
-		if l == nil && (st.Token == 0 || st.Late) || l != nil && l.Cut && s.keeps(st) {
+		if l == nil && (st.Token == 0 || st.Late || c.queues.Overtaken[st.Key] != nil) || l != nil && l.Cut && s.keeps(st) {
 			return true
 		}
 	}
@@ -82,12 +82,12 @@ func (s *Store) keeps(st *store.Settlement) bool {
 func (o *settleOp) settleOne(tx *txn, st *store.Settlement) store.SettleStatus {
 	c := tx.s.crawls[o.crawl]
 	f, known, err := tx.fact(c, st)
-	fact := sched.Fact{Known: known, State: f.state, Earlier: f.rec.Earlier}
+	fact := sched.Fact{Known: known, State: f.state, Due: f.rec.Due, Earlier: f.rec.Earlier}
 	if f.lease != nil {
 		fact.Token = f.lease.Token
 	}
 	if c != nil {
-		fact.Overtaken = c.queues.OvertakenToken(&st.Key, sched.Now(tx.now))
+		fact.Overtaken = c.queues.Running(&st.Key, sched.Now(tx.now))
 	}
 	step, answer := sched.Judge(st, fact, tx.s.opt.KeepURLs)
 	if err == nil && step == sched.Make {
@@ -109,6 +109,9 @@ func (o *settleOp) settleOne(tx *txn, st *store.Settlement) store.SettleStatus {
 	case sched.Close:
 		tx.closeOvertaken(c, &st.Key)
 		return answer
+	case sched.Resume:
+		st = &store.Settlement{Key: st.Key, Outcome: store.Requeue}
+		tx.applySettled(c, st, &f)
 	case sched.Make:
 		if tx.makeSettled(c, st, &f, known); st.Fetched && known && tx.ages(c) {
 			o.aged = append(o.aged, st.Key)
@@ -129,8 +132,8 @@ func (o *settleOp) settleOne(tx *txn, st *store.Settlement) store.SettleStatus {
 	return answer
 }
 
-// fact finds a key, and reports whether it is known; for a settlement with a token that is not late it
-// looks no further than to the leases. A lease may lack the texts that only its row has.
+// fact finds a key, and reports whether it is known; for a settlement with a token that is neither late nor perhaps that of an overtaken lease
+// it looks no further than to the leases. A lease may lack the texts that only its row has.
 func (tx *txn) fact(c *crawl, st *store.Settlement) (f found, known bool, err error) {
 	if c == nil {
 		return f, false, nil
@@ -139,7 +142,7 @@ func (tx *txn) fact(c *crawl, st *store.Settlement) (f found, known bool, err er
 	switch {
 	case l != nil && !l.Queue.Retired(): // a leased key is known
 		return leasedAt(l), true, nil
-	case st.Token != 0 && !st.Late:
+	case st.Token != 0 && !st.Late && c.queues.Overtaken[st.Key] == nil:
 		return f, false, nil
 	}
 	if known, err = c.seen.has(&st.Key); known && err == nil {

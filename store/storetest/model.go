@@ -3,6 +3,7 @@ package storetest
 import (
 	"bytes"
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 type model struct {
 	keep     bool // the text of completed and dropped URLs is kept
 	shards   bool // see Backend.Shards
+	apart    bool // see Backend.Apart
 	now      time.Time
 	arrivals int
 	defaults store.CrawlSettings
@@ -56,6 +58,7 @@ type modelURL struct {
 	store.Entry
 	earlier []uint64 // tokens of the round, the oldest first
 	arrival int
+	waits   bool // queued, and due when its overtaken lease ends
 	seen    time.Time
 }
 
@@ -185,26 +188,32 @@ func (m *model) enqueue(c *modelCrawl, u *modelURL, queue string, due time.Time)
 		due = m.now
 	}
 	m.arrivals++
-	u.State, u.Queue, u.Due, u.arrival = store.Queued, queue, due, m.arrivals
+	u.State, u.Queue, u.Due, u.arrival, u.waits = store.Queued, queue, due, m.arrivals, false
 	c.queue(queue)
 }
 
 // free queues the URLs of all leases again, in new rounds of one attempt less.
 func (m *model) free() {
-	var list []*modelURL
+	by := map[uint64]func(){}
 	for _, c := range m.crawls {
+		for key, o := range c.overtaken {
+			if u := c.urls[key]; u != nil && u.State == store.Queued && u.waits {
+				by[o.token] = func() { m.enqueue(c, u, u.Queue, time.Time{}) }
+			}
+		}
 		clear(c.overtaken)
 		for _, u := range c.urls {
 			if u.State == store.Leased {
-				list = append(list, u)
+				by[u.Token] = func() {
+					u.earlier, u.Attempts = nil, max(u.Attempts, 1)-1
+					u.unlease()
+					m.enqueue(c, u, u.Queue, time.Time{})
+				}
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b *modelURL) int { return cmp.Compare(a.Token, b.Token) })
-	for _, u := range list {
-		u.earlier, u.Attempts = nil, max(u.Attempts, 1)-1
-		u.unlease()
-		m.enqueue(m.crawls[u.Crawl], u, u.Queue, time.Time{})
+	for _, token := range slices.Sorted(maps.Keys(by)) {
+		by[token]()
 	}
 }
 
@@ -220,7 +229,11 @@ func (m *model) settle(crawl string, s store.Settlement) store.SettleStatus {
 		}
 	}
 	if over != nil && over.token == s.Token {
-		delete(m.crawls[crawl].overtaken, s.Key)
+		c := m.crawls[crawl]
+		delete(c.overtaken, s.Key)
+		if u != nil && u.State == store.Queued && u.waits {
+			m.enqueue(c, u, u.Queue, m.now)
+		}
 		return store.AlreadyDone
 	}
 	answer := m.answer(u, s)
@@ -362,10 +375,15 @@ func (m *model) outcome(c *modelCrawl, u *modelURL, s store.Settlement, was time
 	switch s.Outcome {
 	case store.Requeue:
 		due := m.due(s)
-		if o := c.overtaken[u.Key]; o != nil && o.expires.After(due) {
-			due = o.expires // its fetcher is still at the page
+		o := c.overtaken[u.Key] // whose fetcher is still at the page
+		waits := o != nil && !due.After(m.now)
+		if waits {
+			due = o.expires
+		} else if o != nil && !due.After(o.expires) {
+			due = o.expires.Add(time.Millisecond)
 		}
 		m.enqueue(c, u, u.Queue, due)
+		u.waits = waits
 		return
 	case store.Complete:
 		u.State = store.Done

@@ -43,21 +43,27 @@ func (m *model) late(c *modelCrawl, queue string) (n int64) {
 	return n
 }
 
-// room returns how many URLs of a queue the limits let a take have: without room for more pages leases that ran out, unless the crawl
-// is beyond its limit.
+// room returns how many URLs of a queue the limits let a take have: without room for more pages leases that ran out, and beyond a limit
+// so many fewer of these.
 func (m *model) room(c *modelCrawl, q *modelQueue) int64 {
-	own, crawl := m.rooms(c, q)
-	if crawl < 0 {
+	own, _ := m.rooms(c, q)
+	return min(m.late(c, q.name)+own, m.ofCrawl(c, q.name))
+}
+
+// ofCrawl is room by the limit of the crawl alone, of all queues with queue "".
+func (m *model) ofCrawl(c *modelCrawl, queue string) int64 {
+	late, room := m.late(c, queue), c.room(cmp.Or(c.set.Limit, m.defaults.Limit), "")
+	if room >= 0 {
+		return late + room
+	}
+	if m.apart {
 		return 0
 	}
-	return m.late(c, q.name) + min(own, crawl)
+	return min(late, m.late(c, "")+room)
 }
 
 // full reports whether the limit of a crawl leaves nothing to lease of a queue, or of all with queue "".
-func (m *model) full(c *modelCrawl, queue string) bool {
-	room := c.room(cmp.Or(c.set.Limit, m.defaults.Limit), "")
-	return room < 0 || room == 0 && m.late(c, queue) == 0
-}
+func (m *model) full(c *modelCrawl, queue string) bool { return m.ofCrawl(c, queue) <= 0 }
 
 // rooms returns the room of a queue by its own limit, and that of its crawl.
 func (m *model) rooms(c *modelCrawl, q *modelQueue) (own, crawl int64) {
@@ -512,7 +518,8 @@ func (m *model) next(req store.TakeRequest) (next time.Time) {
 func (m *model) nextOf(c *modelCrawl, q *modelQueue, req store.TakeRequest) (next time.Time) {
 	s := m.effective(c, q)
 	live := m.fetchers(c, q)
-	if live > 0 {
+	_, pages := m.rooms(c, q)
+	if live > 0 || pages < 0 && !m.apart && m.late(c, q.name) > 0 { // beyond the limit of a crawl it counts how many leases ran out
 		next = m.firstEnd(c)
 	}
 	opens := later(m.servesAlone(c, q), s.BlockedUntil)

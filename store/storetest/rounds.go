@@ -105,6 +105,29 @@ var roundCases = []testCase{
 		f.again()
 		f.wantStats(store.Stats{Seen: 2, Held: 1, InFlight: 1, Completed: 1, Fetched: 1, Queues: 1, Active: 1})
 	}},
+	{"a URL that waits for an overtaken lease is due when that is settled", func(f *fixture) {
+		for n, c := range []struct{ in, due time.Duration }{{-time.Second, 0}, {0, 0}, {time.Minute, time.Hour + time.Millisecond}, {time.Hour, time.Hour + time.Millisecond}, {2 * time.Hour, 2 * time.Hour}} {
+			f.fill("a", n, 1)
+			first := f.take(store.TakeRequest{Lease: time.Second})[0]
+			f.step(time.Minute)
+			newer := f.take(store.TakeRequest{Lease: time.Hour})[0]
+			begun := f.Now()
+			equal(f, "late", f.settle(store.Settlement{Key: first.Key, Token: first.Token, Outcome: store.Requeue, Late: true, NewRound: true, Due: begun.Add(c.in)}), store.Settled)
+			f.wantKeys(f.take(store.TakeRequest{}))
+			f.step(time.Second)
+			equal(f, "the newer one", f.end(newer, store.Drop), store.AlreadyDone)
+			f.again()
+			due := begun.Add(c.due)
+			if c.due == 0 {
+				due = f.Now()
+			}
+			equal(f, fmt.Sprintf("due, %v", c.in), f.lookup(n).Due, due)
+			f.step(max(0, due.Sub(f.Now())))
+			f.wantKeys(f.takeAll(), n)
+			_, err := f.s.Forget(f.ctx, store.Selection{})
+			f.check(err)
+		}
+	}},
 	{"an overtaken lease goes with its key", func(f *fixture) {
 		for n, end := range []func(key store.Key){
 			func(store.Key) { f.step(time.Hour) },
@@ -187,6 +210,47 @@ var roundCases = []testCase{
 		f.step(time.Minute)
 		f.fetched(f.take(req)[0])
 		f.wantEmpty(req, store.Limited, store.Holding{Queues: 1, Limited: 1})
+	}},
+	{"a crawl beyond its limit gives again as many leases as it has room for", func(f *fixture) {
+		if f.b.Apart {
+			f.Skip("it gives none")
+		}
+		limit, held := int64(2), int64(4)
+		for n, queue := range []string{"a", "b", "c", "d", "e"} {
+			f.fill(queue, 10*n, 3)
+		}
+		equal(f, "leases", len(f.take(store.TakeRequest{MaxURLs: 4, Lease: time.Minute})), 4)
+		f.check(f.s.Configure(f.ctx, "", "", store.QueueChange{Limit: &limit}))
+		for range 2 {
+			f.step(time.Minute)
+			got := f.take(store.TakeRequest{MaxURLs: 9, MaxPerQueue: 2, Lease: time.Minute})
+			equal(f, "leases again", len(got), int(limit))
+			f.again()
+			f.wantKeys(f.takeAll())
+		}
+		f.step(time.Minute)
+		for range limit {
+			f.fetched(f.take(store.TakeRequest{MaxURLs: 1})[0])
+		}
+		f.wantEmpty(store.TakeRequest{}, store.Limited, store.Holding{Queues: held + 1, Limited: held + 1})
+	}},
+	{"a take tells of queues that waited, once", func(f *fixture) {
+		if f.b.Apart {
+			f.Skip("it does not tell")
+		}
+		f.fill("a", 0, 3)
+		f.fill("b", 10, 3)
+		short, long := f.ahead(time.Second), f.ahead(2*time.Minute)
+		f.set("a", store.QueueChange{NotBefore: &long})
+		f.set("b", store.QueueChange{NotBefore: &short})
+		f.again()
+		f.step(2 * time.Minute)
+		req := store.TakeRequest{MaxURLs: 2, MaxInFlight: -1}
+		equal(f, "waited", fmt.Sprint(f.taken(req).Waited), fmt.Sprint([]store.Waited{{Crawl: store.DefaultCrawl, Queue: "a", For: 2 * time.Minute}}))
+		f.again()
+		got := f.taken(req)
+		equal(f, "leases", len(got.Leases), 2)
+		equal(f, "waited", len(got.Waited), 0)
 	}},
 	{"a limit of a crawl is over all its queues", func(f *fixture) {
 		limit := int64(4)

@@ -130,7 +130,7 @@ func wireQueue(q *store.QueueInfo, d QueueDefaults, now time.Time) wire.Queue {
 	}
 	return wire.Queue{Crawl: q.Crawl, Queue: q.Name, Held: q.Held, InFlight: q.InFlight, Completed: q.Completed, Dropped: q.Dropped, Fetched: q.Fetched, Failed: q.Failed,
 		State: st.Name, Reason: st.Reason, Next: st.Next,
-		DelaySeconds: max(q.Delay, 0).Seconds(), DefaultDelaySeconds: inherited.Seconds(), Bounds: boundsOf(&q.QueueSettings)}
+		DefaultDelaySeconds: inherited.Seconds(), Bounds: boundsOf(&q.QueueSettings)}
 }
 
 // addWaiting adds the queues of a crawl, or with "*" of all crawls that the token may touch, that

@@ -76,6 +76,7 @@ func TestQueuesByWaiting(t *testing.T) {
 	}
 	s.requestWith(t, bossToken, "POST", "/v1/urls", lines.String())
 	s.requestWith(t, bossToken, "POST", "/v1/queue", `{"crawl":"one","queue":"b.com","delay_seconds":7}`)
+	s.requestWith(t, bossToken, "POST", "/v1/queue", `{"crawl":"one","queue":"c.org","delay_seconds":0}`)
 	s.requestWith(t, bossToken, "POST", "/v1/lease", `{"crawl":"two","max":2}`)
 	for _, c := range []struct{ token, query, want string }{
 		{bossToken, "crawl=*", "one/b.com one/c.org two/a.com two/d.com one/a.com"},
@@ -93,12 +94,15 @@ func TestQueuesByWaiting(t *testing.T) {
 		var got []string
 		for _, q := range a.Queues {
 			got = append(got, q.Crawl+"/"+q.Queue)
-			own, byDefault := 0.0, 90.0
-			if q.Queue == "b.com" {
+			own, byDefault := -1.0, 90.0
+			switch q.Queue {
+			case "b.com":
 				own, byDefault = 7, 0
+			case "c.org":
+				own, byDefault = 0, 0
 			}
-			if q.DelaySeconds != own || q.DefaultDelaySeconds != byDefault {
-				t.Errorf("%s: got delays %v and %v; want %v and %v", q.Queue, q.DelaySeconds, q.DefaultDelaySeconds, own, byDefault)
+			if q.DelaySeconds == nil && own >= 0 || q.DelaySeconds != nil && *q.DelaySeconds != own || q.DefaultDelaySeconds != byDefault {
+				t.Errorf("%s: got delays %v and %v; want %v (-1 for none of its own) and %v", q.Queue, q.DelaySeconds, q.DefaultDelaySeconds, own, byDefault)
 			}
 		}
 		if strings.Join(got, " ") != c.want || a.Partial {

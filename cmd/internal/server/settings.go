@@ -144,16 +144,15 @@ func (s *service) settingsOf(ctx context.Context, crawl, queue string) (wire.Set
 }
 
 func boundsOf(s *store.QueueSettings) wire.Bounds {
-	return wire.Bounds{MaxInFlight: s.MaxInFlight, BlockedUntil: s.BlockedUntil, Limit: s.Limit, Weight: s.Weight, Group: s.Group}
+	b := wire.Bounds{MaxInFlight: s.MaxInFlight, BlockedUntil: s.BlockedUntil, Limit: s.Limit, Weight: s.Weight, Group: s.Group}
+	if s.Delay != 0 {
+		b.DelaySeconds = new(max(s.Delay, 0).Seconds())
+	}
+	return b
 }
 
 func wireSettings(s *store.QueueSettings) wire.Settings {
-	w := wire.Settings{Bounds: boundsOf(s), Paused: s.Paused}
-	if s.Delay != 0 {
-		seconds := max(s.Delay, 0).Seconds()
-		w.DelaySeconds = &seconds
-	}
-	return w
+	return wire.Settings{Bounds: boundsOf(s), Paused: s.Paused}
 }
 
 // delayOf returns the delay of some seconds as a store has it: none is negative there, because 0

@@ -227,22 +227,26 @@ func (l *Lease) Overtakes(s *store.Settlement, now int64) bool {
 	return s.Token != 0 && s.Token != l.Token && l.Until > now
 }
 
-// OvertakenToken returns the token of the overtaken lease of a key, 0 if it has none that still runs.
-func (c *Crawl) OvertakenToken(key *store.Key, now int64) uint64 {
+// Running returns the overtaken lease of a key, nil if it has none that still runs.
+func (c *Crawl) Running(key *store.Key, now int64) *Lease {
 	if l := c.Overtaken[*key]; l != nil && l.Until > now {
-		return l.Token
+		return l
 	}
-	return 0
+	return nil
 }
 
 // Due returns when a URL is due that a settlement queues: not before the end of a lease of it that was overtaken, whose fetcher is still at
-// the page.
+// the page. If the URL would be due by now, that is the very end, so that [Lease.Keeps] knows it again if the lease ends earlier. If it is to be
+// due in between, it is a millisecond later, and stays so.
 func (c *Crawl) Due(s *store.Settlement, now int64) int64 {
-	due := Due(s, now)
-	if l := c.Overtaken[s.Key]; l != nil && l.Until > now {
-		return max(due, l.Until)
+	due, l := Due(s, now), c.Running(&s.Key, now)
+	switch {
+	case l == nil || due > l.Until:
+		return due
+	case due > now:
+		return l.Until + 1
 	}
-	return due
+	return l.Until
 }
 
 // Overtake ends the lease as [Lease.End] does, and returns what is left of it. One of the same key that was overtaken before must be closed.
@@ -265,6 +269,9 @@ func (q *Queue) RestoreOvertaken(key store.Key, token uint64, given, until, now 
 	l.link()
 	return l
 }
+
+// Keeps reports whether the lease, which was overtaken, is all that keeps a URL of its key waiting, in a state and with a due time.
+func (l *Lease) Keeps(s store.State, due int64) bool { return s == store.Queued && due == l.Until }
 
 // Over reports whether the lease was overtaken.
 func (l *Lease) Over() bool { return l.over }

@@ -281,8 +281,7 @@ func (q *Queue) limit() int64 {
 }
 
 // room returns how many URLs may be leased before a limit is reached, when a count of pages and one of leased URLs
-// reserve their part of it. It is negative if they exceed the limit: then a queue gives so many fewer of its
-// leases that ran out again, and a crawl none.
+// reserve their part of it. It is negative if they exceed the limit: then so many fewer of the leases that ran out are given again.
 func room(limit, fetched, leased int64) int64 {
 	if limit <= 0 {
 		return math.MaxInt32

@@ -167,6 +167,19 @@ func (c *Crawl) room() int64 {
 	return room(cmp.Or(c.Settings.Limit, c.sched.Defaults.Limit), c.Fetched, c.leased)
 }
 
+// late returns how many of them ran out.
+func (c *Crawl) late() int64 { return c.leased - int64(c.leases.Len()-len(c.Overtaken)) }
+
+// gives returns how many URLs of a queue the limit of the crawl lets be leased. Beyond it, these are as many of the leases that ran out as
+// there is a page for that was neither fetched nor is in the hands of a fetcher.
+func (c *Crawl) gives(q *Queue) int64 {
+	room := c.room()
+	if room >= 0 {
+		return int64(q.late) + room
+	}
+	return min(int64(q.late), c.late()+room)
+}
+
 // open reports whether settings neither pause nor block.
 func open(s *store.CrawlSettings, now int64) bool {
 	return !s.Paused && Ms(s.BlockedUntil) <= now

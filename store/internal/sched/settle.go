@@ -13,8 +13,9 @@ type Fact struct {
 	Known     bool
 	State     store.State // SeenOnly unless its text is there
 	Token     uint64      // of the lease
+	Due       int64       // of a URL that is queued
 	Earlier   []uint64    // tokens of the round, without that of the lease
-	Overtaken uint64      // the token of a lease of the key that was overtaken
+	Overtaken *Lease      // of the key, if it runs; nil for none
 }
 
 // Step is what a settlement comes to.
@@ -22,11 +23,12 @@ type Step uint8
 
 // The steps.
 const (
-	Leave Step = iota // change nothing
-	Same              // it is so already: change nothing but the settings of its queue
-	Apply             // apply the outcome to the URL, in its own queue
-	Make              // apply the outcome to a URL made from the settlement, in the queue it names
-	Close             // end the overtaken lease
+	Leave  Step = iota // change nothing
+	Same               // it is so already: change nothing but the settings of its queue
+	Apply              // apply the outcome to the URL, in its own queue
+	Make               // apply the outcome to a URL made from the settlement, in the queue it names
+	Close              // end the overtaken lease
+	Resume             // the same, and queue the URL, which waited for that, as due now
 )
 
 // Judge returns the step of a settlement, and the answer. For a settlement with a token the fact
@@ -52,7 +54,10 @@ func Judge(s *store.Settlement, f Fact, keep bool) (Step, store.SettleStatus) {
 // judgeLate judges a settlement with a token that is not the current one.
 func judgeLate(s *store.Settlement, f *Fact) (Step, store.SettleStatus) {
 	switch {
-	case f.Overtaken == s.Token:
+	case f.Overtaken != nil && f.Overtaken.Token == s.Token:
+		if f.Overtaken.Keeps(f.State, f.Due) {
+			return Resume, store.AlreadyDone
+		}
 		return Close, store.AlreadyDone
 	case !s.Late || !slices.Contains(f.Earlier, s.Token):
 		return Leave, store.Stale

@@ -33,6 +33,7 @@ type Part struct {
 	served map[*Queue]bool // which are not served again
 	begun  *Queue          // the part ended in it: it may give as many more
 	rest   int
+	waited []store.Waited
 }
 
 // defaultLease is how long URLs are leased unless the request says.
@@ -78,10 +79,12 @@ type Rest struct {
 	Next    int64
 	State   store.TakeState
 	Holding store.Holding
+	Waited  []store.Waited
 }
 
 // AnswerTo sets what the answer to a request says beside its leases.
 func (r Rest) AnswerTo(t *store.Taken) {
+	t.Waited = r.Waited
 	if t.Next = Time(r.Next); len(t.Leases) == 0 {
 		t.State, t.Holding = r.State, r.Holding
 	}
@@ -108,7 +111,7 @@ func (s *Sched) Take(c *Crawl, only *Queue, r Request, serve Serve) (rest Rest, 
 	if open(&s.Defaults, r.Now) && t.Room > 0 {
 		err = t.rotate(crawls)
 	}
-	rest.Next = Never
+	rest.Next, rest.Waited = Never, t.waited
 	if t.More = err == nil && t.Room <= 0 && !t.filled() && (t.begun != nil || !t.full()); t.More {
 		t.note()
 	}
@@ -191,12 +194,10 @@ func (t *taking) runs(c *Crawl) bool {
 
 // serves reports whether the limit of a crawl lets the request have anything. At the limit, those are leases that ran out alone.
 func (t *taking) serves(c *Crawl) bool {
-	late := len(c.expired) > 0
 	if t.only != nil {
-		late = t.only.late > 0
+		return c.gives(t.only) > 0
 	}
-	room := c.room()
-	return room > 0 || room == 0 && late
+	return c.room()+c.late() > 0
 }
 
 // next is when a crawl may have something for the request that it has not now, and what holds that back; the settings of the crawl
@@ -229,7 +230,7 @@ func (t *taking) next(c *Crawl) (next int64, by hold) {
 			}
 		}
 	}
-	if c.leases.Len() > 0 && (t.only == nil || t.only.fetchers() > 0) {
+	if c.leases.Len() > 0 && (t.only == nil || t.only.fetchers() > 0 || t.only.late > 0 && c.room() < 0) { // beyond a limit it counts how many ran out
 		next = min(next, c.leases.Top().Until)
 	}
 	return next, by
@@ -344,7 +345,7 @@ func (t *taking) from(q *Queue, hurries bool) error {
 	if bound > 0 {
 		n = min(n, bound-q.fetchers())
 	}
-	n = min(n, int(max(0, int64(q.late)+min(q.room(), q.Crawl.room()))))
+	n = min(n, int(max(0, min(int64(q.late)+q.room(), q.Crawl.gives(q)))))
 	goesOn := q == t.begun // it had its turn
 	if goesOn {
 		n = min(n, t.rest)
@@ -358,6 +359,9 @@ func (t *taking) from(q *Queue, hurries bool) error {
 	if got > 0 {
 		t.taken += got
 		t.bytes += bytes
+		if wait := q.NotBefore - q.NotBeforeAt; q.LastTake < q.NotBefore && q.NotBeforeAt > 0 && wait >= DurMs(store.LongWait)-slack {
+			t.waited = append(t.waited, store.Waited{Crawl: q.Crawl.Name, Queue: q.Name, For: time.Duration(wait) * time.Millisecond})
+		}
 		q.LastTake, q.LastDelay = t.Now, t.Delay
 	}
 	if got > 0 && !goesOn {
