@@ -52,8 +52,9 @@ type ruleSet struct {
 const (
 	// maxExclusions bounds the rules of a store. Longer lists go into a file of hashed URIs (Options.Exclude).
 	maxExclusions = 10_000
-	// exclusionsEvery is how often a frontier on a shared store reads the rules.
+	// exclusionsEvery is how often a frontier on a shared store reads the rules, and exclusionsKnown when all have read one.
 	exclusionsEvery = 5 * time.Second
+	exclusionsKnown = exclusionsEvery + time.Second
 )
 
 // newRuleSet reads rules, in any order.
@@ -169,16 +170,18 @@ func ruleOf(queue string) (crawl, rule string, ok bool) {
 // forgetting names a queue of OwnCrawl that has a limit while queued URLs of a crawl are to be forgotten: see purge.go.
 const forgetting = "\x00forgetting"
 
-// loadExclusions reads the rules from the store, and returns the crawls of which queued URLs are still to be forgotten.
-func (f *Frontier) loadExclusions(ctx context.Context) (unforgotten []string, err error) {
+// loadExclusions reads the rules from the store, and returns the crawls of which queued URLs are still to be forgotten, each with the
+// number that setForgetting recorded last.
+func (f *Frontier) loadExclusions(ctx context.Context) (unforgotten map[string]int64, err error) {
 	f.exclusions.changing.Lock()
 	defer f.exclusions.changing.Unlock()
 	return f.readExclusions(ctx)
 }
 
 // readExclusions is loadExclusions for who holds exclusions.changing.
-func (f *Frontier) readExclusions(ctx context.Context) (unforgotten []string, err error) {
+func (f *Frontier) readExclusions(ctx context.Context) (unforgotten map[string]int64, err error) {
 	rules := make(map[string][]string)
+	unforgotten = make(map[string]int64)
 	for q, err := range f.store.Queues(ctx, OwnCrawl, "") {
 		if err != nil {
 			return nil, fmt.Errorf("cannot read which URLs are excluded: %w", err)
@@ -186,7 +189,7 @@ func (f *Frontier) readExclusions(ctx context.Context) (unforgotten []string, er
 		switch crawl, rule, ok := ruleOf(q.Name); {
 		case !ok:
 		case rule == forgetting && q.Limit > 0:
-			unforgotten = append(unforgotten, crawl)
+			unforgotten[crawl] = q.Limit
 		case q.Paused:
 			rules[crawl] = append(rules[crawl], rule)
 		}
@@ -248,14 +251,16 @@ func exceptsAll(rule string) bool {
 	return except && err == nil && s.Check() != nil
 }
 
-// followExclusions reads the rules again and again until Close, where other frontiers may change them.
+// followExclusions reads the rules again and again until Close, where other frontiers may change them, or end before they have forgotten
+// what is excluded.
 func (f *Frontier) followExclusions() {
 	tick := time.NewTicker(exclusionsEvery)
 	defer tick.Stop()
+	watched := map[string]watch{}
 	for {
 		select {
 		case <-tick.C:
-			if _, err := f.loadExclusions(context.Background()); err != nil {
+			if err := f.watchPurges(context.Background(), watched); err != nil {
 				f.opt.Logger.Warn("cannot follow the exclusions; those read before stay in force", "error", err)
 			}
 		case <-f.closing:
@@ -270,7 +275,8 @@ func (f *Frontier) followExclusions() {
 // before it would be handed out.
 //
 // The error is store.ErrInvalid for a rule that cannot be read or kept, and for more than 10,000 rules in all: then
-// none was added. A frontier on a shared store heeds the rules of others within seconds.
+// none was added. A frontier on a shared store heeds the rules of others within 5 s. What it takes and queues until then is forgotten
+// soon after.
 func (f *Frontier) Exclude(ctx context.Context, crawl string, rules ...string) (added int, err error) {
 	return f.changeExclusions(ctx, crawl, rules, true)
 }
@@ -299,14 +305,14 @@ func (f *Frontier) changeExclusions(ctx context.Context, crawl string, rules []s
 	if rules, err = f.checkRules(c.name, rules, add); err != nil {
 		return 0, err
 	}
-	if add && (len(rules) > 0 || slices.Contains(unforgotten, c.name)) { // a call that failed may have left some
+	if add && (len(rules) > 0 || unforgotten[c.name] > 0) { // a call that failed may have left some
 		defer f.purges.add(f, c.name, "") // also if this one fails: some rules may be kept by then
 	}
 	if len(rules) == 0 {
 		return 0, nil
 	}
 	if add {
-		if err := f.setForgetting(ctx, c.name, 1); err != nil {
+		if err := f.setForgetting(ctx, c.name, unforgotten[c.name]+1); err != nil {
 			return 0, err
 		}
 	}

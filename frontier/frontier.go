@@ -134,7 +134,7 @@ func (f *Frontier) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, crawl := range unforgotten {
+	for crawl := range unforgotten {
 		f.purges.add(f, crawl, "")
 	}
 	if f.poll > 0 {

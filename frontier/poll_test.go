@@ -1,6 +1,10 @@
 package frontier
 
 import (
+	"context"
+	"fmt"
+	"iter"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,6 +49,89 @@ func TestRuleTakenBackElsewhere(t *testing.T) {
 		must(t, a.WaitExcluded(bg))
 		if leases := leaseUpTo(t, a, 2); len(leases) != 2 {
 			t.Errorf("got %d leases; want 2", len(leases))
+		}
+	})
+}
+
+// TestForgettingIsTakenOver: of two frontiers on a store one records a rule and ends, as if killed, before it has forgotten what is excluded. The
+// other one does so within half a minute, and not while the first still works, however long that takes.
+func TestForgettingIsTakenOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := &slowStore{Store: newCountingStore()}
+		s := sharedStore{slow}
+		later := func(n int) Link {
+			return Link{URL: fmt.Sprint("http://q.example/", n), Due: time.Now().Add(24 * time.Hour)}
+		}
+		a, b := openOn(t, s, Options{Delay: -1}), openOn(t, s, Options{Delay: -1})
+		held := func(want int64) {
+			t.Helper()
+			if st, err := b.Stats(bg, ""); err != nil || st.Held != want {
+				t.Errorf("got %d held, %v; want %d", st.Held, err, want)
+			}
+		}
+		addAll(t, a, later(1), later(2))
+		must(t, a.setForgetting(bg, "DEFAULT", 1))
+		must(t, a.keepRule(bg, "DEFAULT", "q.example", true))
+		must(t, a.Close())
+		time.Sleep(30 * time.Second)
+		held(0)
+		must(t, b.WaitExcluded(bg))
+		if left, err := b.loadExclusions(bg); err != nil || len(left) > 0 {
+			t.Errorf("got %v, %v to be forgotten; want none", left, err)
+		}
+
+		a = openOn(t, s, Options{Delay: -1})
+		addAll(t, a, Link{URL: "http://r.example/1"})
+		slow.entries.Store(int64(5 * time.Minute))
+		before := slow.listed.Load()
+		_, err := a.Exclude(bg, "", "r.example")
+		must(t, err)
+		time.Sleep(4 * time.Minute)
+		if n := slow.listed.Load() - before; n != 1 {
+			t.Errorf("got %d frontiers that look for URLs; want the one that began", n)
+		}
+		slow.entries.Store(0)
+		must(t, a.WaitExcluded(bg))
+		held(0)
+	})
+}
+
+// slowStore takes its time for a listing.
+type slowStore struct {
+	store.Store
+	entries, listed atomic.Int64
+}
+
+func (s *slowStore) Entries(ctx context.Context, crawl, queue string) iter.Seq2[store.Entry, error] {
+	s.listed.Add(1)
+	time.Sleep(time.Duration(s.entries.Load()))
+	return s.Store.Entries(ctx, crawl, queue)
+}
+
+// TestOffersBetweenARuleAndItsReading: what a frontier queues before it reads the rule of another one is forgotten too, although nobody
+// takes it.
+func TestOffersBetweenARuleAndItsReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := sharedStore{newCountingStore()}
+		a, b := openOn(t, s, Options{}), openOn(t, s, Options{Delay: -1})
+		time.Sleep(100 * time.Millisecond) // they read at different times
+		_, err := a.Exclude(bg, "", "q.example")
+		must(t, err)
+		time.Sleep(time.Second) // a has gone through the crawl
+		addAll(t, b, Link{URL: "http://q.example/1", Due: time.Now().Add(24 * time.Hour)}, Link{URL: "http://q.example/2"})
+		l := leaseOne(t, b)
+		must(t, a.WaitExcluded(bg))
+		if st, err := b.Stats(bg, ""); err != nil || st.Held != 1 {
+			t.Errorf("got %+v, %v; want the leased URL alone", st, err)
+		}
+		if r := addAll(t, b, Link{URL: "http://q.example/3"}); r[0].Reason != ReasonExcluded {
+			t.Errorf("got %+v; want it excluded", r[0])
+		}
+		_, err = b.Retry(bg, l, time.Time{})
+		must(t, err)
+		leaseNone(t, b)
+		if st, err := b.Stats(bg, ""); err != nil || st.Held != 0 {
+			t.Errorf("got %+v, %v; want nothing to be stuck", st, err)
 		}
 	})
 }

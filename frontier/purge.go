@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
+	"time"
 
 	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/store"
@@ -16,12 +18,15 @@ import (
 // URLs behind them wait.
 //
 // Who adds a rule first records in the store that URLs of its crawl are to be forgotten, and the goroutine takes that back when they are. A
-// process that ends before leaves them to the next frontier of the store.
+// process that ends before leaves them to the next frontier of the store, or where several share one to any of them: the record is a
+// number, which grows every 5 s while somebody forgets. One that stands still is taken over, by its watcher's clock alone. If two do so at
+// once, both forget, and some URLs are counted twice. There the URLs are also looked for twice: a second time when all frontiers have read the rule.
 
 // purges are the queues, and with "" as the queue the crawls, in which excluded URLs are to be forgotten.
 type purges struct {
 	mu      sync.Mutex
 	pending map[queueName]bool // guarded by mu; the crawl may be "*" if the queue is ""
+	current queueName          // guarded by mu; the one that was taken last
 	ended   chan struct{}      // guarded by mu; closed when the goroutine ends, nil if none runs
 	err     error              // guarded by mu; the first since WaitExcluded returned one
 }
@@ -56,7 +61,49 @@ func (f *Frontier) WaitExcluded(ctx context.Context) error {
 	return err
 }
 
-// setForgetting records whether queued URLs of a crawl, or with "*" of all, are to be forgotten.
+// purgesStand is how often a record is read unchanged until it is taken over: for 20 s.
+const purgesStand = 4
+
+// watch is a record as a frontier read it last, and how often it was the same.
+type watch struct {
+	number int64
+	times  int
+}
+
+// watchPurges reads the rules, as loadExclusions does, lets the records of crawls grow in which this frontier forgets URLs, and takes over those
+// of others that stand still.
+func (f *Frontier) watchPurges(ctx context.Context, watched map[string]watch) error {
+	f.exclusions.changing.Lock()
+	defer f.exclusions.changing.Unlock()
+	unforgotten, err := f.readExclusions(ctx)
+	maps.DeleteFunc(watched, func(crawl string, _ watch) bool { return unforgotten[crawl] == 0 })
+	for crawl, number := range unforgotten {
+		w := watched[crawl]
+		if w.times++; w.number != number {
+			w = watch{number, 0}
+		}
+		watched[crawl] = w
+		own := f.purges.has(crawl)
+		if !own && w.times < purgesStand {
+			continue
+		}
+		err = errors.Join(err, f.setForgetting(ctx, crawl, number+1))
+		if !own {
+			f.purges.add(f, crawl, "")
+		}
+	}
+	return err
+}
+
+// has reports whether URLs of a crawl are forgotten or wait for that.
+func (p *purges) has(crawl string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	q := queueName{crawl, ""}
+	return p.pending[q] || p.ended != nil && p.current == q
+}
+
+// setForgetting records whether queued URLs of a crawl, or with "*" of all, are to be forgotten: 0 for no.
 func (f *Frontier) setForgetting(ctx context.Context, crawl string, limit int64) error {
 	if err := f.store.Configure(ctx, OwnCrawl, ruleKey(crawl, forgetting), store.QueueChange{Limit: &limit}); err != nil {
 		return fmt.Errorf("cannot record that excluded URLs of crawl %q are forgotten: %w", crawl, err)
@@ -91,6 +138,7 @@ func (p *purges) next(f *Frontier) (q queueName, ok bool) {
 	}
 	for q = range p.pending {
 		delete(p.pending, q)
+		p.current = q
 		return q, true
 	}
 	close(p.ended)
@@ -109,6 +157,35 @@ func (f *Frontier) isClosing() bool { return async.Closed(f.closing) }
 
 // purge forgets the queued URLs of a queue or crawl that are excluded, until the frontier closes.
 func (f *Frontier) purge(q queueName) error {
+	if q.queue != "" {
+		return f.purgeOnce(q)
+	}
+	began := time.Now()
+	if err := f.purgeOnce(q); err != nil {
+		return err
+	}
+	if f.poll > 0 {
+		select {
+		case <-time.After(exclusionsKnown - time.Since(began)):
+		case <-f.closing:
+		}
+		if err := f.purgeOnce(q); err != nil {
+			return err
+		}
+	}
+	f.exclusions.changing.Lock() // who adds a rule has recorded it, and not yet added to pending
+	defer f.exclusions.changing.Unlock()
+	f.purges.mu.Lock()
+	again := f.purges.pending[q]
+	f.purges.mu.Unlock()
+	if again || f.isClosing() {
+		return nil
+	}
+	return f.setForgetting(context.Background(), q.crawl, 0)
+}
+
+// purgeOnce goes once through a queue or crawl.
+func (f *Frontier) purgeOnce(q queueName) error {
 	ctx := context.Background()
 	crawls, err := []string{q.crawl}, error(nil)
 	if q.queue == "" { // who added a rule may have failed to read it
@@ -127,18 +204,7 @@ func (f *Frontier) purge(q queueName) error {
 	if err != nil {
 		return fmt.Errorf("cannot look for URLs that are excluded: %w", err)
 	}
-	if q.queue != "" {
-		return nil
-	}
-	f.exclusions.changing.Lock() // who adds a rule has recorded it, and not yet added to pending
-	defer f.exclusions.changing.Unlock()
-	f.purges.mu.Lock()
-	again := f.purges.pending[q]
-	f.purges.mu.Unlock()
-	if again || f.isClosing() {
-		return nil
-	}
-	return f.setForgetting(ctx, q.crawl, 0)
+	return nil
 }
 
 func (f *Frontier) purgeQueue(ctx context.Context, crawl, queue string) error {
