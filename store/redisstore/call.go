@@ -50,7 +50,7 @@ const (
 
 // Parts that scripts begin with.
 const (
-	// whenFull begins scripts that make room: a server whose memory is full also runs them.
+	// whenFull begins scripts that make room, and those that come before: a server whose memory is full also runs them.
 	whenFull  = "full "
 	partPlain = "head crawl "
 	partSeen  = "head crawl seen steps marks "
@@ -89,7 +89,7 @@ var (
 	scriptBirth        = newScript(partPlain+"birth", answered)
 	scriptMark         = newScript(partPlain+"marks mark", answered)
 	scriptSettings     = newScript(partPlain+"settings crawlsettings", anytime)
-	scriptMeta         = newScript("head meta", answered)
+	scriptMeta         = newScript(whenFull+"head meta", answered)
 )
 
 func newScript(parts string, repeat repeat) *script {
@@ -414,7 +414,7 @@ func (s *Store) classify(ctx context.Context, node *redis.Client, c *call, loade
 	}
 	code, advice := refusal(c.err)
 	if advice != "" {
-		c.err = fault.As(store.ErrUnavailable, "%w", c.err)
+		c.err = fault.As(store.ErrUnavailable, "cannot use shard %s: %w", s.layout.name(c.shard), c.err)
 		return fatal
 	}
 	switch code {
@@ -425,16 +425,16 @@ func (s *Store) classify(ctx context.Context, node *redis.Client, c *call, loade
 	case "NOSCRIPT":
 		if !loaded[c.script] {
 			loaded[c.script] = true
-			c.err = errors.Join(c.err, c.script.redis().Load(ctx, node).Err())
+			if err := c.script.redis().Load(ctx, node).Err(); err != nil {
+				c.err = err
+				return s.classify(ctx, node, c, loaded)
+			}
 		}
 		return retry
 	case "BUSY":
 		return retry
 	case "EMPTIED":
 		c.err = &serverError{node.Options().Addr, s.emptied(c.shard)}
-		return fatal
-	case "NOREPLICAS", "OOM", "MISCONF":
-		c.err = fault.As(store.ErrUnavailable, "cannot write to shard %s: %w", s.layout.name(c.shard), c.err)
 		return fatal
 	}
 	c.err = fmt.Errorf("cannot run %s on shard %s: %w", c.script.name, s.layout.name(c.shard), c.err)

@@ -173,15 +173,16 @@ func (n naming) name(err error) error {
 	return &serverError{n.addr, err}
 }
 
-// serverError is an error that a server answered, or of a connection to it. Its text names the server, and says what to do if the
-// server does not let this client in.
+// serverError is an error that a server answered, or of a connection to it. Its text names the server, and says what to do if trying
+// again is useless.
 type serverError struct {
 	addr string
 	err  error
 }
 
 func (e *serverError) Error() string {
-	text := "redis server " + e.addr + ": " + strings.TrimSuffix(e.err.Error(), ".")
+	text, _, _ := strings.Cut(e.err.Error(), " script: ") // the hash of the script, and its line
+	text = "redis server " + e.addr + ": " + strings.TrimSuffix(text, ".")
 	if _, advice := refusal(e.err); advice != "" {
 		text += "; " + advice
 	}
@@ -190,8 +191,8 @@ func (e *serverError) Error() string {
 
 func (e *serverError) Unwrap() error { return e.err }
 
-// refusal returns the code of an error that a server answered, "" for any other error, and what to do if the server refused the
-// login or lacks a right. Trying again is useless then.
+// refusal returns the code of an error that a server answered, "" for any other error, and what to do if trying again is useless: it
+// does not let this client in, or can't write.
 func refusal(err error) (code, advice string) {
 	var reply redis.Error
 	if !errors.As(err, &reply) {
@@ -208,6 +209,12 @@ func refusal(err error) (code, advice string) {
 		code, advice = "NOPERM", "give the user the rights that docs/REDIS.md lists"
 	case code == "DENIED":
 		advice = "the server is in protected mode: give it a password, or a bind address"
+	case code == "NOREPLICAS":
+		advice = "start its replicas: it takes no writes that they don't get"
+	case code == "OOM":
+		advice = "its memory is full: raise maxmemory, add a node or forget URLs"
+	case code == "MISCONF":
+		advice = "it takes no writes while it can't write to its disk: make room there, and see its log"
 	}
 	return code, advice
 }
@@ -256,11 +263,9 @@ func (s *Store) checkIdle(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// unchecked logs a server's refusal to be checked. If it does not answer now, the first call to it reports that.
+// unchecked logs that a server was not checked: it does not answer, or refuses to be.
 func (s *Store) unchecked(err error) {
-	if code, _ := refusal(err); code != "" {
-		s.opt.Logger.Warn("cannot check the settings of a redis server; compare them with those in docs/REDIS.md", "error", err)
-	}
+	s.opt.Logger.Warn("cannot check the settings of a redis server; compare them with those in docs/REDIS.md", "error", err)
 }
 
 // checkServer refuses a server whose settings break the store's promises. If the server does not allow CONFIG GET, it logs a

@@ -75,6 +75,9 @@ func TestAFullServerForgets(t *testing.T) {
 	if _, err := s.Add(ctx, "c", []store.Item{testItem(3001, "a")}, store.AddOptions{}); !errors.Is(err, store.ErrUnavailable) {
 		t.Fatalf("got error %v of a full server; want %v", err, store.ErrUnavailable)
 	}
+	s = open(t, o) // as a command does
+	defer s.Close()
+	must(true, s.NameCrawls(ctx, []string{"c"}, []string{"c"}))(t)
 	if n := must(s.Forget(ctx, store.Selection{Crawl: "c", Keys: keysOf(items[:500])}))(t); n != 500 {
 		t.Fatalf("got %d keys forgotten; want 500", n)
 	}
