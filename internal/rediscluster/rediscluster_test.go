@@ -95,7 +95,12 @@ func slotsMove(t *testing.T, c *Cluster) {
 		t.Errorf("slots %v have keys; want %d", got, first)
 	}
 	to := must(c.Master(ctx, (int(first)+Slots/2)%Slots))(t)
-	check(t, c.MoveSlots(ctx, []int{int(first)}, from, to))
+	moved := make(chan error)
+	check(t, c.Nodes[to].Stop()) // for so long that its replica would replace it
+	go func() { moved <- c.MoveSlots(ctx, []int{int(first)}, from, to) }()
+	time.Sleep(2500 * time.Millisecond)
+	check(t, c.Nodes[to].Cont())
+	check(t, <-moved)
 	if got := must(c.Nodes[to].Do(ctx, "CLUSTER", "COUNTKEYSINSLOT", fmt.Sprint(first)))(t); got != int64(120) {
 		t.Errorf("the new owner has %v keys; want 120", got)
 	}

@@ -11,8 +11,13 @@ import (
 )
 
 // MoveSlots moves slots from one master to another while clients work, key by key
-// as redis-cli does it. For a node that was replaced since, it takes the one that replaced it.
-func (c *Cluster) MoveSlots(ctx context.Context, slots []int, from, to int) error {
+// as redis-cli does it. For a node that was replaced since, it takes the one that replaced it. Meanwhile no replica replaces a master that gets
+// no processor: in Redis 7 it would not know that a slot is half moved, and would serve its half.
+func (c *Cluster) MoveSlots(ctx context.Context, slots []int, from, to int) (err error) {
+	if err := c.failover(ctx, false); err != nil {
+		return fmt.Errorf("cannot move slots: %w", err)
+	}
+	defer func() { err = errors.Join(err, c.failover(ctx, true)) }()
 	from, errFrom := c.successor(ctx, from)
 	to, errTo := c.successor(ctx, to)
 	if err := errors.Join(errFrom, errTo); err != nil {
@@ -45,6 +50,20 @@ func (c *Cluster) MoveSlots(ctx context.Context, slots []int, from, to int) erro
 	for _, slot := range slots {
 		if err := m.run(strconv.Itoa(slot)); err != nil {
 			return fmt.Errorf("cannot move slot %d from %s to %s: %w", slot, m.from.Addr, m.to.Addr, err)
+		}
+	}
+	return nil
+}
+
+// failover lets replicas replace masters, or forbids it.
+func (c *Cluster) failover(ctx context.Context, may bool) error {
+	forbid := map[bool]string{false: "yes", true: "no"}[may]
+	for _, n := range c.Nodes {
+		if n.PID() == 0 {
+			continue
+		}
+		if _, err := n.Do(ctx, "CONFIG", "SET", "cluster-replica-no-failover", forbid); err != nil {
+			return fmt.Errorf("cannot set whether %s may replace its master: %w", n.Addr, err)
 		}
 	}
 	return nil
