@@ -80,27 +80,26 @@ func (f *Frontier) watchPurges(ctx context.Context, watched map[string]watch) er
 	for crawl, number := range unforgotten {
 		w := watched[crawl]
 		if w.times++; w.number != number {
-			w = watch{number, 0}
+			w = watch{number: number}
 		}
 		watched[crawl] = w
-		own := f.purges.has(crawl)
-		if !own && w.times < purgesStand {
-			continue
-		}
-		err = errors.Join(err, f.setForgetting(ctx, crawl, number+1))
-		if !own {
+		waits, taken := f.purges.has(queueName{crawl, ""})
+		if !waits && !taken {
+			if w.times < purgesStand {
+				continue
+			}
 			f.purges.add(f, crawl, "")
 		}
+		err = errors.Join(err, f.setForgetting(ctx, crawl, number+1))
 	}
 	return err
 }
 
-// has reports whether URLs of a crawl are forgotten or wait for that.
-func (p *purges) has(crawl string) bool {
+// has reports whether a crawl or queue waits, and whether it was taken last.
+func (p *purges) has(q queueName) (waits, taken bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	q := queueName{crawl, ""}
-	return p.pending[q] || p.ended != nil && p.current == q
+	return p.pending[q], p.ended != nil && p.current == q
 }
 
 // setForgetting records whether queued URLs of a crawl, or with "*" of all, are to be forgotten: 0 for no.
@@ -157,29 +156,22 @@ func (f *Frontier) isClosing() bool { return async.Closed(f.closing) }
 
 // purge forgets the queued URLs of a queue or crawl that are excluded, until the frontier closes.
 func (f *Frontier) purge(q queueName) error {
-	if q.queue != "" {
-		return f.purgeOnce(q)
-	}
 	began := time.Now()
-	if err := f.purgeOnce(q); err != nil {
+	err := f.purgeOnce(q)
+	if q.queue != "" {
 		return err
 	}
-	if f.poll > 0 {
+	if f.poll > 0 && err == nil {
 		select {
 		case <-time.After(exclusionsKnown - time.Since(began)):
 		case <-f.closing:
 		}
-		if err := f.purgeOnce(q); err != nil {
-			return err
-		}
+		err = f.purgeOnce(q)
 	}
 	f.exclusions.changing.Lock() // who adds a rule has recorded it, and not yet added to pending
 	defer f.exclusions.changing.Unlock()
-	f.purges.mu.Lock()
-	again := f.purges.pending[q]
-	f.purges.mu.Unlock()
-	if again || f.isClosing() {
-		return nil
+	if waits, _ := f.purges.has(q); waits || err != nil || f.isClosing() {
+		return err
 	}
 	return f.setForgetting(context.Background(), q.crawl, 0)
 }
