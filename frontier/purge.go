@@ -57,8 +57,8 @@ func (f *Frontier) WaitExcluded(ctx context.Context) error {
 }
 
 // setForgetting records whether queued URLs of a crawl, or with "*" of all, are to be forgotten.
-func (f *Frontier) setForgetting(ctx context.Context, crawl string, limit int64) error {
-	if err := f.store.Configure(ctx, OwnCrawl, ruleKey(crawl, forgetting), store.QueueChange{Limit: &limit}); err != nil {
+func setForgetting(ctx context.Context, s store.Store, crawl string, limit int64) error {
+	if err := s.Configure(ctx, OwnCrawl, ruleKey(crawl, forgetting), store.QueueChange{Limit: &limit}); err != nil {
 		return fmt.Errorf("cannot record that excluded URLs of crawl %q are forgotten: %w", crawl, err)
 	}
 	return nil
@@ -138,7 +138,7 @@ func (f *Frontier) purge(q queueName) error {
 	if again || f.isClosing() {
 		return nil
 	}
-	return f.setForgetting(ctx, q.crawl, 0)
+	return setForgetting(ctx, f.store, q.crawl, 0)
 }
 
 func (f *Frontier) purgeQueue(ctx context.Context, crawl, queue string) error {
