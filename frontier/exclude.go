@@ -180,11 +180,19 @@ func (f *Frontier) loadExclusions(ctx context.Context) (unforgotten map[string]i
 
 // readExclusions is loadExclusions for who holds exclusions.changing.
 func (f *Frontier) readExclusions(ctx context.Context) (unforgotten map[string]int64, err error) {
-	rules := make(map[string][]string)
-	unforgotten = make(map[string]int64)
-	for q, err := range f.store.Queues(ctx, OwnCrawl, "") {
+	rules, unforgotten, err := storedRules(ctx, f.store)
+	if err != nil {
+		return nil, err
+	}
+	return unforgotten, f.setExclusions(rules)
+}
+
+// storedRules reads the rules of a store by crawl, and the crawls of which queued URLs are still to be forgotten.
+func storedRules(ctx context.Context, s store.Store) (rules map[string][]string, unforgotten map[string]int64, err error) {
+	rules, unforgotten = make(map[string][]string), make(map[string]int64)
+	for q, err := range s.Queues(ctx, OwnCrawl, "") {
 		if err != nil {
-			return nil, fmt.Errorf("cannot read which URLs are excluded: %w", err)
+			return nil, nil, fmt.Errorf("cannot read which URLs are excluded: %w", err)
 		}
 		switch crawl, rule, ok := ruleOf(q.Name); {
 		case !ok:
@@ -194,7 +202,57 @@ func (f *Frontier) readExclusions(ctx context.Context) (unforgotten map[string]i
 			rules[crawl] = append(rules[crawl], rule)
 		}
 	}
-	return unforgotten, f.setExclusions(rules)
+	return rules, unforgotten, nil
+}
+
+// Scopes returns what is set for the crawl in its store s, and for all crawls of the store, if anything is.
+func (c StoredCrawl) Scopes(ctx context.Context, s store.Store) (list []store.Scope, err error) {
+	rules, _, err := storedRules(ctx, s)
+	for _, scope := range []struct{ is, name, stored string }{{"", c.Name, c.Stored}, {"*", "*", "*"}} {
+		if err != nil {
+			return nil, err
+		}
+		is := store.Scope{Crawl: scope.is}
+		is.CrawlSettings, err = s.CrawlSettings(ctx, scope.stored)
+		for _, rule := range rules[scope.name] {
+			is.Rules = append(is.Rules, []byte(rule))
+		}
+		if is.Rules != nil || is.CrawlSettings != (store.CrawlSettings{}) {
+			list = append(list, is)
+		}
+	}
+	return list, err
+}
+
+// Set sets for the crawl in its store s, or for all crawls of the store, what was set elsewhere, beside what is set there. No
+// frontier of this process may work on s.
+func (c StoredCrawl) Set(ctx context.Context, s store.Store, scope store.Scope) error {
+	if scope.Crawl == "*" {
+		c = StoredCrawl{Name: "*", Stored: "*"}
+	}
+	rules, _, err := storedRules(ctx, s)
+	if err != nil {
+		return err
+	}
+	missing := slices.DeleteFunc(slices.Clone(scope.Rules), func(rule []byte) bool { return slices.Contains(rules[c.Name], string(rule)) })
+	have := 0
+	for _, list := range rules {
+		have += len(list)
+	}
+	if have+len(missing) > maxExclusions {
+		return tooManyRules(len(missing), have)
+	}
+	if len(missing) > 0 {
+		if err := setForgetting(ctx, s, c.Name, 1); err != nil {
+			return err
+		}
+	}
+	for _, rule := range missing {
+		if err := keepRule(ctx, s, c.Name, string(rule), true); err != nil {
+			return err
+		}
+	}
+	return s.Configure(ctx, c.Stored, "", scope.Change())
 }
 
 // setExclusions puts rules in force; it takes over the map.
@@ -312,12 +370,12 @@ func (f *Frontier) changeExclusions(ctx context.Context, crawl string, rules []s
 		return 0, nil
 	}
 	if add {
-		if err := f.setForgetting(ctx, c.name, unforgotten[c.name]+1); err != nil {
+		if err := setForgetting(ctx, f.store, c.name, unforgotten[c.name]+1); err != nil {
 			return 0, err
 		}
 	}
 	for n, rule := range rules {
-		if err := f.keepRule(ctx, c.name, rule, add); err != nil {
+		if err := keepRule(ctx, f.store, c.name, rule, add); err != nil {
 			return n, err
 		}
 	}
@@ -326,8 +384,8 @@ func (f *Frontier) changeExclusions(ctx context.Context, crawl string, rules []s
 }
 
 // keepRule records whether a rule is in force.
-func (f *Frontier) keepRule(ctx context.Context, crawl, rule string, is bool) error {
-	if err := f.store.Configure(ctx, OwnCrawl, ruleKey(crawl, rule), store.QueueChange{Paused: &is}); err != nil {
+func keepRule(ctx context.Context, s store.Store, crawl, rule string, is bool) error {
+	if err := s.Configure(ctx, OwnCrawl, ruleKey(crawl, rule), store.QueueChange{Paused: &is}); err != nil {
 		return fmt.Errorf("cannot change exclusion %q: %w", rule, err)
 	}
 	return nil
@@ -361,7 +419,7 @@ func (f *Frontier) checkRules(crawl string, rules []string, add bool) (changed [
 			n += len(s.rules)
 		}
 		if n+len(changed) > maxExclusions {
-			return nil, fault.As(store.ErrInvalid, "cannot exclude by %d more rules: there are %d of %d; put long lists into a file of hashed URIs", len(changed), n, maxExclusions)
+			return nil, tooManyRules(len(changed), n)
 		}
 		left = slices.Concat(have, changed)
 	}
@@ -376,6 +434,10 @@ func (f *Frontier) checkRules(crawl string, rules []string, add bool) (changed [
 		return nil, fault.As(store.ErrInvalid, "cannot change what is excluded: %w", err)
 	}
 	return changed, nil
+}
+
+func tooManyRules(more, have int) error {
+	return fault.As(store.ErrInvalid, "cannot exclude by %d more rules: there are %d of %d; put long lists into a file of hashed URIs", more, have, maxExclusions)
 }
 
 // Exclusions lists the rules in force in a crawl ("" is that of [Options.Crawl]), with those of all crawls, or with "*" all

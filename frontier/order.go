@@ -47,7 +47,7 @@ func (f *Frontier) SetDepthFirst(ctx context.Context, crawl string, on bool) err
 	if (*f.exclusions.sets.Load())[c.name].isDeep() == on {
 		return nil
 	}
-	if err := f.keepRule(ctx, c.name, depthFirst, on); err != nil {
+	if err := keepRule(ctx, f.store, c.name, depthFirst, on); err != nil {
 		return err
 	}
 	_, err = f.readExclusions(context.WithoutCancel(ctx))

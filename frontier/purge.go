@@ -90,7 +90,7 @@ func (f *Frontier) watchPurges(ctx context.Context, watched map[string]watch) er
 			}
 			f.purges.add(f, crawl, "")
 		}
-		err = errors.Join(err, f.setForgetting(ctx, crawl, number+1))
+		err = errors.Join(err, setForgetting(ctx, f.store, crawl, number+1))
 	}
 	return err
 }
@@ -103,8 +103,8 @@ func (p *purges) has(q queueName) (waits, taken bool) {
 }
 
 // setForgetting records whether queued URLs of a crawl, or with "*" of all, are to be forgotten: 0 for no.
-func (f *Frontier) setForgetting(ctx context.Context, crawl string, limit int64) error {
-	if err := f.store.Configure(ctx, OwnCrawl, ruleKey(crawl, forgetting), store.QueueChange{Limit: &limit}); err != nil {
+func setForgetting(ctx context.Context, s store.Store, crawl string, limit int64) error {
+	if err := s.Configure(ctx, OwnCrawl, ruleKey(crawl, forgetting), store.QueueChange{Limit: &limit}); err != nil {
 		return fmt.Errorf("cannot record that excluded URLs of crawl %q are forgotten: %w", crawl, err)
 	}
 	return nil
@@ -173,7 +173,7 @@ func (f *Frontier) purge(q queueName) error {
 	if waits, _ := f.purges.has(q); waits || err != nil || f.isClosing() {
 		return err
 	}
-	return f.setForgetting(context.Background(), q.crawl, 0)
+	return setForgetting(context.Background(), f.store, q.crawl, 0)
 }
 
 // purgeOnce goes once through a queue or crawl.

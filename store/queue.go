@@ -29,6 +29,35 @@ type CrawlSettings struct {
 	Retention time.Duration
 }
 
+// Scope is what is set for a whole crawl, Crawl "", or for all crawls of a store, "*": its settings, and the rules that a
+// frontier keeps for it, such as exclusions. Copies of a crawl carry it.
+type Scope struct {
+	Crawl string
+	CrawlSettings
+	Rules [][]byte
+}
+
+// Change is what makes a crawl have these settings; none of them unsets one, or makes a block end earlier.
+func (s *CrawlSettings) Change() QueueChange {
+	c := s.QueueSettings.Change()
+	c.QueueLimit, c.Retention = set(s.QueueLimit), set(s.Retention)
+	return c
+}
+
+// Change is CrawlSettings.Change for a queue.
+func (s *QueueSettings) Change() QueueChange {
+	return QueueChange{Delay: set(s.Delay), MaxInFlight: set(s.MaxInFlight), BlockedUntil: set(s.BlockedUntil), Limit: set(s.Limit),
+		Weight: set(s.Weight), Paused: set(s.Paused), Group: set(s.Group), Later: true}
+}
+
+func set[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}
+
 // QueueChange changes settings of a queue, a crawl or the store; nil fields stay as they are.
 type QueueChange struct {
 	Delay        *time.Duration

@@ -14,7 +14,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -329,7 +328,7 @@ func (c *client) crawls(ctx context.Context, name string) ([]string, error) {
 	if err := c.get(ctx, "/v1/stats", url.Values{"crawl": {name}}, &st); err != nil && !errors.As(err, &unnamed) {
 		return nil, err // a token may not look at it, whether it is there or not
 	}
-	return nil, misusef("cannot find crawl %q in the store, which has %s", name, strings.Join(quotedAll(st.Crawls), ", "))
+	return nil, misusef("cannot find crawl %q in the store, which has %s", name, nameList(st.Crawls, "no crawl"))
 }
 
 // crawlsOf lists the crawls that a flag names, and returns an error unless one of them has the queue, for the same reason. No name is no
@@ -348,18 +347,7 @@ func (c *client) crawlsOf(ctx context.Context, name, queue string) ([]string, er
 			return crawls, nil
 		}
 	}
-	return nil, misusef("cannot find queue %q in crawl %s", queue, strings.Join(quotedAll(crawls), ", "))
-}
-
-func quotedAll(names []string) []string {
-	if len(names) == 0 {
-		return []string{"no crawl"}
-	}
-	all := make([]string, len(names))
-	for i, name := range names {
-		all[i] = strconv.Quote(name)
-	}
-	return all
+	return nil, misusef("cannot find queue %q in crawl %s", queue, nameList(crawls, "none"))
 }
 
 // inProcess is a listener whose clients are in this process: a server behind it answers while it is read, also lists as long as a

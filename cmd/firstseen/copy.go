@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/crawlfile"
+	"github.com/firstseen/firstseen/store/redisstore"
 )
 
 // copyFlags say from where to where.
@@ -39,7 +41,7 @@ func newCopyCmd(a *app) *cobra.Command {
 		Use:   "copy (--from-db DIR | --from-redis ADDR | --daemon ADDR | --from-file FILE) (--to-db DIR | --to-redis ADDR | --to-file FILE)",
 		Short: "Copy a crawl to another store, disk to Redis or back, or to a file",
 		Long: `Copy a whole crawl: the queued URLs with their data, due times and priorities, when the others
-were completed or dropped, the settings of the queues, and every key seen. The copy continues where the crawl was; leased URLs are queued
+were completed or dropped, every key seen, and the settings and exclusions of the crawl and its queues. The copy continues where the crawl was; leased URLs are queued
 again. The source does not change. Stop its daemon first, or ask it with --daemon after
 "firstseen set --all --paused": otherwise both fetch the same URLs.
 
@@ -50,8 +52,8 @@ crawl with that profile: an existing one, or a new one that you name with the pr
 --to-crawl "news|whatwg@2".
 
 Not copied are: when a URL was found (in the new store, when it was copied), counts of attempts, the
-text of completed and dropped URLs if the store does not keep it (their keys are copied),
-exclusions, and settings of a whole crawl or store.`,
+text of completed and dropped URLs if the store does not keep it (their keys are copied), and what is set for all
+crawls of the source, or what Redis cannot keep: at the end, the command prints how to set that in the target.`,
 		Example: `  firstseen copy --from-db crawl.db --to-redis 10.0.0.1:6379,10.0.0.2:6379
   firstseen copy --from-redis 10.0.0.1:6379 --to-db crawl.db
   firstseen copy --from-db crawl.db --to-file crawl.fs && firstseen copy --from-file crawl.fs --to-redis 10.0.0.1:6379`,
@@ -85,45 +87,107 @@ func (f *copyFlags) run(ctx context.Context, a *app) error {
 	if f.fromDB != "" && sameFile(f.fromDB, f.toDB) {
 		return misusef("cannot copy; got the same store as --from-db and --to-db; want another directory")
 	}
-	n, err := f.copy(ctx, a)
-	if err != nil {
+	var n copied
+	if err := f.copy(ctx, a, &n); err != nil {
 		return fmt.Errorf("cannot copy: %w", err)
 	}
 	if f.asJSON {
 		return json.NewEncoder(a.out).Encode(n)
 	}
-	_, err = fmt.Fprintf(a.err, "%s queued, %s completed and %s dropped URLs, the settings of %s, %s\n",
+	fmt.Fprintf(a.err, "%s queued, %s completed and %s dropped URLs, the settings of %s, %s\n",
 		grouped(n.Waiting), grouped(n.Done), grouped(n.Dropped), plural(n.Queues, "queue"), plural(n.Keys, "key"))
-	return err
+	for _, command := range n.Set {
+		fmt.Fprintln(a.err, "set as in the source:", command)
+	}
+	for _, command := range n.Left {
+		fmt.Fprintln(a.err, "not copied; to set it for the new store:", command)
+	}
+	return nil
 }
 
-func (f *copyFlags) copy(ctx context.Context, a *app) (n crawlfile.Counts, err error) {
+// copied is what was copied. The commands would set what was set for the crawl, and what was not.
+type copied struct {
+	crawlfile.Counts
+	Set  []string `json:"set,omitempty"`
+	Left []string `json:"not_copied,omitempty"`
+}
+
+// setter returns what sets for a crawl of dst what a crawl file says, and notes it.
+func (n *copied) setter(ctx context.Context, dst store.Store, to frontier.StoredCrawl) crawlfile.ImportOptions {
+	return crawlfile.ImportOptions{Identity: to.Identity, Set: func(scope store.Scope) error {
+		if scope.Crawl == "*" {
+			n.Left = append(n.Left, setCommands("--all", &scope)...)
+			return nil
+		}
+		if _, is := dst.(*redisstore.Store); is && scope.Retention > 0 {
+			n.Left = append(n.Left, fmt.Sprintf("firstseen serve --seen-for=%v", scope.Retention))
+			scope.Retention = 0
+		}
+		n.Set = append(n.Set, setCommands("--crawl "+quoted(to.Name), &scope)...)
+		return to.Set(ctx, dst, scope)
+	}}
+}
+
+// setCommands returns the commands that set what is set for a scope.
+func setCommands(of string, s *store.Scope) (commands []string) {
+	set, exclude := "", ""
+	add := func(is bool, flag string, value any) {
+		if is {
+			set += fmt.Sprintf(" --%s=%v", flag, value)
+		}
+	}
+	add(s.Paused, "paused", true)
+	add(s.Delay != 0, "delay", max(s.Delay, 0))
+	add(s.BlockedUntil.After(time.Now()), "blocked-until", s.BlockedUntil.UTC().Format(time.RFC3339))
+	add(s.Limit != 0, "limit", s.Limit)
+	add(s.MaxInFlight != 0, "in-flight", s.MaxInFlight)
+	add(s.Weight != 0, "weight", s.Weight)
+	add(s.QueueLimit != 0, "queue-limit", s.QueueLimit)
+	add(s.Retention != 0, "retention", s.Retention)
+	for _, rule := range s.Rules {
+		if rule[0] == 0 { // the rule that stands for an order
+			add(true, "order", "depth")
+		} else {
+			exclude += " " + quoted(string(rule))
+		}
+	}
+	if set != "" {
+		commands = append(commands, "firstseen set "+of+set)
+	}
+	if exclude != "" {
+		commands = append(commands, "firstseen exclude "+of+exclude)
+	}
+	return commands
+}
+
+func (f *copyFlags) copy(ctx context.Context, a *app, n *copied) (err error) {
 	if f.fromFile != "" {
-		return f.importFile(ctx, a)
+		return f.importFile(ctx, a, n)
 	}
 	from := place{db: f.fromDB, redis: redisFlags{f.fromRedis}, daemon: f.daemon, crawl: f.crawl}
 	src, err := from.source(ctx, a, false)
 	if err != nil {
-		return n, err
+		return err
 	}
 	defer func() { err = errors.Join(err, src.close()) }()
 	if f.toFile != "" {
 		_, err = a.writeOut(f.toFile, func(w io.Writer) (int64, error) {
-			n, err = src.write(ctx, w)
+			n.Counts, err = src.write(ctx, w)
 			return n.Keys + n.Queues, err
 		})
-		return n, err
+		return err
 	}
 	dst, err := f.target(ctx, a, src.identity)
 	if err != nil {
-		return n, err
+		return err
 	}
 	defer func() { err = errors.Join(err, dst.Close()) }()
 	to, err := crawlInto(ctx, dst, f.toName(), src.crawl.Identity, src.crawl.Own())
 	if err != nil {
-		return n, err
+		return err
 	}
-	return transfer.Pipe(ctx, src.write, dst, to)
+	n.Counts, err = transfer.Pipe(ctx, src.write, dst, to.Stored, n.setter(ctx, dst, to))
+	return err
 }
 
 // toName is the name of the crawl in the copy.
@@ -149,10 +213,10 @@ func (f *copyFlags) target(ctx context.Context, a *app, id store.Identity) (s st
 }
 
 // importFile imports a file.
-func (f *copyFlags) importFile(ctx context.Context, a *app) (n crawlfile.Counts, err error) {
+func (f *copyFlags) importFile(ctx context.Context, a *app, n *copied) (err error) {
 	file, err := os.Open(f.fromFile)
 	if err != nil {
-		return n, err
+		return err
 	}
 	defer file.Close()
 	id, err := crawlfile.IdentityOf(file)
@@ -160,18 +224,19 @@ func (f *copyFlags) importFile(ctx context.Context, a *app) (n crawlfile.Counts,
 		_, err = file.Seek(0, io.SeekStart)
 	}
 	if err != nil {
-		return n, err
+		return err
 	}
 	dst, err := f.target(ctx, a, id)
 	if err != nil {
-		return n, err
+		return err
 	}
 	defer func() { err = errors.Join(err, dst.Close()) }()
 	to, err := crawlInto(ctx, dst, f.toName(), id, false)
 	if err != nil {
-		return n, err
+		return err
 	}
-	return crawlfile.Import(ctx, file, dst, to.Stored, crawlfile.ImportOptions{Identity: to.Identity})
+	n.Counts, err = crawlfile.Import(ctx, file, dst, to.Stored, n.setter(ctx, dst, to))
+	return err
 }
 
 // crawlSource is a crawl to read, in a store or through a daemon. Through a daemon it can be read
@@ -191,7 +256,11 @@ func storedCrawl(s store.Store, c frontier.StoredCrawl) *crawlSource {
 	return &crawlSource{
 		crawl: c, identity: s.Identity(),
 		write: func(ctx context.Context, w io.Writer) (crawlfile.Counts, error) {
-			return crawlfile.Export(ctx, w, s, c.Stored, c.Identity)
+			scopes, err := c.Scopes(ctx, s)
+			if err != nil {
+				return crawlfile.Counts{}, err
+			}
+			return crawlfile.Export(ctx, w, s, c.Stored, c.Identity, scopes)
 		},
 		keys: func(ctx context.Context, w io.Writer) (int64, error) {
 			return crawlfile.ExportKeys(ctx, w, s, c.Stored, c.Identity)
@@ -285,10 +354,10 @@ func brokeOff(err error) error {
 	return err
 }
 
-// nameList returns names for a person to read, "none" if there are none.
-func nameList(names []string) string {
+// nameList returns names for a person to read, or what to say if there are none.
+func nameList(names []string, none string) string {
 	if len(names) == 0 {
-		return "none"
+		return none
 	}
 	shown := make([]string, len(names))
 	for i, name := range names {

@@ -3,11 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/firstseen/firstseen/cmd/internal/transfer"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/crawlfile"
 	"github.com/firstseen/firstseen/store/memstore"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
@@ -92,6 +95,60 @@ func TestCopyAgain(t *testing.T) {
 	}
 }
 
+// TestCopySettings: what is set for a crawl is copied, through a file too, and for what is set for all crawls the copy
+// prints the commands that set it; run in the new store, nothing is missing.
+func TestCopySettings(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	from, file := filepath.Join(dir, "from.db"), filepath.Join(dir, "crawl.fs")
+	list := filepath.Join(dir, "list")
+	if err := os.WriteFile(list, []byte("http://a.example/1\nhttp://a.example/2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"add", "--crawl", "a news", list},
+		{"set", "--crawl", "a news", "--paused", "--delay", "1h", "--limit", "7", "--in-flight", "2", "--weight", "4", "--order", "depth", "--queue-limit", "3", "--retention", "30d"},
+		{"set", "--crawl", "a news", "--queue", "a.example", "--delay", "1m", "--group", "g"},
+		{"set", "--crawl", "other", "--create", "--delay", "3h"},
+		{"set", "--all", "--delay", "0", "--blocked-until", "2100-01-01"},
+		{"exclude", "--crawl", "a news", "b.example/it's", "*.pdf"},
+		{"exclude", "--crawl", "other", "not.example"},
+		{"exclude", "--all", "c.example"},
+	} {
+		command(t, slices.Insert(args, 1, "--db", from)...)
+	}
+	is := func(db string) (all string) { // a setting that is given as it is changes nothing, and is printed with all others
+		for _, args := range [][]string{
+			{"set", "--crawl", "a news", "--order", "depth"}, {"set", "--all", "--delay", "0"}, {"exclude", "--crawl", "a news"}, {"list", "--crawl", "a news"},
+		} {
+			all += command(t, append(args, "--db", db)...)
+		}
+		return all
+	}
+	want := is(from)
+	if n := strings.Count(want, "nothing changed"); n != 2 {
+		t.Fatalf("got\n%s\nwant everything set", want)
+	}
+	command(t, "copy", "--from-db", from, "--crawl", "a news", "--to-file", file)
+	for name, source := range map[string]string{"store": "--from-db=" + from, "file": "--from-file=" + file} {
+		db := filepath.Join(dir, name)
+		var n struct {
+			Left []string `json:"not_copied"`
+		}
+		for range 2 { // what is set again changes nothing
+			if err := json.Unmarshal([]byte(command(t, "copy", source, "--crawl", "a news", "--to-db", db, "--json")), &n); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, left := range n.Left {
+			command(t, append(strings.Fields(left)[1:], "--db", db)...)
+		}
+		if got := is(db); got != want {
+			t.Errorf("from a %s: got\n%s\nwant\n%s", name, got, want)
+		}
+	}
+}
+
 // endless is a store whose listing continues until its context ends.
 type endless struct{ store.Store }
 
@@ -114,8 +171,7 @@ func TestFailedCopyLeavesNothing(t *testing.T) {
 		}
 	}
 	from := frontier.StoredCrawl{Stored: store.DefaultCrawl, Identity: src.Identity()}
-	to := frontier.StoredCrawl{Stored: store.DefaultCrawl, Identity: dst.Identity()}
-	if n, err := transfer.Pipe(t.Context(), storedCrawl(src, from).write, dst, to); !errors.Is(err, store.ErrIdentity) {
+	if n, err := transfer.Pipe(t.Context(), storedCrawl(src, from).write, dst, store.DefaultCrawl, crawlfile.ImportOptions{}); !errors.Is(err, store.ErrIdentity) {
 		t.Errorf("got %+v, error %v; want %v", n, err, store.ErrIdentity)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {

@@ -182,13 +182,13 @@ func (l *logFlags) addEvents(flags *pflag.FlagSet) {
 // addFormat adds the flags for what a log looks like.
 func (l *logFlags) addFormat(flags *pflag.FlagSet) {
 	l.addLook(flags, "format")
-	flags.StringVar(&l.base, "base", logs.DefaultBase, "scheme and host for access logs that have only paths")
+	flags.StringVar(&l.base, "base", logs.DefaultBase, "scheme and host for access logs that have only paths, and for relative locations of sitemaps and feeds")
 }
 
 // addKept adds them for a command that keeps the URLs, with a name for --format: a host that is made up would stay.
 func (l *logFlags) addKept(flags *pflag.FlagSet, name string) {
 	l.addLook(flags, name)
-	flags.StringVar(&l.base, "base", "", "scheme and host for access logs that have only paths; default: they are refused")
+	flags.StringVar(&l.base, "base", "", "scheme and host for access logs that have only paths, and for relative locations of sitemaps and feeds; default: they are refused")
 }
 
 func (l *logFlags) addLook(flags *pflag.FlagSet, name string) {

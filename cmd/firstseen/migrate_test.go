@@ -120,6 +120,9 @@ func TestMigrateProfile(t *testing.T) {
 			dir := t.TempDir()
 			db, to := filepath.Join(dir, "old"), filepath.Join(dir, "new")
 			toMigrate(t, db)
+			mustRun(t, "set", "--db", db, "--crawl", "news", "--paused", "--delay", "2s", "--order", "depth")
+			mustRun(t, "set", "--db", db, "--all", "--weight", "4")
+			mustRun(t, "exclude", "--db", db, "--crawl", "news", "c.example")
 			before := mustRun(t, "list", "--db", db, "--json") + mustRun(t, "export", "--db", db)
 			args := []string{"migrate", "--db", db, "--to", to, "--profile", profile}
 			status, out, errOut := runWhole(t, args...)
@@ -135,6 +138,13 @@ func TestMigrateProfile(t *testing.T) {
 				t.Error("the old store has changed")
 			}
 			mustRun(t, "verify", "--db", to)
+			for want, args := range map[string][]string{
+				"nothing changed: paused, delay 2s": {"set", "--crawl", "news", "--order", "depth"}, "nothing changed": {"set", "--all", "--weight", "4"}, "c.example": {"exclude", "--crawl", "news"},
+			} {
+				if out := mustRun(t, append(args, "--db", to)...); !strings.Contains(out, want) {
+					t.Errorf("got %s; want %s", out, want)
+				}
+			}
 			args[4] = to + "2"
 			var n transfer.RekeyCounts
 			if err := json.Unmarshal([]byte(mustRun(t, append(args, "--json")...)), &n); err != nil || n != c.want {

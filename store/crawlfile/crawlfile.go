@@ -10,9 +10,9 @@
 //
 // Of a URL the file has text, queue, data, due time and priority, and when it was completed or dropped. Leased URLs are queued again,
 // because their leases cannot be settled in another store. Of a queue it has the settings, and the
-// time before which the delay since its last take allows no other, if that is to come. The file lacks the times
-// at which URLs were added, the counts of attempts, the counts of completed and dropped URLs whose text is not kept, and the
-// settings of a whole crawl or store.
+// time before which the delay since its last take allows no other, if that is to come. The row of the identity also has what is
+// set for the crawl and for all crawls of its store. The file lacks the times
+// at which URLs were added, the counts of attempts, and the counts of completed and dropped URLs whose text is not kept.
 //
 // A key file is a crawl file without rows: [Import], [Scan] and [IdentityOf] read both. All numbers are big-endian:
 //
@@ -25,7 +25,8 @@
 //	+-----------------------------------------------------------+
 //
 // A CRC is the CRC-32C of the bytes of its row before it; the 12 bytes "firstseen.c1" are no part of a row. A row is an
-// object with one field: "identity" the first, the others "queue" or "url".
+// object with one field: "identity" the first, the others "queue" or "url". The first may have "scopes" as well, which earlier
+// builds neither wrote nor read.
 package crawlfile
 
 import (
@@ -52,6 +53,7 @@ const maxRow = 1 << 30
 // row is what a row holds: one of the three.
 type row struct {
 	Identity *store.Identity `json:"identity,omitempty"`
+	Scopes   []store.Scope   `json:"scopes,omitempty"` // beside Identity
 	Queue    *queueRow       `json:"queue,omitempty"`
 	URL      *urlRow         `json:"url,omitempty"`
 }
@@ -93,24 +95,13 @@ func queueRowOf(q store.QueueInfo) *queueRow {
 
 // change is what makes a queue have these settings; none of them unsets one, or makes a block
 // or a delay end earlier.
-func (q *queueRow) change() (c store.QueueChange) {
-	set(&c.Delay, q.Delay)
-	set(&c.MaxInFlight, q.MaxInFlight)
-	set(&c.BlockedUntil, q.BlockedUntil)
-	set(&c.Limit, q.Limit)
-	set(&c.Weight, q.Weight)
-	set(&c.Paused, q.Paused)
-	set(&c.Group, string(q.Group))
-	set(&c.NotBefore, q.NotBefore)
-	c.Later = true
-	return c
-}
-
-func set[T comparable](field **T, v T) {
-	var zero T
-	if v != zero {
-		*field = &v
+func (q *queueRow) change() store.QueueChange {
+	c := (&store.QueueSettings{Delay: q.Delay, MaxInFlight: q.MaxInFlight, BlockedUntil: q.BlockedUntil, Limit: q.Limit,
+		Weight: q.Weight, Paused: q.Paused, Group: string(q.Group)}).Change()
+	if !q.NotBefore.IsZero() {
+		c.NotBefore = &q.NotBefore
 	}
+	return c
 }
 
 func urlRowOf(e store.Entry) *urlRow {
@@ -165,9 +156,9 @@ func (w *writer) framed(length uint32, body []byte) error {
 // reader reads a file of either kind: its rows, if it has any, and then its keys.
 type reader struct {
 	r    rowReader
-	rows int64          // read so far
-	made store.Identity // of a crawl file
-	file *KeyReader     // of a key file
+	rows int64      // read so far
+	made row        // the first of a crawl file, of its identity
+	file *KeyReader // of a key file
 }
 
 // open begins to read a file. For one of another kind the error is store.ErrFormat.
@@ -187,7 +178,7 @@ func open(r io.Reader) (*reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	rd.made = *first.Identity
+	rd.made = first
 	return rd, nil
 }
 
@@ -232,7 +223,7 @@ func IdentityOf(r io.Reader) (store.Identity, error) {
 	case rd.file != nil:
 		return rd.file.Header().Identity, nil
 	}
-	return rd.made, nil
+	return *rd.made.Identity, nil
 }
 
 // Counts are the counts of a file, or of an export or import.
@@ -307,11 +298,11 @@ type exporter interface {
 	Export(ctx context.Context, w io.Writer, crawl string) (int64, error)
 }
 
-// Export writes a crawl of s to w. The file records the identity id of its keys; the zero identity
+// Export writes a crawl of s to w, with what is set for it. The file records the identity id of its keys; the zero identity
 // is that of s. Some changes during the export are in the file, others are not: pause the crawl for
 // an exact file. Export first lists the keys into a temporary file, 16 bytes each. Otherwise the
 // file could have the key of a new URL without the URL, and an import would never fetch it.
-func Export(ctx context.Context, w io.Writer, s store.Store, crawl string, id store.Identity) (n Counts, err error) {
+func Export(ctx context.Context, w io.Writer, s store.Store, crawl string, id store.Identity, scopes []store.Scope) (n Counts, err error) {
 	keys, err := os.CreateTemp("", "firstseen-keys-")
 	if err != nil {
 		return n, fmt.Errorf("cannot write keys of crawl file: %w", err)
@@ -321,7 +312,7 @@ func Export(ctx context.Context, w io.Writer, s store.Store, crawl string, id st
 	if n.Keys, err = ExportKeys(ctx, keys, s, crawl, id); err != nil {
 		return n, err
 	}
-	if err := export(ctx, w, s, crawl, id, &n); err != nil {
+	if err := export(ctx, w, s, crawl, row{Identity: &id, Scopes: scopes}, &n); err != nil {
 		return n, err
 	}
 	if _, err = keys.Seek(0, io.SeekStart); err == nil {
@@ -334,12 +325,12 @@ func Export(ctx context.Context, w io.Writer, s store.Store, crawl string, id st
 }
 
 // export writes all but the keys.
-func export(ctx context.Context, w io.Writer, s store.Store, crawl string, id store.Identity, n *Counts) error {
+func export(ctx context.Context, w io.Writer, s store.Store, crawl string, first row, n *Counts) error {
 	if _, err := io.WriteString(w, Magic); err != nil {
 		return fmt.Errorf("cannot write crawl file: %w", err)
 	}
 	rows := &writer{w: w}
-	if err := rows.row(row{Identity: &id}); err != nil {
+	if err := rows.row(first); err != nil {
 		return err
 	}
 	for q, err := range s.Queues(ctx, crawl, "") {

@@ -140,7 +140,7 @@ func diff(t testing.TB, want, got picture) string {
 func exported(t testing.TB, s store.Store) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	n, err := crawlfile.Export(t.Context(), &b, s, "c", store.Identity{})
+	n, err := crawlfile.Export(t.Context(), &b, s, "c", store.Identity{}, nil)
 	check(t, err)
 	if want := (crawlfile.Counts{Queues: 2, Waiting: 38, Done: 1, Dropped: 1, Keys: 100}); n != want {
 		t.Fatalf("exported %+v; want %+v", n, want)
@@ -201,7 +201,7 @@ func (b *busy) Entries(ctx context.Context, crawl, queue string) iter.Seq2[store
 // seen that was never fetched.
 func TestALiveCrawlLosesNothing(t *testing.T) {
 	var file bytes.Buffer
-	_, err := crawlfile.Export(t.Context(), &file, &busy{Store: openMem(t), t: t}, "c", store.Identity{})
+	_, err := crawlfile.Export(t.Context(), &file, &busy{Store: openMem(t), t: t}, "c", store.Identity{}, nil)
 	check(t, err)
 	dst := openMem(t)
 	_, err = crawlfile.Import(t.Context(), &file, dst, "c", crawlfile.ImportOptions{})
@@ -380,7 +380,7 @@ func ExampleExport() {
 	defer s.Close()
 	_, _ = s.Add(context.Background(), "c", []store.Item{{Key: key(1), Queue: "example", URL: "http://example/1"}}, store.AddOptions{})
 	var file bytes.Buffer
-	n, err := crawlfile.Export(context.Background(), &file, s, "c", store.Identity{})
+	n, err := crawlfile.Export(context.Background(), &file, s, "c", store.Identity{}, nil)
 	fmt.Println(n.Waiting, n.Keys, err)
 	// Output: 1 1 <nil>
 }
@@ -393,7 +393,7 @@ func TestLargeRowsComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	var file bytes.Buffer
-	if _, err := crawlfile.Export(t.Context(), &file, from, "", store.Identity{}); err != nil {
+	if _, err := crawlfile.Export(t.Context(), &file, from, "", store.Identity{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := crawlfile.Import(t.Context(), &file, to, "", crawlfile.ImportOptions{}); err != nil {
@@ -421,7 +421,7 @@ func TestSettingsShareSyncs(t *testing.T) {
 		}
 	}
 	var file bytes.Buffer
-	if _, err := crawlfile.Export(t.Context(), &file, from, "", store.Identity{}); err != nil {
+	if _, err := crawlfile.Export(t.Context(), &file, from, "", store.Identity{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := crawlfile.Import(t.Context(), &file, to, "", crawlfile.ImportOptions{}); err != nil {
@@ -450,7 +450,7 @@ func TestPaceMoves(t *testing.T) {
 	_, err = src.Take(ctx, store.TakeRequest{Crawl: "c", Delay: time.Hour})
 	check(t, err)
 	var file bytes.Buffer
-	_, err = crawlfile.Export(ctx, &file, src, "c", store.Identity{})
+	_, err = crawlfile.Export(ctx, &file, src, "c", store.Identity{}, nil)
 	check(t, err)
 	check(t, dst.Configure(ctx, "c", "q0", store.QueueChange{NotBefore: &due}))
 	_, err = crawlfile.Import(ctx, bytes.NewReader(file.Bytes()), dst, "c", crawlfile.ImportOptions{})

@@ -20,6 +20,8 @@ type ImportOptions struct {
 	// Identity is what the keys of the crawl are made by. The default is that of
 	// the store.
 	Identity store.Identity
+	// Set is called before anything is imported with each scope for which the file says what is set. The default sets nothing.
+	Set func(store.Scope) error
 }
 
 // Import reads a crawl file or a key file into a crawl of s. If the file was made with another
@@ -67,10 +69,18 @@ type importer struct {
 
 // rows does the rows of a crawl file.
 func (im *importer) rows(ctx context.Context, r *reader) error {
-	have, want := im.opt.Identity, r.made
+	have, want := im.opt.Identity, *r.made.Identity
 	im.sameUnicode = want.Unicode == have.Unicode
 	if want.Unicode = have.Unicode; want != have {
-		return foreign("the crawl", r.made, have)
+		return foreign("the crawl", *r.made.Identity, have)
+	}
+	for _, scope := range r.made.Scopes {
+		if im.opt.Set == nil {
+			break
+		}
+		if err := im.opt.Set(scope); err != nil {
+			return err
+		}
 	}
 	for {
 		next, ok, err := r.next()

@@ -191,7 +191,7 @@ var longWorks = []longWork{
 		return err
 	}},
 	{"copy", true, func(ctx context.Context, s *Store) error {
-		_, err := crawlfile.Export(ctx, io.Discard, s, "wide", s.Identity())
+		_, err := crawlfile.Export(ctx, io.Discard, s, "wide", s.Identity(), nil)
 		return err
 	}},
 	{"backup", true, func(ctx context.Context, s *Store) error {

@@ -46,10 +46,15 @@ func arcHeader(line string) (Record, error) {
 	if n >= 10 && digitTime(fields[at]).IsZero() {
 		at = n - 8
 	}
+	for i := n - 4; i >= 2 && digitTime(fields[at]).IsZero(); i-- { // the type may have parameters, behind blanks
+		if isAddress(fields[i-1]) {
+			at = i
+		}
+	}
 	if digitTime(fields[at]).IsZero() {
 		return Record{}, bad("got %q; want a time", fields[at])
 	}
-	r := Record{URL: strings.Join(fields[:at-1], " "), Time: digitTime(fields[at]), MIME: given(fields[at+1]), Length: number(fields[n-1])}
+	r := Record{URL: strings.Join(fields[:at-1], " "), Time: digitTime(fields[at]), MIME: given(strings.TrimSuffix(fields[at+1], ";")), Length: number(fields[n-1])}
 	r.Kind = kindOf(r.URL, Fetch)
 	if at == n-8 {
 		r.Digest, r.Redirect = bareDigest(fields[at+3]), given(fields[at+4])

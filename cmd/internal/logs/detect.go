@@ -111,7 +111,7 @@ func (d *detector) judge() (*reading, error) {
 		format = WACZ
 	case bytes.HasPrefix(head, []byte("PAR1")):
 		format = Parquet
-	case bytes.HasPrefix(head, []byte("WARC/")):
+	case bytes.HasPrefix(bytes.TrimLeft(bytes.TrimPrefix(head, []byte(byteOrderMark)), "\r\n"), []byte("WARC/")):
 		format = WARC
 	case isARC(head):
 		format = ARC
@@ -344,7 +344,7 @@ func (d *detector) json() (p *jsonParser, objects, read int, indented bool) {
 // markup returns the format of an XML file, or what else it is.
 func (d *detector) markup() (format Format, what string) {
 	in := xml.NewDecoder(bytes.NewReader(d.head))
-	in.CharsetReader, in.Strict = charset, false
+	in.CharsetReader, in.Strict = func(_ string, in io.Reader) (io.Reader, error) { return in, nil }, false
 	for {
 		t, err := in.RawToken()
 		if err != nil {

@@ -38,6 +38,36 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
+// TestBeginnings reads archives behind blank lines and a byte-order mark, an ARC file with a blank in a type, and a sitemap in a code page.
+func TestBeginnings(t *testing.T) {
+	record := func(n int) string {
+		return fmt.Sprintf("WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://a.example/%d\r\nContent-Length: 0\r\n\r\n\r\n\r\n", n)
+	}
+	warc := record(1) + record(2)
+	for _, text := range []string{
+		warc, "\r\n\r\n" + warc, "\ufeff" + warc, "\ufeff\n" + warc,
+		"filedesc://x.arc 0.0.0.0 20200101000000 text/plain 9\n1 0 test\n\n\nhttp://a.example/1 1.2.3.4 20200101000000 text/html; charset=utf-8 2\nx\n\nhttp://a.example/2 1.2.3.4 20200101000000 text/html 2\nx\n",
+		"<?xml version='1.0' encoding='windows-1251'?><urlset><url><loc>http://a.example/1</loc></url><url><loc>http://a.example/2</loc></url></urlset>",
+	} {
+		var got []string
+		for r, err := range records(open(t, "", text), Options{}, &Counts{}) {
+			if err != nil {
+				t.Errorf("%.30q: %v", text, err)
+			} else if r.Kind != Other {
+				got = append(got, r.URL)
+			}
+		}
+		if strings.Join(got, " ") != "http://a.example/1 http://a.example/2" {
+			t.Errorf("%.30q: got %q; want both URLs", text, got)
+		}
+	}
+	for r, err := range records(open(t, "", "<?xml version='1.0' encoding='cp1251'?><urlset><url><loc>http://a.example/\xef</loc></url></urlset>"), Options{}, &Counts{}) {
+		if err != nil || r.URL != "http://a.example/п" {
+			t.Errorf("got %q, %v; want the letter decoded", r.URL, err)
+		}
+	}
+}
+
 // TestCellsOfLines reads cells with line breaks whose lines look like rows, and quotes that stand for themselves, which end at such a line.
 func TestCellsOfLines(t *testing.T) {
 	const w, header = "http://wrong.example/1", "url,title\n"

@@ -62,6 +62,10 @@ func fatal(err error) error {
 // record reads a record, whichever of the two formats it is of; they don't mix, but
 // to ask costs nothing. It returns the beginning of the record.
 func (w *warcReader) record() (string, error) {
+	if mark, _ := w.r.Peek(len(byteOrderMark)); w.at == 0 && string(mark) == byteOrderMark {
+		_, _ = w.r.Discard(len(mark))
+		w.at = int64(len(mark))
+	}
 	if err := w.skipBlank(); err == io.EOF {
 		return "", err
 	} else if err != nil {

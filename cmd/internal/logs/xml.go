@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/text/encoding/charmap"
+
+	"github.com/firstseen/firstseen/canon"
 )
 
 // Bounds on a sitemap. The protocol's own are 50 MB, 50,000 URLs and 2,048 characters a
@@ -53,7 +55,10 @@ func (s *sink) xml(f *File) error {
 // entry reads what an entry has: its elements by their names.
 func (s *sink) entry(text map[string]string) {
 	s.number++
-	r := Record{URL: cmp.Or(strings.TrimSpace(text["loc"]), strings.TrimSpace(text["link"]), strings.TrimSpace(text["url"])), Kind: Link}
+	r := Record{Kind: Link}
+	for _, name := range []string{"loc", "link", "url", "guid"} {
+		r.URL = cmp.Or(r.URL, strings.TrimSpace(text[name]))
+	}
 	if s.format == Burp {
 		r.Kind = Fetch
 		r.answered(strings.TrimSpace(text["status"]))
@@ -63,15 +68,26 @@ func (s *sink) entry(text map[string]string) {
 		r.Fields = append(r.Fields, strings.TrimSpace(text[name]))
 	}
 	if !isURL(strings.ReplaceAll(r.URL, " ", "+")) {
-		s.unit(bad("got location %q; want an absolute URL", r.URL), r.URL)
-		return
+		base := text[xmlBase]
+		if s.opt.Base != DefaultBase {
+			base = cmp.Or(base, s.opt.Base)
+		}
+		whole := ""
+		if b, err := canon.ParseBase(base); err == nil && r.URL != "" {
+			whole = resolve(b, r.URL)
+		}
+		if whole == "" {
+			s.unit(bad("got location %q; want an absolute URL, or --base for relative ones", r.URL), r.URL)
+			return
+		}
+		r.URL = whole
 	}
 	s.emit(r)
 	s.unit(nil, r.URL)
 }
 
 // xmlEntries follows the tokens of one file. An entry is an element that has its location in a child: <loc> in <url> or <sitemap>,
-// <link> in the <item> or <entry> of a feed, whose text or href it is, <url> in an <item> of Burp. The locations of images and videos have
+// <link> in the <item> or <entry> of a feed, whose text or href it is, relative to an xml:base, or without it the <guid>, <url> in an <item> of Burp. The locations of images and videos have
 // other parents, or other prefixes. Of two children of one name the first one counts. An entry is whole at its end, or where a second location begins in it. Bookmarks and OPML have an entry in an attribute.
 type xmlEntries struct {
 	depth, entry int               // of the element that is open, and of the entry around it, 0 for none
@@ -81,13 +97,17 @@ type xmlEntries struct {
 	text         map[string]string // of the elements of the entry that are read
 	had          bool              // a location of the entry is whole
 	found        map[string]string // the text of an entry that is whole
+	bases        []string          // xml:base of the elements that are open
 }
+
+// xmlBase is what the location of an entry is relative to, among its texts.
+const xmlBase = "xml:base"
 
 // xmlElements are the children of an entry that are read.
 var xmlElements = map[string][]string{
 	"url":     {"loc", "lastmod", "changefreq", "priority"},
 	"sitemap": {"loc", "lastmod", "changefreq", "priority"},
-	"item":    {"loc", "link", "url", "status", "time"},
+	"item":    {"loc", "link", "url", "guid", "status", "time"},
 	"entry":   {"link"},
 	"image":   {}, // of a feed: its URL is of no page
 }
@@ -113,6 +133,19 @@ func (x *xmlEntries) token(t xml.Token) error {
 		if x.depth++; x.depth > maxXMLDepth {
 			return fmt.Errorf("got elements %d deep; want at most %d", x.depth, maxXMLDepth)
 		}
+		base := ""
+		if len(x.bases) > 0 {
+			base = x.bases[len(x.bases)-1]
+		}
+		for _, a := range t.Attr {
+			if a.Name == (xml.Name{Space: "xml", Local: "base"}) {
+				if outer, err := canon.ParseBase(base); err == nil {
+					a.Value = outer.Resolve(a.Value)
+				}
+				base = a.Value
+			}
+		}
+		x.bases = append(x.bases, base)
 		switch {
 		case x.entry == 0 && x.depth > 1 && xmlElements[name] != nil:
 			x.entry, x.of, x.space = x.depth, name, t.Name.Space
@@ -120,10 +153,14 @@ func (x *xmlEntries) token(t xml.Token) error {
 			if x.child = name; name == "loc" && x.had { // the links of a feed are of one entry
 				x.found, x.text, x.had = x.text, nil, false
 			}
-			if t.Name.Space != x.space && t.Name.Space != "atom" || strings.TrimSpace(x.text[name]) != "" {
+			if t.Name.Space != x.space && t.Name.Space != "atom" || strings.TrimSpace(x.text[name]) != "" ||
+				name == "guid" && strings.EqualFold(attribute(t, "ispermalink"), "false") {
 				x.child = ""
 			} else if rel := attribute(t, "rel"); name == "link" && (rel == "" || rel == "alternate") {
-				return x.add(attribute(t, "href"))
+				if err := x.add(attribute(t, "href")); err != nil || base == "" {
+					return err
+				}
+				x.text[xmlBase] = base
 			}
 		}
 	case xml.EndElement:
@@ -140,7 +177,7 @@ func (x *xmlEntries) token(t xml.Token) error {
 				x.found = map[string]string{} // an entry without anything
 			}
 		}
-		x.depth--
+		x.depth, x.bases = x.depth-1, x.bases[:len(x.bases)-1]
 	case xml.CharData:
 		if x.entry > 0 && x.depth == x.entry+1 {
 			return x.add(string(t))
@@ -194,13 +231,19 @@ func (t *tokenReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// charset reads the encodings that sitemaps may have, which is UTF-8, and the two that some have.
+// charset reads UTF-8, which sitemaps have by their protocol, and the encodings of one byte a character, which some have.
 func charset(name string, in io.Reader) (io.Reader, error) {
-	switch strings.ToLower(name) {
-	case "utf-8", "utf8", "us-ascii", "ascii", "utf-16", "utf-16le", "utf-16be": // File decoded the last ones
-		return in, nil
-	case "iso-8859-1", "latin1", "latin-1":
-		return charmap.ISO8859_1.NewDecoder().Reader(in), nil
+	plain := func(name string) string {
+		return strings.NewReplacer("-", "", "_", "", " ", "", "cp125", "windows125", "latin1", "iso88591").Replace(strings.ToLower(name))
 	}
-	return nil, fmt.Errorf("got encoding %q; want UTF-8, as the sitemap protocol does", name)
+	switch plain(name) {
+	case "utf8", "usascii", "ascii", "utf16", "utf16le", "utf16be": // File decoded the last ones
+		return in, nil
+	}
+	for _, e := range charmap.All {
+		if plain(fmt.Sprint(e)) == plain(name) {
+			return e.NewDecoder().Reader(in), nil
+		}
+	}
+	return nil, fmt.Errorf("got encoding %q, which is not read: pipe it through iconv -f %s -t UTF-8, and take the encoding out of its first line", name, name)
 }

@@ -181,8 +181,14 @@ func TestDiskLow(t *testing.T) {
 	free := int64(50)
 	gate := &diskGate{minFree: 100, log: r.log, free: func() (int64, error) { return free, nil }}
 	gate.look()
-	r.disk.low.Store(gate.full())
 	c := r.client(t)
+	if ack := putOne(t, c); ack != pb.AckMessage_OK {
+		t.Fatalf("put: got %s; want OK", ack)
+	}
+	r.disk.low.Store(gate.full())
+	if got := r.request(t, "GET", "/v1/queues", ""); !strings.Contains(got, `"state":"blocked","reason":"writes, leases`) {
+		t.Errorf("got %s; want the reason why nothing is handed out", got)
+	}
 	if ack := putOne(t, c); ack != pb.AckMessage_FAIL {
 		t.Errorf("put: got %s; want FAIL", ack)
 	}

@@ -249,7 +249,7 @@ func (s *httpAPI) getReady(w http.ResponseWriter, r *http.Request) {
 	case s.store.lastLook() != nil:
 		why = "store: " + codeOf(s.store.lastLook()).String()
 	case s.disk.full() && of != "reads":
-		why = "writes, leases and results are refused: less of the disk is free than --min-free; reads work"
+		why = diskLow + "; reads work"
 	}
 	if why != "" {
 		writeText(w, http.StatusServiceUnavailable, why)

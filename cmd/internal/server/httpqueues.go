@@ -118,6 +118,9 @@ func (s *service) describer(ctx context.Context) describer {
 				a.Reason = fmt.Sprintf("%d fetches in a row failed", a.Failures)
 			}
 		}
+		if a.State == stateReady && s.disk.full() {
+			a.State, a.Reason = stateBlocked, diskLow
+		}
 		return a, nil
 	}
 }

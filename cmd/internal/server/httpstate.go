@@ -207,7 +207,10 @@ func (s *httpAPI) getExport(w http.ResponseWriter, r *http.Request) {
 			_, err := crawlfile.ExportKeys(ctx, w, st, from.Stored, from.Identity)
 			return err
 		}
-		_, err := crawlfile.Export(ctx, w, st, from.Stored, from.Identity)
+		scopes, err := from.Scopes(ctx, st)
+		if err == nil {
+			_, err = crawlfile.Export(ctx, w, st, from.Stored, from.Identity, scopes)
+		}
 		return err
 	})
 }

@@ -300,7 +300,7 @@ func (s *service) readPause(ctx context.Context) error {
 // The states of a queue. Of several that hold, the first of this list is reported.
 const (
 	statePaused   = "paused"    // by an operator, until resumed
-	stateBlocked  = "blocked"   // until a time
+	stateBlocked  = "blocked"   // until a time, or until the disk has room
 	stateLimited  = "limited"   // as many of its pages as its limit were fetched or are leased
 	stateEmpty    = "empty"     // there is no URL in it
 	stateInFlight = "in-flight" // all its URLs are leased, or as many of it or its group as its bound allows

@@ -132,6 +132,8 @@ func (g *diskGate) look() {
 
 func (g *diskGate) full() bool { return g.low.Load() }
 
+const diskLow = "writes, leases and results are refused: less of the disk is free than --min-free"
+
 // errDiskLow is what a write gets while the disk has too little room.
 var errDiskLow = status.Error(codes.ResourceExhausted, "cannot write; less of the disk is free than --min-free of the daemon requires; free space on it, and send this again")
 

@@ -14,9 +14,9 @@ import (
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
-// Pipe copies what write writes, a crawl file, into a crawl of dst. It waits for both sides, also when one fails: the reading
+// Pipe copies what write writes, a crawl file, into a crawl of dst; opt.Identity is that of the crawl. It waits for both sides, also when one fails: the reading
 // one has a temporary file to remove.
-func Pipe(ctx context.Context, write func(context.Context, io.Writer) (crawlfile.Counts, error), dst store.Store, to frontier.StoredCrawl) (crawlfile.Counts, error) {
+func Pipe(ctx context.Context, write func(context.Context, io.Writer) (crawlfile.Counts, error), dst store.Store, to string, opt crawlfile.ImportOptions) (crawlfile.Counts, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r, w := io.Pipe()
@@ -26,7 +26,7 @@ func Pipe(ctx context.Context, write func(context.Context, io.Writer) (crawlfile
 		_, err := write(ctx, w)
 		w.CloseWithError(err)
 	}()
-	n, err := crawlfile.Import(ctx, r, dst, to.Stored, crawlfile.ImportOptions{Identity: to.Identity})
+	n, err := crawlfile.Import(ctx, r, dst, to, opt)
 	cancel() // or it would list all keys before it notices
 	r.CloseWithError(errors.New("the copy ended"))
 	<-done
@@ -101,6 +101,13 @@ func (r *rekeying) into(ctx context.Context, dir string) (err error) {
 	if err := dst.Prepare(ctx, store.Terms{Identity: store.IdentityOf(r.opt.Base)}); err != nil {
 		return err
 	}
+	all, err := r.src.CrawlSettings(ctx, "*")
+	if err == nil {
+		err = dst.Configure(ctx, "*", "", all.Change())
+	}
+	if err != nil {
+		return err
+	}
 	for _, c := range crawls {
 		if err := r.move(ctx, c, dst); err != nil {
 			return fmt.Errorf("crawl %q: %w", c.from.Name, err)
@@ -172,9 +179,13 @@ func (r *rekeying) move(ctx context.Context, c crawlChange, dst store.Store) err
 	if !c.same() {
 		src = &otherKeys{r.src, c}
 	}
+	scopes, err := c.from.Scopes(ctx, r.src)
+	if err != nil {
+		return err
+	}
 	n, err := Pipe(ctx, func(ctx context.Context, w io.Writer) (crawlfile.Counts, error) {
-		return crawlfile.Export(ctx, w, src, c.from.Stored, c.identity)
-	}, dst, to)
+		return crawlfile.Export(ctx, w, src, c.from.Stored, c.identity, scopes)
+	}, dst, to.Stored, crawlfile.ImportOptions{Identity: to.Identity, Set: func(scope store.Scope) error { return to.Set(ctx, dst, scope) }})
 	if c.same() {
 		r.n.Kept += n.Keys
 		return err
