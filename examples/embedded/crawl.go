@@ -60,10 +60,13 @@ func (c *crawler) visit(ctx context.Context, lease *frontier.Lease) (follow *fro
 	if err != nil {
 		return nil, err // the lease runs out, and the page is fetched again
 	}
+	says := declared.Of(lease.URL, resp.Header, body)
+	says.Barren = true
 	for _, r := range results {
 		c.count[r.Status]++
+		says.Barren = says.Barren && r.Status != frontier.StatusNew
 	}
-	c.unlisted.Fetched(lease.URL, declared.Of(lease.URL, resp.Header, body))
+	c.unlisted.Fetched(lease.URL, says)
 	if err := c.frontier.Done(settle, lease); !errors.Is(err, frontier.ErrStale) {
 		return nil, err
 	}
