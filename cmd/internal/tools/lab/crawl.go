@@ -94,6 +94,11 @@ func (o *ours) visit(ctx context.Context, f *frontier.Frontier, unlisted *declar
 	if errors.Is(err, errUnrecorded) {
 		return nil, err
 	}
+	if a := rec.peek(lease.URL); a != nil && a.Status == http.StatusNotFound {
+		if says := declared.Of(lease.URL, a.Header, a.Body); says.Unlisted {
+			unlisted.Fetched(lease.URL, says)
+		}
+	}
 	page, follow, err := frontier.SettleResponse(ctx, f, lease, resp, err)
 	if !page {
 		return follow, err
