@@ -22,6 +22,7 @@
 package declared
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -36,8 +37,11 @@ type Page struct {
 	// CleanParam are the rules of a robots.txt in the form of [CleanParam.String], a line each;
 	// "" for none.
 	CleanParam string
-	// Unlisted is set if the response asks robots neither to index it nor to follow its links, by X-Robots-Tag or by meta name=robots.
-	Unlisted bool
+	// NoIndex is set if the response asks robots not to index it, Unlisted if it also asks them not to follow its links, by
+	// X-Robots-Tag or by meta name=robots.
+	NoIndex, Unlisted bool
+	// Barren is for the caller to set: no link of the page, its canonical link among them, was new to the crawl.
+	Barren bool
 	// Refused joins the reasons for which declarations were left out.
 	Refused error
 }
@@ -62,15 +66,13 @@ func Of(page string, header map[string][]string, body []byte) Page {
 		p.refuse(htmlErr)
 		robots = append(robots, inHead...)
 	}
-	p.Unlisted = isUnlisted(robots)
+	p.NoIndex, p.Unlisted = robotsOf(robots)
 	switch {
 	case linkErr != nil || htmlErr != nil:
 	case link != "" && inHTML != "" && link != inHTML:
 		p.refuse(fmt.Errorf("cannot use the canonical links: the Link header names %.200q, the page %.200q", link, inHTML))
-	case link != "":
-		p.Canonical = link
 	default:
-		p.Canonical = inHTML
+		p.Canonical = cmp.Or(link, inHTML)
 	}
 	if IsRobots(page) {
 		rules, err := CleanParams(body)

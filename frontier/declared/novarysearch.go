@@ -32,11 +32,7 @@ const maxField = 8 << 10
 // its default silently, the error says why. In one place the text of the draft contradicts
 // its own examples: "key-order" alone is valid here, as in its section 1.
 func ParseNoVarySearch(values ...string) (Search, error) {
-	size := 0
-	for _, v := range values {
-		size += len(v)
-	}
-	if size > maxField {
+	if size := len(strings.Join(values, "")); size > maxField {
 		return Search{}, fmt.Errorf("cannot use No-Vary-Search; got %d bytes; want at most %d", size, maxField)
 	}
 	dict, err := httpsfv.UnmarshalDictionary(values)

@@ -10,25 +10,30 @@ import (
 	"github.com/firstseen/firstseen/canon"
 )
 
-// Unlisted leaves out pages that ask robots neither to index them nor to follow their links ([Page].Unlisted): the histories,
-// forms, differences and logs of a wiki, most of what a crawl of one fetches. What a page asks is known only once it was
-// fetched. So some of each kind are fetched, and if all of them ask for it, the rest of the kind is left out:
+// Unlisted leaves out pages that by what they say have nothing of their own: pages that ask robots neither to index them nor
+// to follow their links ([Page].Unlisted), and pages that ask not to be indexed, name their own URL with fewer parameters as
+// the canonical one, and have no new link ([Page].Barren). Most of what a crawl of a wiki fetches are such histories, forms,
+// differences and logs. What a page says is known only once it was fetched. So some of each kind are fetched, and if all of
+// them say it, the rest of the kind is left out:
 //
 //	var unlisted declared.Unlisted
 //	opt.Exclude = unlisted.Exclude // or a function that asks it and others
 //	...
 //	unlisted.Fetched(lease.URL, declared.Of(lease.URL, response.Header, body)) // each page, before it is settled
 //
-// A kind is the URLs of a path with one value of a parameter, of which three are fetched, or those below a directory, of which
-// eight are. Of the value, what follows a slash does not count. Parts with a digit, as dates and numbers have, are equal.
+// A kind is the URLs of a path with one value of a parameter, of which three are fetched, or those of all paths in a
+// directory with it, or all below a directory, of which eight are. Of the value, what follows a slash does not count. Parts
+// with a digit, as dates and numbers have, are equal.
 //
 //	wiki.example/w?action=edit      in /w?title=Home&action=edit and /w?title=Help&action=edit&section=2
+//	wiki.example/w/*?action=edit    in /w/Home?action=edit and /w/Help?action=edit&section=2
 //	wiki.example/w/Special:Log/     in /w/Special:Log/Ann and /w/Special:Log/Bob?limit=50
 //
 // The simpler ways lose pages. Links that are marked nofollow, by themselves or by their page, are all that cgit has, and in
 // DokuWiki some of them are the only way to a page. One kind for all values of a parameter (do=edit, do=index) leaves the
-// index out for its many forms. So one page of a kind that asks for nothing keeps the kind for good. And since a page
-// usually has fewer parameters than its forms, a URL with fewer than any page of its kind is fetched.
+// index out for its many forms. A canonical link alone leaves out lists whose every page names the first. So one page of a
+// kind that says otherwise keeps the kind for good. And since a page usually has fewer parameters than its forms, a URL with
+// fewer than any page of its kind is fetched.
 //
 // What is left out is counted and shown with whatever else is excluded, and not recorded as seen: without Unlisted it is
 // queued when it is offered again. What was learned is kept in memory alone, about 7 MiB for at most 65,536 kinds. Kinds that
@@ -47,16 +52,16 @@ type Unlisted struct {
 type unlistedKind struct {
 	pages  [enoughBelow]uint32 // hashes of the first that were fetched, or 0: one page that is fetched again is one page
 	fewest int32               // parameters of any of them
-	listed bool                // one of them asks for nothing
+	listed bool                // one of them says otherwise
 }
 
 const (
 	maxKinds    = 1 << 16
 	enoughWith  = 3 // pages with a value of a parameter
-	enoughBelow = 8 // and below a directory: it may begin with forms to log in, before the pages of users
+	enoughBelow = 8 // and in or below a directory: it may begin with forms to log in, before the pages of users
 )
 
-// Fetched takes what a page asks for.
+// Fetched takes what a page says.
 func (u *Unlisted) Fetched(page string, says Page) {
 	profile := u.Profile
 	if profile == nil {
@@ -71,7 +76,11 @@ func (u *Unlisted) Fetched(page string, says Page) {
 	if u.kinds == nil {
 		u.seed, u.kinds = maphash.MakeSeed(), make(map[uint64]unlistedKind)
 	}
-	kinds, params := u.kindsOf(form)
+	kinds, path, params := u.kindsOf(form)
+	if link, err := profile.Canonicalize(says.Canonical); err == nil && says.NoIndex && says.Barren {
+		_, pathOfLink, paramsOfLink := u.kindsOf(link)
+		says.Unlisted = says.Unlisted || path == pathOfLink && params > paramsOfLink
+	}
 	hash := uint32(maphash.String(u.seed, form)) | 1
 	for _, of := range kinds {
 		k, ok := u.kinds[of.id]
@@ -97,7 +106,7 @@ func (u *Unlisted) Exclude(canonical string) bool {
 	if u.kinds == nil {
 		return false
 	}
-	kinds, params := u.kindsOf(canonical)
+	kinds, _, params := u.kindsOf(canonical)
 	return slices.ContainsFunc(kinds, func(of kindOf) bool {
 		k := u.kinds[of.id]
 		return !k.listed && k.pages[of.enough-1] != 0 && params >= k.fewest
@@ -110,31 +119,35 @@ type kindOf struct {
 	enough int
 }
 
-// kindsOf returns the kinds that a canonical form is of, and how many parameters it has. The caller holds the lock.
-func (u *Unlisted) kindsOf(form string) (kinds []kindOf, params int32) {
-	form, query, hasQuery := strings.Cut(form, "?")
-	_, form, _ = strings.Cut(form, "://")
-	host, path, _ := strings.Cut(form, "/")
-	at := host // and then a directory, and at last the whole path
-	for i, segment := range strings.Split(path, "/") {
+// kindsOf returns the kinds that a canonical form is of, what comes before its query, and how many parameters it has. The
+// caller holds the lock.
+func (u *Unlisted) kindsOf(form string) (kinds []kindOf, path string, params int32) {
+	path, query, _ := strings.Cut(form, "?")
+	_, below, _ := strings.Cut(path, "://")
+	at, below, _ := strings.Cut(below, "/") // the host, then a directory, and at last the whole path
+	parent := ""                            // the directory that the path is in
+	for i, segment := range strings.Split(below, "/") {
 		if i > 0 {
 			kinds = append(kinds, kindOf{maphash.Comparable(u.seed, [3]string{at}), enoughBelow})
 		}
+		if i > 0 && segment != "" {
+			parent = at
+		}
 		at += "/" + alike(segment)
 	}
-	if !hasQuery {
-		return kinds, 0
-	}
-	for pair := range strings.SplitSeq(query, "&") {
+	for pair := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' }) {
 		name, value, _ := strings.Cut(pair, "=")
 		if decoded, err := url.QueryUnescape(value); err == nil {
 			value = decoded
 		}
 		value, _, _ = strings.Cut(value, "/")
 		kinds = append(kinds, kindOf{maphash.Comparable(u.seed, [3]string{at, name, alike(value)}), enoughWith})
+		if parent != "" {
+			kinds = append(kinds, kindOf{maphash.Comparable(u.seed, [3]string{parent + "/?", name, alike(value)}), enoughBelow})
+		}
 		params++
 	}
-	return kinds, params
+	return kinds, path, params
 }
 
 // alike returns a part of a URL, or what stands for all parts with a digit.
@@ -145,24 +158,19 @@ func alike(part string) string {
 	return part
 }
 
-// isUnlisted reports whether a response asks for both noindex and nofollow, given its fields X-Robots-Tag and elements
-// meta name=robots. A field that begins with the name of a robot is for that one alone.
-func isUnlisted(robots []string) bool {
-	index, follow := true, true
+// robotsOf reports whether a response asks for noindex, and whether for nofollow too, given its fields X-Robots-Tag and elements
+// meta name=robots. What follows the name of a robot and a colon is for that one alone; a few words have a value behind one.
+func robotsOf(robots []string) (noIndex, unlisted bool) {
+	noFollow := false
 	for _, text := range robots {
 		for word := range strings.SplitSeq(text, ",") {
-			if strings.Contains(word, ":") {
+			word = strings.ToLower(strings.TrimSpace(word))
+			if name, _, ok := strings.Cut(word, ":"); ok && !strings.HasPrefix(name, "max-") && name != "unavailable_after" && !strings.Contains(name, " ") {
 				break
 			}
-			switch strings.ToLower(strings.TrimSpace(word)) {
-			case "noindex":
-				index = false
-			case "nofollow":
-				follow = false
-			case "none":
-				return true
-			}
+			noIndex = noIndex || word == "noindex" || word == "none"
+			noFollow = noFollow || word == "nofollow" || word == "none"
 		}
 	}
-	return !index && !follow
+	return noIndex, noIndex && noFollow
 }
