@@ -70,8 +70,8 @@ func TestForgettingIsTakenOver(t *testing.T) {
 			}
 		}
 		addAll(t, a, later(1), later(2))
-		must(t, a.setForgetting(bg, "DEFAULT", 1))
-		must(t, a.keepRule(bg, "DEFAULT", "q.example", true))
+		must(t, setForgetting(bg, s, "DEFAULT", 1))
+		must(t, keepRule(bg, s, "DEFAULT", "q.example", true))
 		must(t, a.Close())
 		time.Sleep(30 * time.Second)
 		held(0)
