@@ -271,8 +271,8 @@ func (f *Frontier) setExclusions(rules map[string][]string) error {
 	return errors.Join(errs...)
 }
 
-// ruleSetOf reads the rules of a crawl without those that an earlier release took, and that can never hold. They stay listed, so
-// that they can be taken back. An exception for every URL, which it took too, keeps what it did: it switches the others off.
+// ruleSetOf reads the rules of a crawl without those that another build took, and that can never hold. They stay listed, so
+// that they can be taken back.
 func (f *Frontier) ruleSetOf(crawl string, rules []string) (*ruleSet, error) {
 	s, err := newRuleSet(rules)
 	if err == nil {
@@ -280,33 +280,22 @@ func (f *Frontier) ruleSetOf(crawl string, rules []string) (*ruleSet, error) {
 	}
 	var good []string
 	old := f.exclusions.sets.Load()
-	off, known := false, old != nil && (*old)[crawl] != nil
+	known := old != nil && (*old)[crawl] != nil
 	for _, rule := range rules {
 		_, err := newRuleSet([]string{rule})
 		if err == nil {
 			good = append(good, rule)
 			continue
 		}
-		all := exceptsAll(rule)
-		if off = off || all; !known {
-			f.opt.Logger.Warn("an exclusion excludes nothing; take it back", "crawl", crawl, "error", err, "switches_others_off", all)
+		if !known {
+			f.opt.Logger.Warn("an exclusion excludes nothing; take it back", "crawl", crawl, "error", err)
 		}
 	}
 	if s, err = newRuleSet(good); err != nil {
 		return nil, err
 	}
 	s.rules = rules
-	if off {
-		s.urls = nil
-	}
 	return s, nil
-}
-
-// exceptsAll reports whether a rule is an exception for every URL.
-func exceptsAll(rule string) bool {
-	place, except := strings.CutPrefix(rule, "!")
-	s, err := canon.ParseURLSet([]byte(place))
-	return except && err == nil && s.Check() != nil
 }
 
 // followExclusions reads the rules again and again until Close, where other frontiers may change them, or end before they have forgotten

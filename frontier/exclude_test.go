@@ -277,11 +277,9 @@ func TestRulesExclude(t *testing.T) {
 	})
 }
 
-// TestRulesThatLeaveNoURL: what the rules of a crawl hold for is judged by all of them together, whenever they came and go. An exception for every
-// URL, which an earlier release took, goes on switching them off.
+// TestRulesThatLeaveNoURL: what the rules of a crawl hold for is judged by all of them together, whenever they came and go.
 func TestRulesThatLeaveNoURL(t *testing.T) {
-	s := memstore.New(memstore.Options{})
-	f := openOn(t, s, Options{Delay: -1, Logger: onDrop(func(dropped) {})})
+	f := open(t, Options{Delay: -1, Logger: onDrop(func(dropped) {})})
 	for i, step := range []struct {
 		change func(context.Context, string, ...string) (int, error)
 		rules  []string
@@ -299,23 +297,6 @@ func TestRulesThatLeaveNoURL(t *testing.T) {
 		if n, err := step.change(bg, "", step.rules...); (err == nil) != step.ok || !step.ok && (n != 0 || !errors.Is(err, store.ErrInvalid)) {
 			t.Errorf("step %d, %q: got %d, %v; want it taken: %v", i, step.rules, n, err, step.ok)
 		}
-	}
-	must(t, f.Close())
-
-	kept := true
-	for _, rule := range []string{"!*", "a.example", ".b.example"} {
-		must(t, s.Configure(bg, OwnCrawl, ruleKey(store.DefaultCrawl, rule), store.QueueChange{Paused: &kept}))
-	}
-	f = openOn(t, s, Options{Delay: -1, Logger: onDrop(func(dropped) {})})
-	_, err := f.Exclude(bg, "", "c.example")
-	must(t, err)
-	if rule, ok := f.ExcludedBy("", "http://a.example/"); ok {
-		t.Errorf("got %q; want all rules switched off", rule)
-	}
-	_, err = f.Include(bg, "", "!*")
-	must(t, err)
-	if _, ok := f.ExcludedBy("", "http://a.example/"); !ok {
-		t.Error("a.example is not excluded; want it to be when the exception is gone")
 	}
 }
 

@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"strings"
 	"sync"
 	"time"
@@ -63,8 +64,9 @@ const (
 )
 
 // leased remembers of which queues URLs are leased. That begins before a queue fails: a URL leased before may bring the success. Here
-// and in note names are copied: they may be parts of an answer of a store, which they would keep in memory.
-func (f *failing) leased(leases []*Lease) {
+// and in note names are copied: they may be parts of an answer of a store, which they would keep in memory. It also takes up the count of queues that
+// have waited, where this process does not have it.
+func (f *failing) leased(opt *Options, leases []*Lease, waited []store.Waited) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.leases == nil && len(leases) > 0 {
@@ -80,31 +82,12 @@ func (f *failing) leased(leases []*Lease) {
 		}
 		f.leases[placeOf(&l.Key)] = leasedKey{l.Key, name}
 	}
-}
-
-// waited takes up the count of queues that have waited, where this process does not have it.
-func (f *failing) waited(opt *Options, queues []store.Waited) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, w := range queues {
-		name := queueName{shown(w.Crawl), w.Queue}
-		row := opt.FailingAfter
-		for opt.failingWait(row) < w.For.Round(failingWait) && opt.failingWait(row) < opt.MaxFailingWait {
-			row++
-		}
-		if f.queues[name] == nil {
-			f.add(name).row = row
+	for _, w := range waited {
+		name = queueName{strings.Clone(shown(w.Crawl)), strings.Clone(w.Queue)}
+		if f.queues[name] == nil { // how often the wait was doubled since FailingAfter
+			f.add(name).row = opt.FailingAfter + bits.Len64(uint64((w.For.Round(failingWait)-1)/failingWait))
 		}
 	}
-}
-
-// failingWait is how long a queue waits after so many failures in a row.
-func (o *Options) failingWait(row int) time.Duration {
-	wait := failingWait
-	for n := row - o.FailingAfter; n > 0 && wait < o.MaxFailingWait; n-- {
-		wait *= 2
-	}
-	return min(wait, o.MaxFailingWait)
 }
 
 // placeOf is the place of a key in the table of leases.
@@ -149,7 +132,7 @@ func (f *failing) note(opt *Options, crawl string, s *Settlement, now time.Time)
 	if q.row++; q.row < opt.FailingAfter {
 		return name.queue, time.Time{}, false
 	}
-	f.waits[name] = now.Add(opt.failingWait(q.row))
+	f.waits[name] = now.Add(min(failingWait<<min(q.row-opt.FailingAfter, 20), opt.MaxFailingWait))
 	return name.queue, f.waits[name], false
 }
 

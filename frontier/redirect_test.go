@@ -288,7 +288,7 @@ func TestRedirectToWhatIsRefusedEndsTheLease(t *testing.T) {
 
 // TestRedirectWithinAnExcludedPage: a page that was excluded while it was leased is forgotten, and new when the rule is gone.
 func TestRedirectWithinAnExcludedPage(t *testing.T) {
-	f := openKeep(t, true, Options{Delay: -1})
+	f := openKeep(t, true, Options{Delay: -1, Logger: onDrop(func(dropped) {})})
 	addOne(t, f, Link{URL: "http://a.example/x"})
 	l := leaseOne(t, f)
 	_, err := f.Exclude(bg, "", "a.example/x")
