@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -60,6 +62,7 @@ func pebbleOptions(dir string, opt Options, h *health, n *noteKeeper) *pebble.Op
 	if opt.noCache {
 		o.CacheSize = 1
 	}
+	o.BlockPropertyCollectors = []func() pebble.BlockPropertyCollector{func() pebble.BlockPropertyCollector { return tableOwner{h} }}
 	// Pebble begins no further ones by itself: see newPace.
 	o.Experimental.L0CompactionConcurrency, o.Experimental.CompactionDebtConcurrency = math.MaxInt, math.MaxInt
 	o.Experimental.CompactionGarbageFractionForMaxConcurrency = func() float64 { return 0 }
@@ -79,6 +82,49 @@ func pebbleOptions(dir string, opt Options, h *health, n *noteKeeper) *pebble.Op
 	o.Levels[0].Compression = func() *sstable.CompressionProfile { return sstable.NoCompression }
 	o.Levels[len(o.Levels)-1].FilterPolicy = pebble.NoFilterPolicy // most looked-up keys exist
 	return o
+}
+
+// tableOwner writes into the properties of each table which store it is of: Pebble takes a table of another store for its own if the number
+// and the length are right. Tables that Open writes before it knows the store, and those of earlier versions, have no mark.
+type tableOwner struct{ h *health }
+
+const ownerName = "firstseen.store"
+
+func (tableOwner) Name() string                                                   { return ownerName }
+func (tableOwner) AddPointKey(pebble.InternalKey, []byte) error                   { return nil }
+func (tableOwner) AddRangeKeys(sstable.Span) error                                { return nil }
+func (tableOwner) AddCollectedWithSuffixReplacement([]byte, []byte, []byte) error { return nil }
+func (tableOwner) SupportsSuffixReplacement() bool                                { return false }
+func (tableOwner) FinishDataBlock(none []byte) ([]byte, error)                    { return none, nil }
+func (tableOwner) AddPrevDataBlockToIndexBlock()                                  {}
+func (tableOwner) FinishIndexBlock(none []byte) ([]byte, error)                   { return none, nil }
+
+func (m tableOwner) FinishTable(buf []byte) ([]byte, error) {
+	if mark := m.h.owner.Load(); mark != nil {
+		buf = append(buf, mark[:]...)
+	}
+	return buf, nil
+}
+
+// setOwner has the tables from now on marked as those of the store with a secret.
+func (h *health) setOwner(secret []byte) {
+	mark := sha256.Sum256(append([]byte(ownerName), secret...))
+	h.owner.Store(&mark)
+}
+
+// checkTables returns an error if a table is marked as one of another store. One whose properties cannot be read does not refuse the
+// store: whoever reads its rows gets the error.
+func (s *Store) checkTables() error {
+	levels, err := s.db.SSTables(pebble.WithProperties())
+	if err != nil {
+		return nil
+	}
+	for _, t := range slices.Concat(levels...) {
+		if has := t.Properties.UserProperties[ownerName]; len(has) > 1 && has[1:] != string(s.owner.Load()[:]) { // the first is Pebble's
+			return fault.As(store.ErrCorrupt, "table %s is of another store than the table with the secret of this one; put the own table back, or restore a copy of the directory", s.opt.FS.PathJoin(s.dir, fmt.Sprintf("%06d.sst", t.FileNum)))
+		}
+	}
+	return nil
 }
 
 // tableOf finds the number of the table in an error of Pebble about one that is missing or has another size.
@@ -176,6 +222,8 @@ type health struct {
 	parked                      chan struct{} // closed if a compaction met damage, and never ends
 	closing                     chan struct{} // closed by Close
 	misses                      atomic.Int64  // background failures in a row
+
+	owner atomic.Pointer[[sha256.Size]byte] // of the store's tables, once Open knows its secret
 
 	// compactions is how many Pebble may run: none while Open loads.
 	compactions atomic.Int32

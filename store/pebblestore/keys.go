@@ -218,6 +218,9 @@ func (n *keySet) young() packedTable {
 // trusted reports whether the index alone answers.
 func (n *keySet) trusted() bool { return n.s.index >= answers && !n.s.opt.Exact }
 
+// alone reports whether the index alone learns new keys.
+func (n *keySet) alone() bool { return n.trusted() && n.young() == nil }
+
 // find sets known[i] to whether keys[i] is known, for each i of order. It is fastest if that is the order of the keys. It
 // returns the keys that it cannot look up, nil if there are none: those are not known.
 func (n *keySet) find(keys []store.Key, order []uint32, known []bool) (*damagedKeys, error) {
@@ -255,7 +258,7 @@ func (n *keySet) add(k *store.Key) (fresh bool) {
 
 // record is find and add at once: it sets fresh[i] to whether keys[i] was not known, and learns it.
 func (n *keySet) record(keys []store.Key, order []uint32, fresh []bool) (*damagedKeys, error) {
-	if n.trusted() && n.young() == nil {
+	if n.alone() {
 		n.x.AddSorted(keys, order, fresh)
 		return nil, nil
 	}

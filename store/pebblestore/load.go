@@ -35,7 +35,7 @@ func (s *Store) load() error {
 		}
 	}
 	var tables errgroup.Group
-	for _, load := range []func() error{s.loadKeys, s.loadQueues, s.loadPlaces} {
+	for _, load := range []func() error{s.checkTables, s.loadKeys, s.loadQueues, s.loadPlaces} {
 		tables.Go(load)
 	}
 	if err := tables.Wait(); err != nil {
@@ -130,6 +130,7 @@ func (s *Store) loadMeta() error {
 	s.unicodeHosts = flags[0]&flagUnicodeHosts != 0
 	s.nextCrawl, s.nextGen = binary.BigEndian.Uint32(next), binary.BigEndian.Uint32(next[4:])
 	s.secret = [secretLen]byte(secret)
+	s.setOwner(secret)
 	id, err := store.ParseIdentity(identity)
 	if err != nil {
 		return err
@@ -151,6 +152,7 @@ func (o *Options) otherFormat(format uint32, dir string) error {
 // up to which a log was synced are in those that it begins later.
 func (s *Store) stampNew() error {
 	_, _ = rand.Read(s.secret[:]) // it never fails
+	s.setOwner(s.secret[:])
 	s.nextCrawl, s.nextGen = 1, 1
 	b := s.db.NewBatch()
 	defer b.Close()
