@@ -82,7 +82,8 @@ func (f *failing) leased(leases []*Lease) {
 	}
 }
 
-// waited takes up the count of queues that have waited, where this process does not have it.
+// waited takes up the count of queues that have waited, where this process has a smaller one or none: another one, which shares the store or was
+// here before, saw the others fail.
 func (f *failing) waited(opt *Options, queues []store.Waited) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -92,9 +93,11 @@ func (f *failing) waited(opt *Options, queues []store.Waited) {
 		for opt.failingWait(row) < w.For.Round(failingWait) && opt.failingWait(row) < opt.MaxFailingWait {
 			row++
 		}
-		if f.queues[name] == nil {
-			f.add(name).row = row
+		q := f.queues[name]
+		if q == nil {
+			q = f.add(name)
 		}
+		q.row = max(q.row, row)
 	}
 }
 
