@@ -37,9 +37,6 @@ local given, bytes, served_queues, unfinished, ends = 0, 0, 0, 0, now + want.lea
 local served = {} -- by crawl, the queues that this take served already
 local ends_text, told, waited = text(ends), {}, {} -- pieces of the reply
 
--- LONG_WAIT is the shortest wait of a queue that the reply tells of, but for what a clock may go back.
-local LONG_WAIT = 59000
-
 local function filled() return given >= want.urls or bytes >= want.bytes end
 
 -- give notes members of a set to lease, some of which may have leases that ran out, until the request has as many bytes as it asks
@@ -137,8 +134,8 @@ local function serve(c, q, goes_on, urgent)
   end
   if got == 0 then return end
   unfinished = got == most and n - got or 0
-  local wait = q.before - q.before_at
-  if q.before_at > 0 and q.last < q.before and wait >= LONG_WAIT then waited[#waited + 1] = short(c.name) .. short(q.name) .. pack('>I6', wait) end
+  local wait = q.before - q.before_at -- told if it is a minute, less what a clock may go back
+  if q.before_at > 0 and q.last < q.before and wait >= 59000 then waited[#waited + 1] = short(c.name) .. short(q.name) .. pack('>I6', wait) end
   q.last, q.delay, c.gave[q.name] = now, want.delay, true
   if group.of(c, q) then group.recall(c, q).gave = true end
   if goes_on then return end
