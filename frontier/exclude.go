@@ -303,11 +303,12 @@ func (f *Frontier) ruleSetOf(crawl string, rules []string) (*ruleSet, error) {
 func (f *Frontier) followExclusions() {
 	tick := time.NewTicker(exclusionsEvery)
 	defer tick.Stop()
-	watched := map[string]watch{}
+	var watched map[purgeRecord]int
 	for {
 		select {
 		case <-tick.C:
-			if err := f.watchPurges(context.Background(), watched); err != nil {
+			var err error
+			if watched, err = f.watchPurges(context.Background(), watched); err != nil {
 				f.opt.Logger.Warn("cannot follow the exclusions; those read before stay in force", "error", err)
 			}
 		case <-f.closing:

@@ -65,7 +65,7 @@ const (
 
 // leased remembers of which queues URLs are leased. That begins before a queue fails: a URL leased before may bring the success. Here
 // and in note names are copied: they may be parts of an answer of a store, which they would keep in memory. It also takes up the count of queues that
-// have waited, where this process does not have it.
+// have waited, where this process has a smaller one or none: another one, which shares the store or was here before, saw the others fail.
 func (f *failing) leased(opt *Options, leases []*Lease, waited []store.Waited) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -84,9 +84,12 @@ func (f *failing) leased(opt *Options, leases []*Lease, waited []store.Waited) {
 	}
 	for _, w := range waited {
 		name = queueName{strings.Clone(shown(w.Crawl)), strings.Clone(w.Queue)}
-		if f.queues[name] == nil { // how often the wait was doubled since FailingAfter
-			f.add(name).row = opt.FailingAfter + bits.Len64(uint64((w.For.Round(failingWait)-1)/failingWait))
+		q := f.queues[name]
+		if q == nil {
+			q = f.add(name)
 		}
+		row := opt.FailingAfter + bits.Len64(uint64((w.For.Round(failingWait)-1)/failingWait)) // how often the wait was doubled since FailingAfter
+		q.row = max(q.row, row)
 	}
 }
 

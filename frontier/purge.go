@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 	"time"
 
@@ -64,35 +63,31 @@ func (f *Frontier) WaitExcluded(ctx context.Context) error {
 // purgesStand is how often a record is read unchanged until it is taken over: for 20 s.
 const purgesStand = 4
 
-// watch is a record as a frontier read it last, and how often it was the same.
-type watch struct {
+// purgeRecord is what setForgetting recorded of a crawl.
+type purgeRecord struct {
+	crawl  string
 	number int64
-	times  int
 }
 
 // watchPurges reads the rules, as loadExclusions does, lets the records of crawls grow in which this frontier forgets URLs, and takes over those
-// of others that stand still.
-func (f *Frontier) watchPurges(ctx context.Context, watched map[string]watch) error {
+// of others that stand still. It takes and returns how often each was read.
+func (f *Frontier) watchPurges(ctx context.Context, before map[purgeRecord]int) (now map[purgeRecord]int, err error) {
 	f.exclusions.changing.Lock()
 	defer f.exclusions.changing.Unlock()
 	unforgotten, err := f.readExclusions(ctx)
-	maps.DeleteFunc(watched, func(crawl string, _ watch) bool { return unforgotten[crawl] == 0 })
+	now = make(map[purgeRecord]int)
 	for crawl, number := range unforgotten {
-		w := watched[crawl]
-		if w.times++; w.number != number {
-			w = watch{number: number}
-		}
-		watched[crawl] = w
-		waits, taken := f.purges.has(queueName{crawl, ""})
-		if !waits && !taken {
-			if w.times < purgesStand {
+		r := purgeRecord{crawl, number}
+		now[r] = before[r] + 1
+		if waits, taken := f.purges.has(queueName{crawl, ""}); !waits && !taken {
+			if now[r] <= purgesStand {
 				continue
 			}
 			f.purges.add(f, crawl, "")
 		}
 		err = errors.Join(err, setForgetting(ctx, f.store, crawl, number+1))
 	}
-	return err
+	return now, err
 }
 
 // has reports whether a crawl or queue waits, and whether it was taken last.

@@ -59,7 +59,7 @@ type Taken struct {
 	// Holding counts the queues that hold something, by what keeps them, if there are no leases.
 	Holding Holding
 	// Waited are the queues of the leases that were held back as a whole, by a NotBefore at least [LongWait] ahead, and that are served for the
-	// first time since. A store in another process may not tell.
+	// first time since.
 	Waited []Waited
 }
 

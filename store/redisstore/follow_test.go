@@ -141,7 +141,7 @@ func TestAPageOfURLsDueAtOnce(t *testing.T) {
 		if want := items[shown].Key; e.Key != want {
 			t.Fatalf("got %x as URL %d; want %x", e.Key[:4], shown, want[:4])
 		}
-		if shown++; shown%entryPage == 0 {
+		if shown++; shown%maxPart == 0 {
 			must(s.Settle(ctx, "c", []store.Settlement{{Key: e.Key}}))(t)
 		}
 	}
@@ -159,7 +159,7 @@ func TestPagesOfPriorities(t *testing.T) {
 	s := open(t, testOptions(sharedServer(t), 1))
 	defer s.Close()
 	var items []store.Item
-	for i := range 3 * entryPage {
+	for i := range 3 * maxPart {
 		it := testItem(i, "a")
 		it.Priority = uint8(i % (store.MaxPriority + 1))
 		items = append(items, it)

@@ -162,9 +162,6 @@ func (f *forgetting) deletedPage(ctx context.Context, shard int, name string, ag
 // before forgets keys that were recorded on days before and aren't held.
 func (f *forgetting) before(ctx context.Context, before time.Time) error {
 	days := max(0, before.UnixMilli()/day.Milliseconds())
-	if days == 0 {
-		return nil
-	}
 	for shard := range f.opt.Shards {
 		var failed error
 		err := f.keyPages(ctx, f.ask, f.crawl, shard, uint16(min(days, allDays-1)), func(keys []store.Key, found []known) bool {

@@ -18,14 +18,12 @@ const (
 	markNone = 'U' // take their marks away
 )
 
-// markBatch is a batch for lua/mark.lua.
-type markBatch struct{ *batch }
-
-func (s *Store) markBatch(crawl string, what byte) markBatch {
-	return markBatch{s.batch(scriptMark, crawl, append([]byte{what}, s.shardsHead()...))}
+// markBatch returns a batch for lua/mark.lua.
+func (s *Store) markBatch(crawl string, what byte) *batch {
+	return s.batch(scriptMark, crawl, append([]byte{what}, s.shardsHead()...))
 }
 
-func (b markBatch) addMark(i int, key *store.Key, spelling uint32) {
+func (b *batch) addMark(i int, key *store.Key, spelling uint32) {
 	shard, _ := b.s.layout.ofKey(key)
 	c := b.add(shard, i)
 	c.blob = binary.BigEndian.AppendUint32(append(c.blob, key[:]...), spelling)

@@ -32,10 +32,7 @@ func (s *Store) Lookup(ctx context.Context, crawl string, key store.Key) (store.
 		return store.Entry{}, fmt.Errorf("cannot look up key %x: %w", key[:], store.ErrNotFound)
 	}
 	list, err := s.entriesOf(ctx, crawl, []store.Key{key}, found)
-	if err != nil {
-		return store.Entry{}, err
-	}
-	return list[0], nil
+	return list[0], err
 }
 
 func (s *Store) entriesOf(ctx context.Context, crawl string, keys []store.Key, of []known) ([]store.Entry, error) {
@@ -206,8 +203,6 @@ func (s *Store) firstQueues(ctx context.Context, crawl, after string, n int) (li
 	return list, more, nil
 }
 
-const entryPage = maxPart
-
 // Entries implements store.Store. The leases of a shard are kept in memory while its queues are listed.
 func (s *Store) Entries(ctx context.Context, crawl, queue string) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
@@ -302,7 +297,7 @@ func (l *entryListing) gatherLeases(shard int) error {
 
 // pages calls f with each page of a kind of URLs, until it returns false; see lua/entries.lua.
 func (l *entryListing) pages(shard int, kind byte, name string, f func([]store.Entry) bool) error {
-	head := appendShort(appendUint([]byte{kind}, 4, entryPage), name)
+	head := appendShort(appendUint([]byte{kind}, 4, maxPart), name)
 	return pages(l.ctx, l.s.askApart, scriptEntries, shard, l.crawl, head, func(r *reader) bool {
 		var list []store.Entry
 		for r.more() {

@@ -238,17 +238,15 @@ func (w *settling) create(ctx context.Context, part []int) error {
 	}
 	b := w.s.markBatch(w.crawl, markThem)
 	for _, st := range list {
-		if from := &w.list[st.item]; from.Mark != 0 && !st.changed() {
-			b.addMark(st.item, &st.key, from.Mark)
-		}
-	}
-	for _, st := range list {
-		w.out[st.item] = store.Settled
-		if st.old.was == unknown {
-			w.out[st.item] = store.Created
-		}
-		if st.changed() {
+		mark := w.list[st.item].Mark
+		switch {
+		case st.changed():
 			w.left = append(w.left, st.item)
+		case mark != 0:
+			b.addMark(st.item, &st.key, mark)
+		}
+		if w.out[st.item] = store.Settled; st.old.was == unknown {
+			w.out[st.item] = store.Created
 		}
 	}
 	return b.run(ctx)

@@ -235,9 +235,6 @@ var roundCases = []testCase{
 		f.wantEmpty(store.TakeRequest{}, store.Limited, store.Holding{Queues: held + 1, Limited: held + 1})
 	}},
 	{"a take tells of queues that waited, once", func(f *fixture) {
-		if f.b.Apart {
-			f.Skip("it does not tell")
-		}
 		f.fill("a", 0, 3)
 		f.fill("b", 10, 3)
 		short, long := f.ahead(time.Second), f.ahead(2*time.Minute)

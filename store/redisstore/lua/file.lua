@@ -10,7 +10,9 @@ end
 local function change_queue(c, q, change)
   rebase(q)
   local before = q.before
-  q.set, q.before = change_settings(q.set, change, q.before)
+  q.set = q.set or read_settings(NO_SETTINGS)
+  q.before = apply_change(q.set, change, q.before)
+  if write_settings(q.set) == NO_SETTINGS then q.set = nil end
   if q.before ~= before then q.before_at = now end
   q.dirty, c.dirty = true, true
 end
@@ -25,10 +27,7 @@ local function delayed(c, q)
 end
 
 -- polite is the time before which the delay allows no take.
-local function polite(c, q)
-  local t = delayed(c, q)
-  return max(t, q.before)
-end
+local function polite(c, q) return max(delayed(c, q), q.before) end
 
 -- gate is when the delay of a group is over.
 function group.gate(c, g)

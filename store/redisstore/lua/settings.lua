@@ -64,14 +64,6 @@ local function change_crawl(set, change)
   return row ~= NO_SETTINGS .. string.rep('\0', 16) and row
 end
 
--- change_settings returns the changed settings of a queue, nil if there are none left, and its "not before".
-local function change_settings(set, change, before)
-  set = set or read_settings(NO_SETTINGS)
-  before = apply_change(set, change, before)
-  if write_settings(set) == NO_SETTINGS then set = nil end
-  return set, before
-end
-
 local all_set = nil -- settings of the store, false for none
 
 local function store_settings()
