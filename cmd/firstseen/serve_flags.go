@@ -166,7 +166,7 @@ func setFromLine(flags *pflag.FlagSet, given map[string]bool, line string) error
 	if given[name] {
 		return nil
 	}
-	if value == "" && mustName[name] {
+	if value == "" && slices.Contains(mustName, name) {
 		return fmt.Errorf("cannot use setting %s; got no value; want one, or no such line", name)
 	}
 	if strings.HasPrefix(value, `"`) || strings.Contains(value, " #") {
