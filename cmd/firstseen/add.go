@@ -125,13 +125,10 @@ func (f *adding) prepare(s store.Store, log *slog.Logger) (*frontier.Frontier, e
 }
 
 func (f *adding) check() error {
-	if err := refuse("add URLs",
+	return refuse("add URLs",
 		mistake{f.place.crawl == "*", `--crawl "*"`, "the name of one crawl"},
 		mistake{f.place.daemon.given() && f.profile != profileFlags{profile: "qiita"}, "--profile, --rules or --rule-file with --daemon", "it without them: the daemon's store has a profile"},
-	); err != nil {
-		return err
-	}
-	return nil
+	)
 }
 
 // someExist returns an error if there is none of the files.
@@ -242,9 +239,7 @@ func (f *adding) fill(u *frontier.Link, r *logs.Record, format logs.Format) (ref
 		if i >= len(r.Fields) || r.Fields[i] == "" {
 			return ""
 		}
-		if !f.found[field] {
-			f.found[field] = true
-		}
+		f.found[field] = true
 		return r.Fields[i]
 	}
 	if format == logs.Sitemap {

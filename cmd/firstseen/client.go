@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -269,11 +270,9 @@ func (c *client) unanswered(err error) error {
 		return fmt.Errorf("cannot reach the daemon at %s: %w; is it running, with --http on this address?", c.base, syscall.ECONNREFUSED)
 	case strings.Contains(err.Error(), "malformed HTTP"):
 		return fmt.Errorf("cannot ask the daemon at %s: its answer is no HTTP; want the port of its HTTP interface (--http, 7072 by default)", c.base)
-	}
-	if errors.Is(err, io.EOF) {
+	case errors.Is(err, io.EOF):
 		return fmt.Errorf("cannot ask the daemon at %s: it closed the connection: it ended, or this is not the port of its HTTP interface (--http, 7072 by default)", c.base)
-	}
-	if strings.Contains(err.Error(), "HTTP response to HTTPS client") {
+	case strings.Contains(err.Error(), "HTTP response to HTTPS client"):
 		return fmt.Errorf("cannot ask the daemon at %s: it has no TLS; use http://", c.base)
 	}
 	return fmt.Errorf("cannot ask the daemon at %s: %w", c.base, err)
@@ -328,7 +327,7 @@ func (c *client) crawls(ctx context.Context, name string) ([]string, error) {
 	if err := c.get(ctx, "/v1/stats", url.Values{"crawl": {name}}, &st); err != nil && !errors.As(err, &unnamed) {
 		return nil, err // a token may not look at it, whether it is there or not
 	}
-	return nil, misusef("cannot find crawl %q in the store, which has %s", name, nameList(st.Crawls, "no crawl"))
+	return nil, misusef("cannot find crawl %q in the store, which has %s", name, nameList(st.Crawls, "no crawl", strconv.Quote))
 }
 
 // crawlsOf lists the crawls that a flag names, and returns an error unless one of them has the queue, for the same reason. No name is no
@@ -347,7 +346,7 @@ func (c *client) crawlsOf(ctx context.Context, name, queue string) ([]string, er
 			return crawls, nil
 		}
 	}
-	return nil, misusef("cannot find queue %q in crawl %s", queue, nameList(crawls, "none"))
+	return nil, misusef("cannot find queue %q in crawl %s", queue, nameList(crawls, "no crawl", strconv.Quote))
 }
 
 // inProcess is a listener whose clients are in this process: a server behind it answers while it is read, also lists as long as a

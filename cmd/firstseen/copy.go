@@ -161,11 +161,7 @@ func setCommands(of string, s *store.Scope) (commands []string) {
 }
 
 func (f *copyFlags) copy(ctx context.Context, a *app, n *copied) (err error) {
-	if f.fromFile != "" {
-		return f.importFile(ctx, a, n)
-	}
-	from := place{db: f.fromDB, redis: redisFlags{f.fromRedis}, daemon: f.daemon, crawl: f.crawl}
-	src, err := from.source(ctx, a, false)
+	src, err := f.source(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -177,21 +173,21 @@ func (f *copyFlags) copy(ctx context.Context, a *app, n *copied) (err error) {
 		})
 		return err
 	}
-	dst, err := f.target(ctx, a, src.identity)
+	dst, err := createStore(ctx, a, f.toDB, &redisFlags{f.toRedis}, f.keepURLs)
+	if err == nil && dst.Identity() == (store.Identity{}) { // a new one
+		err = prepare(ctx, dst, src.identity)
+	}
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, dst.Close()) }()
-	to, err := crawlInto(ctx, dst, f.toName(), src.crawl.Identity, src.crawl.Own())
+	to, err := crawlInto(ctx, dst, cmp.Or(f.toCrawl, f.crawl), src.crawl.Identity, src.crawl.Own())
 	if err != nil {
 		return err
 	}
 	n.Counts, err = transfer.Pipe(ctx, src.write, dst, to.Stored, n.setter(ctx, dst, to))
 	return err
 }
-
-// toName is the name of the crawl in the copy.
-func (f *copyFlags) toName() string { return cmp.Or(f.toCrawl, f.crawl) }
 
 // sameFile reports whether two names are of one file or directory that exists.
 func sameFile(a, b string) bool {
@@ -203,40 +199,28 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// target opens the store to copy to. A new one gets the identity given.
-func (f *copyFlags) target(ctx context.Context, a *app, id store.Identity) (s store.Store, err error) {
-	s, err = createStore(ctx, a, f.toDB, &redisFlags{f.toRedis}, f.keepURLs)
-	if err != nil || s.Identity() != (store.Identity{}) {
-		return s, err
+// source opens the crawl to copy. The caller must close it.
+func (f *copyFlags) source(ctx context.Context, a *app) (*crawlSource, error) {
+	if f.fromFile == "" {
+		from := place{db: f.fromDB, redis: redisFlags{f.fromRedis}, daemon: f.daemon, crawl: f.crawl}
+		return from.source(ctx, a, false)
 	}
-	return s, prepare(ctx, s, id)
-}
-
-// importFile imports a file.
-func (f *copyFlags) importFile(ctx context.Context, a *app, n *copied) (err error) {
 	file, err := os.Open(f.fromFile)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer file.Close()
 	id, err := crawlfile.IdentityOf(file)
 	if err == nil {
 		_, err = file.Seek(0, io.SeekStart)
 	}
 	if err != nil {
-		return err
+		return nil, errors.Join(err, file.Close())
 	}
-	dst, err := f.target(ctx, a, id)
-	if err != nil {
-		return err
+	write := func(_ context.Context, w io.Writer) (n crawlfile.Counts, err error) {
+		_, err = io.Copy(w, file)
+		return n, err
 	}
-	defer func() { err = errors.Join(err, dst.Close()) }()
-	to, err := crawlInto(ctx, dst, f.toName(), id, false)
-	if err != nil {
-		return err
-	}
-	n.Counts, err = crawlfile.Import(ctx, file, dst, to.Stored, n.setter(ctx, dst, to))
-	return err
+	return &crawlSource{crawl: frontier.StoredCrawl{Identity: id}, identity: id, write: write, close: file.Close}, nil
 }
 
 // crawlSource is a crawl to read, in a store or through a daemon. Through a daemon it can be read
@@ -355,13 +339,13 @@ func brokeOff(err error) error {
 }
 
 // nameList returns names for a person to read, or what to say if there are none.
-func nameList(names []string, none string) string {
+func nameList(names []string, none string, quote func(string) string) string {
 	if len(names) == 0 {
 		return none
 	}
 	shown := make([]string, len(names))
 	for i, name := range names {
-		shown[i] = quoted(name)
+		shown[i] = quote(name)
 	}
 	return strings.Join(shown, ", ")
 }

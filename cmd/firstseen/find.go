@@ -59,14 +59,8 @@ func (s *selection) addCriteria(cmd *cobra.Command) {
 
 // wire returns the selection as a request has it, of one crawl or of "*".
 func (s *selection) wire(crawl string) wire.Selection {
-	at := func(t time.Time) wire.Moment {
-		if t.IsZero() {
-			return ""
-		}
-		return wire.MomentOf(t)
-	}
 	return wire.Selection{Crawl: crawl, Queue: s.queue, States: s.states, Reasons: s.reasons, Match: s.match, Client: s.client,
-		Before: at(s.before), After: at(s.after), FetchedBefore: at(s.fetchedBefore), FetchedAfter: at(s.fetchedAfter), LeasedBefore: at(s.olderThan)}
+		Before: wire.MomentOf(s.before), After: wire.MomentOf(s.after), FetchedBefore: wire.MomentOf(s.fetchedBefore), FetchedAfter: wire.MomentOf(s.fetchedAfter), LeasedBefore: wire.MomentOf(s.olderThan)}
 }
 
 // addLeases adds the flags that select leases.

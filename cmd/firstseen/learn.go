@@ -86,8 +86,7 @@ func (f *learnFlags) writeRules(a *app, learned *audit.Learned) (err error) {
 	if _, err := canon.Qiita().With(canon.WithRuleFile(bytes.NewReader(rules.Bytes()))); err != nil {
 		return fmt.Errorf("cannot use the rules that were learned: %w", err)
 	}
-	_, err = a.writeOut(f.output, func(w io.Writer) (int64, error) { return rules.WriteTo(w) })
-	if err != nil {
+	if _, err = a.writeOut(f.output, func(w io.Writer) (int64, error) { return rules.WriteTo(w) }); err != nil {
 		return fmt.Errorf("cannot write rule file: %w", err)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -31,11 +32,9 @@ func machineMemory() int64 {
 // memTotal reads MemTotal of /proc/meminfo.
 func memTotal(text string, otherwise int64) int64 {
 	for line := range strings.Lines(text) {
-		if rest, ok := strings.CutPrefix(line, "MemTotal:"); ok {
-			kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
-			if err == nil && kib > 0 {
-				return kib << 10
-			}
+		var kib int64
+		if _, err := fmt.Sscanf(line, "MemTotal: %d kB", &kib); err == nil && kib > 0 {
+			return kib << 10
 		}
 	}
 	return otherwise

@@ -19,7 +19,6 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/durable"
-	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/cmd/internal/replay"
 	"github.com/firstseen/firstseen/cmd/internal/report"
 	"github.com/firstseen/firstseen/store"
@@ -192,26 +191,17 @@ func (f *replayFlags) tell(ctx context.Context, a *app, r *replay.Result, s stor
 // inputErrors prints the input errors, and returns the error that determines the exit status: an
 // input of the wrong kind was refused, any other error is a failure.
 func inputErrors(a *app, r *replay.Result) error {
-	var failed []error
-	refused := r.Refused > 0
-	for _, e := range r.Errors {
-		if errors.Is(e, logs.ErrFormat) {
-			refused = true
-			fmt.Fprintf(a.err, "firstseen: %v\n", e)
-			continue
-		}
-		failed = append(failed, e)
+	var errs []error
+	if r.Refused > 0 {
+		errs = append(errs, errRefused)
+	}
+	for _, err := range r.Errors {
+		errs = append(errs, refusal(a, err))
 	}
 	if r.Interrupted {
-		failed = append(failed, errors.New("interrupted: the figures are of what was read until then"))
+		errs = append(errs, errors.New("interrupted: the figures are of what was read until then"))
 	}
-	if err := errors.Join(failed...); err != nil {
-		return err
-	}
-	if refused {
-		return errRefused
-	}
-	return nil
+	return worst(errs...)
 }
 
 // keysSHA256 is the SHA-256 of the sorted keys, joined.
@@ -292,7 +282,8 @@ func (r replayReport) write(out *output) {
 	r.writeInputs(out)
 	r.writeRepeats(out)
 	r.writeRules(out)
-	r.writeFindings(out)
+	writePatterns(out, "unique URLs that a frontier refuses as traps", r.Traps)
+	writePatterns(out, "unique URLs with a pattern of endless sites", r.Patterns)
 	r.writeRefusals(out)
 	out.line(fmt.Sprintf("\n%.2f s, %s URLs/s", r.Seconds, grouped(int64(r.Rate))))
 	if r.KeysSHA256 != "" {
@@ -396,12 +387,7 @@ func (r replayReport) writeRules(out *output) {
 	}
 }
 
-// writeFindings lists traps and patterns, where there are any.
-func (r replayReport) writeFindings(out *output) {
-	writePatterns(out, "unique URLs that a frontier refuses as traps", r.Traps)
-	writePatterns(out, "unique URLs with a pattern of endless sites", r.Patterns)
-}
-
+// writePatterns lists traps or patterns, where there are any.
 func writePatterns(out *output, title string, list []replay.Pattern) {
 	if len(list) > 0 {
 		out.line("\n" + title)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math"
 	"os"
 	"regexp"
@@ -175,17 +176,9 @@ var places = [][]string{{"db", "redis", "daemon"}, {"from-db", "from-redis", "da
 
 // mustName are flags that name a file, a directory, a store or what to select. Empty they come from a variable of a script that
 // is not set, and would mean nothing or everything.
-var mustName = flagNames(`against also-seen backup-dir ca client config crawl csv daemon db exclude-hashed from from-db
+var mustName = strings.Fields(`against also-seen backup-dir ca client config crawl csv daemon db exclude-hashed from from-db
 	from-file from-redis match notes output queue reason redis report rule-file scope state tls-cert tls-client-ca tls-key to to-db to-file
 	to-redis token-file tokens url`)
-
-func flagNames(list string) map[string]bool {
-	names := make(map[string]bool)
-	for _, name := range strings.Fields(list) {
-		names[name] = true
-	}
-	return names
-}
 
 // checkNames refuses flags of mustName that are empty.
 func checkNames(flags *pflag.FlagSet) (err error) {
@@ -194,7 +187,7 @@ func checkNames(flags *pflag.FlagSet) (err error) {
 		if list, ok := f.Value.(pflag.SliceValue); ok {
 			empty = len(list.GetSlice()) == 0 || slices.Contains(list.GetSlice(), "")
 		}
-		if empty && mustName[f.Name] && err == nil {
+		if empty && slices.Contains(mustName, f.Name) && err == nil {
 			err = fmt.Errorf(`--%s: got ""; want a value, or no --%[1]s`, f.Name)
 		}
 	})
@@ -216,7 +209,7 @@ func flagsFromEnv(flags *pflag.FlagSet, lookup func(string) (string, bool)) erro
 		name := variableOf(f.Name)
 		value, ok := lookup(name)
 		_, marked := f.Annotations[typedMark]
-		if !ok || value == "" && mustName[f.Name] || f.Changed || failed != nil || typedOnly[f.Name] || named[f.Name] || marked {
+		if !ok || value == "" && slices.Contains(mustName, f.Name) || f.Changed || failed != nil || typedOnly[f.Name] || named[f.Name] || marked {
 			return
 		}
 		if err := flags.Set(f.Name, value); err != nil {
@@ -435,11 +428,7 @@ var foreignVariables = []string{
 func warnOfUnknownVariables(root *cobra.Command, w io.Writer, environ []string) {
 	known := map[string]bool{}
 	collectVariables(root, known)
-	names := make([]string, 0, len(known))
-	for name := range known {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(known))
 	for _, variable := range environ {
 		name, _, _ := strings.Cut(variable, "=")
 		if !strings.HasPrefix(name, "FIRSTSEEN_") || known[name] ||

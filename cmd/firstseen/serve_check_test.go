@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -45,6 +47,35 @@ func TestCheckCrawlProfiles(t *testing.T) {
 			if status != c.status || !strings.Contains(errOut, c.want) {
 				t.Errorf("%v: got status %d, %s; want %d and %q", args, status, errOut, c.status, c.want)
 			}
+		}
+	}
+}
+
+// TestCheckFindsWhatServeEndsWith: ports that no listener can have, and lines of a file that would be taken for something else.
+func TestCheckFindsWhatServeEndsWith(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := func(text string) []string {
+		f, err := os.CreateTemp(dir, "conf")
+		if err == nil {
+			_, err = f.WriteString(text)
+			err = errors.Join(err, f.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []string{"--config", f.Name()}
+	}
+	db := "db = " + filepath.Join(dir, "db") + "\n"
+	checkServe(t, append([]string{"serve"}, file("\ufeff"+db)...)...)
+	for want, args := range map[string][]string{
+		`got --http "127.0.0.1:99999"`:             append(file(db), "--http", "127.0.0.1:99999"),
+		`got --grpc "127.0.0.1:x"`:                 append(file(db), "--grpc", "127.0.0.1:x"),
+		`cannot use setting http; got "off"; want`: file(db + `http = "off"`),
+		`cannot use setting http; got off # no`:    file(db + `http = off # no`),
+	} {
+		if status, _, said := runCommand(t, append([]string{"serve", "--check"}, args...)...); status != statusMisuse || !strings.Contains(said, want) {
+			t.Errorf("got status %d, %s; want %d and %s", status, said, statusMisuse, want)
 		}
 	}
 }

@@ -138,7 +138,7 @@ func flagsFromFile(flags *pflag.FlagSet, given map[string]bool, name string) err
 	scan := bufio.NewScanner(file)
 	var errs []error // all of them, so that one look mends the file
 	for n := 1; scan.Scan(); n++ {
-		if err := setFromLine(flags, given, scan.Text()); err != nil {
+		if err := setFromLine(flags, given, strings.TrimPrefix(scan.Text(), "\ufeff")); err != nil {
 			errs = append(errs, fmt.Errorf("%s line %d: %w", name, n, err))
 		}
 	}
@@ -166,8 +166,11 @@ func setFromLine(flags *pflag.FlagSet, given map[string]bool, line string) error
 	if given[name] {
 		return nil
 	}
-	if value == "" && mustName[name] {
+	if value == "" && slices.Contains(mustName, name) {
 		return fmt.Errorf("cannot use setting %s; got no value; want one, or no such line", name)
+	}
+	if strings.HasPrefix(value, `"`) || strings.Contains(value, " #") {
+		return fmt.Errorf("cannot use setting %s; got %s; want a value without quotes, and comments in lines of their own", name, visible(value))
 	}
 	if err := flags.Set(name, value); err != nil {
 		return fmt.Errorf("cannot use setting %s: %w", name, valueError(err))

@@ -59,7 +59,7 @@ func writeStats(out *output, st *wire.Stats) {
 	if set := setTexts(&st.Settings); set != "" {
 		out.line("\nset for " + cmp.Or(map[string]string{"*": "all queues"}[st.Crawl], "crawl "+visible(st.Crawl)) + ": " + set)
 	}
-	out.line(fmt.Sprintf("\nprofile %s, version %d, Unicode %s\ncrawls %s", st.Profile, st.Version, st.Unicode, nameList(st.Crawls, "none")))
+	out.line(fmt.Sprintf("\nprofile %s, version %d, Unicode %s\ncrawls %s", st.Profile, st.Version, st.Unicode, nameList(st.Crawls, "none", quoted)))
 }
 
 // listFlags choose the queues to list.

@@ -209,12 +209,8 @@ func (f *uniqFlags) close(ctx context.Context, a *app, r *uniq.Result, before in
 	}
 	var errs []error
 	for _, err := range r.Errors {
-		switch {
-		case errors.Is(err, logs.ErrFormat):
-			fmt.Fprintf(a.err, "firstseen: %v\n", err)
-			errs = append(errs, errRefused)
-		case ctx.Err() == nil || !errors.Is(err, ctx.Err()):
-			errs = append(errs, err)
+		if ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
+			errs = append(errs, refusal(a, err))
 		}
 	}
 	if ctx.Err() != nil {
@@ -242,23 +238,19 @@ func (f *uniqFlags) tellCounts(a *app, r *uniq.Result, before int) {
 		Units logs.Counts `json:"units"`
 	}
 	counts := struct {
-		Read       int64   `json:"read"`
-		Printed    int64   `json:"printed"`
-		Duplicates int64   `json:"duplicates"`
-		Known      int64   `json:"left_out"`
-		Refused    int64   `json:"refused"`
-		ByStatus   int64   `json:"left_out_by_status,omitempty"`
-		Unordered  int64   `json:"without_keep_by,omitempty"`
-		Filtered   any     `json:"filtered,omitempty"` // by the flag
-		Before     int     `json:"files_read_before,omitempty"`
-		Inputs     []input `json:"inputs"`
-	}{r.URLs + r.Unreadable, r.Printed, r.Duplicates, r.Known, r.Refused + r.Unreadable, r.ByStatus, r.Unordered, nil, before, nil}
-	if len(r.Filtered) > 0 {
-		by := map[string]int64{}
-		for i, n := range r.Filtered {
-			by[f.filters.names[i]] = n
-		}
-		counts.Filtered = by
+		Read       int64            `json:"read"`
+		Printed    int64            `json:"printed"`
+		Duplicates int64            `json:"duplicates"`
+		Known      int64            `json:"left_out"`
+		Refused    int64            `json:"refused"`
+		ByStatus   int64            `json:"left_out_by_status,omitempty"`
+		Unordered  int64            `json:"without_keep_by,omitempty"`
+		Filtered   map[string]int64 `json:"filtered,omitempty"` // by the flag
+		Before     int              `json:"files_read_before,omitempty"`
+		Inputs     []input          `json:"inputs"`
+	}{r.URLs + r.Unreadable, r.Printed, r.Duplicates, r.Known, r.Refused + r.Unreadable, r.ByStatus, r.Unordered, map[string]int64{}, before, nil}
+	for i, n := range r.Filtered {
+		counts.Filtered[f.filters.names[i]] = n
 	}
 	for i := range r.Inputs {
 		counts.Inputs = append(counts.Inputs, input{r.Inputs[i].Name, r.Inputs[i].Units})
@@ -481,13 +473,11 @@ func appendDomain(dst, form []byte) []byte {
 
 // whyMerged returns the rules that made two URLs one, or "same" and what --by compares.
 func whyMerged(p *canon.Profile, by, first, other string) []string {
-	c, err := p.Compare(first, other)
-	if err != nil || !c.Same {
-		return []string{"same " + by}
-	}
 	var rules []string
-	for _, r := range c.Rules {
-		rules = append(rules, string(r))
+	if c, err := p.Compare(first, other); err == nil && c.Same {
+		for _, r := range c.Rules {
+			rules = append(rules, string(r))
+		}
 	}
 	if len(rules) == 0 {
 		return []string{"same " + by}

@@ -151,6 +151,27 @@ func send(t *testing.T, addr, bytes string) {
 	}
 }
 
+// TestBrokenBody: a client that ends its side in the middle of a body is told, and no line is stored of which a part is missing.
+func TestBrokenBody(t *testing.T) {
+	r := start(t, canon.None(), Config{})
+	for _, lines := range []string{"", `{"url":"http://a.com/"}` + "\n"} {
+		conn, err := net.Dial("tcp", r.HTTPAddr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(hang.Limit))
+		_, err = fmt.Fprintf(conn, "POST /v1/urls HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n%s{\"url\":\"http://b", lines)
+		if err = errors.Join(err, conn.(*net.TCPConn).CloseWrite()); err != nil { // of Dial with "tcp"
+			t.Fatal(err)
+		}
+		answer, err := io.ReadAll(conn)
+		if text := string(answer); err != nil || !strings.HasPrefix(text, "HTTP/1.1 400") && !strings.Contains(text, `"verdict":"failed"`) {
+			t.Errorf("after %q: got %q, %v; want a failure", lines, text, err)
+		}
+	}
+}
+
 // TestHalfOpen checks that a client that says nothing, or only half, is not
 // kept.
 func TestHalfOpen(t *testing.T) {

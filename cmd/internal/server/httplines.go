@@ -127,12 +127,19 @@ func (s *httpAPI) streamLines(w http.ResponseWriter, r *http.Request, answer lin
 		return r.ContentLength > 0 && body.room()
 	}
 	var out bytes.Buffer
-	for {
+	for answered := false; ; answered = true {
 		more()
 		lines, end := readLines(in, s.maxLine(), more)
+		brokeOff := end != nil && !errors.Is(end, io.EOF)
+		lost := func() { // the client is gone, or its call was ended; one that closed its half of the connection may still read
+			if brokeOff && !answered {
+				w.WriteHeader(http.StatusBadRequest)
+			}
+		}
 		held := s.inHand(r.Context())
 		if held.take(r.Context(), costOfLines(lines)) != nil {
-			return // the client is gone, or its call was ended
+			lost()
+			return
 		}
 		body.next(in.Buffered())
 		_, late := inTurns(r.Context(), s.gate, lines, func(ctx context.Context, some []bodyLine) ([]struct{}, error) {
@@ -141,12 +148,16 @@ func (s *httpAPI) streamLines(w http.ResponseWriter, r *http.Request, answer lin
 		})
 		if late != nil {
 			held.done()
-			return // the same
+			lost()
+			return
 		}
-		if end != nil && !errors.Is(end, io.EOF) {
+		if brokeOff {
 			_ = lineEncoder(&out).Encode(wire.VerdictLine{Verdict: "failed", Error: &wire.Fault{Code: "body", Message: end.Error()}})
 		}
-		_, err := w.Write(out.Bytes())
+		sent, err := w.Write(out.Bytes())
+		if err != nil && sent == 0 {
+			lost()
+		}
 		if out.Reset(); out.Cap() > 4*bodyBuffer { // it was charged until now
 			out = bytes.Buffer{}
 		}

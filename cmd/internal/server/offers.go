@@ -323,7 +323,9 @@ func guarded[T any](ctx context.Context, s *service, items []T, kind prometheus.
 	c.batch.Observe(n)
 	if err != nil {
 		c.failed.Add(n)
-		s.log.Error("cannot store URLs", "urls", len(items), "error", err)
+		if ctx.Err() == nil { // else the client went away
+			s.log.Error("cannot store URLs", "urls", len(items), "error", err)
+		}
 		return nil, err
 	}
 	c.commit.Observe(time.Since(began).Seconds())

@@ -240,7 +240,10 @@ func (s *Server) beat(ctx context.Context) {
 // checkAddress refuses an address that others than this machine can reach,
 // unless what goes over it is encrypted or the operator insists.
 func checkAddress(ctx context.Context, flag, address string, encrypted, insist bool) error {
-	host, _, err := net.SplitHostPort(address)
+	host, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = net.DefaultResolver.LookupPort(ctx, "tcp", port)
+	}
 	if err != nil {
 		return fmt.Errorf("cannot listen; got --%s %q; want host:port: %w", flag, address, err)
 	}

@@ -86,10 +86,10 @@ func codeOf(err error) codes.Code {
 }
 
 // fault returns an error of the frontier as a status, and logs it unless the client
-// caused it.
+// or the end of the daemon caused it.
 func (s *service) fault(what string, err error) error {
 	code := codeOf(err)
-	if code == codes.Internal || code == codes.Unavailable {
+	if code == codes.Internal || code == codes.Unavailable && !errors.Is(err, errDraining) {
 		s.log.Error("cannot "+what, "error", err)
 	}
 	if _, ok := status.FromError(err); ok {
