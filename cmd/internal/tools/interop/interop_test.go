@@ -14,7 +14,6 @@ import (
 	"github.com/firstseen/firstseen/cmd/internal/server"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
-	"github.com/firstseen/firstseen/internal/testutil/hang"
 	"github.com/firstseen/firstseen/store/memstore"
 )
 
@@ -97,9 +96,9 @@ func installed(t *testing.T, variable string) string {
 
 func run(t *testing.T, name string, args ...string) string {
 	t.Helper()
-	ctx := hang.Context(t)
 	var out strings.Builder
-	cmd := exec.CommandContext(ctx, name, args...)
+	// Thousands of requests are longer than hang.Limit on a busy machine, and are not hanging: -timeout of go test is the bound.
+	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Stdout = &out
 	cmd.Stderr = &out
 	if err := cmd.Run(); err != nil {
