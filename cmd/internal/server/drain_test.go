@@ -199,6 +199,9 @@ func TestDiskLow(t *testing.T) {
 	if _, err := leases.Recv(); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("get: got %v; want ResourceExhausted", err)
 	}
+	if counts, err := r.counterValues(t.Context()); err != nil || counts[`firstseen_urls_offered_total{verdict="failed"}`] != 1 {
+		t.Errorf("got %v URLs counted as failed, %v; want the one that was put", counts[`firstseen_urls_offered_total{verdict="failed"}`], err)
+	}
 	if got := r.request(t, "POST", "/v1/urls", ""); !strings.HasPrefix(got, "507") {
 		t.Errorf("HTTP: got %s; want 507", got)
 	}

@@ -249,7 +249,7 @@ func (s *httpAPI) postRedirect(ctx context.Context, body *wire.RedirectRequest) 
 	err = s.inTurn(ctx, callUnits, func(ctx context.Context) error {
 		lease, err := s.leaseAgain(ctx, body)
 		if err == nil {
-			err = s.roomFor(1)
+			err = s.room()
 		}
 		if err == nil {
 			answer, err = s.f.Redirect(ctx, lease, target)

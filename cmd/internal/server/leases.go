@@ -87,7 +87,7 @@ func (s *service) leaseNow(ctx context.Context, req frontier.LeaseRequest) (leas
 		return nil, idle, err
 	}
 	err = s.inTurn(ctx, req.Max, func(ctx context.Context) (err error) {
-		if err := s.roomFor(1); err != nil {
+		if err := s.room(); err != nil {
 			return err
 		}
 		if s.pausedHere.now() {
@@ -120,7 +120,7 @@ func (s *service) release(leases []*frontier.Lease) {
 
 // guardedSettle settles where the disk has room.
 func (s *service) guardedSettle(ctx context.Context, settlements []frontier.Settlement) ([]frontier.Settled, error) {
-	if err := s.roomFor(len(settlements)); err != nil {
+	if err := s.room(); err != nil {
 		return nil, err
 	}
 	return s.f.Settle(ctx, settlements)

@@ -312,10 +312,14 @@ func (s *service) guardedPut(ctx context.Context, known []frontier.Known) ([]fro
 
 // guarded has do store items of a kind, where the disk has room, and counts them.
 func guarded[T any](ctx context.Context, s *service, items []T, kind prometheus.Counter, do func(context.Context, []T) ([]frontier.Result, error)) ([]frontier.Result, error) {
-	if err := s.roomFor(len(items)); err != nil || len(items) == 0 {
-		return nil, err
+	if len(items) == 0 {
+		return nil, nil
 	}
 	c, n, began := s.count, float64(len(items)), time.Now()
+	if err := s.room(); err != nil {
+		c.failed.Add(n)
+		return nil, err
+	}
 	results, err := do(ctx, items)
 	s.rateOf(ctx).charge(len(items))
 	c.putURLs.Add(n)

@@ -137,11 +137,10 @@ const diskLow = "writes, leases and results are refused: less of the disk is fre
 // errDiskLow is what a write gets while the disk has too little room.
 var errDiskLow = status.Error(codes.ResourceExhausted, "cannot write; less of the disk is free than --min-free of the daemon requires; free space on it, and send this again")
 
-// roomFor returns errDiskLow when n URLs can't be written now, and counts them.
-func (s *service) roomFor(n int) error {
-	if n == 0 || !s.disk.full() {
-		return nil
+// room returns errDiskLow when nothing can be written now.
+func (s *service) room() error {
+	if s.disk.full() {
+		return errDiskLow
 	}
-	s.count.failed.Add(float64(n))
-	return errDiskLow
+	return nil
 }
