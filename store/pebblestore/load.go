@@ -457,9 +457,11 @@ func (s *Store) loadQueue(key, value []byte, leases map[queueNum][]leaseRow, now
 	if r.Bad {
 		return nil, fmt.Errorf("cannot load queue %q; got %x: %w", key, value, store.ErrCorrupt)
 	}
-	s.sched.name(&c.queues, string(key[5:]))
 	at := queueNum{c.num, uint32(id)}
 	idle := queued == 0 && leases[at] == nil
+	if idle {
+		s.sched.name(&c.queues, string(key[5:]))
+	}
 	if idle && !hasSettings(value) {
 		return nil, nil
 	}

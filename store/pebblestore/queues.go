@@ -56,7 +56,7 @@ type crawlQueues struct {
 	loaded map[string]*queue // nil before the first
 	byNum  map[uint32]*queue // the same
 	next   uint32            // the number of the next queue
-	// names are hashes of the names of all queues there ever were, 10 bytes each. A broad crawl finds new hosts all the time. To
+	// names are hashes of the names of all queues that left memory, 10 bytes each. A broad crawl finds new hosts all the time. To
 	// learn from the tables that a name has no row took a look at each level, and at the last one, which has no
 	// filter, a block for each name: most of what a new host cost.
 	names   map[uint32]struct{}
@@ -106,7 +106,6 @@ func (tx *txn) newQueue(c *crawl, name string) *queue {
 	qs.next++
 	tx.changedCrawl(c)
 	tx.set(appendOfQueue(nil, tableName, c.num, q.id), []byte(name))
-	tx.s.sched.name(qs, q.Name)
 	tx.load(q)
 	tx.changedQueue(q)
 	q.marks |= markNew
@@ -151,7 +150,7 @@ func (tx *txn) numberedQueue(c *crawl, num uint32) (*queue, error) {
 	return tx.oldQueue(c, name)
 }
 
-// name notes that there is a queue of this name.
+// name notes that there is a queue of this name, which is not in memory.
 func (sc *scheduler) name(qs *crawlQueues, name string) {
 	if qs.names == nil {
 		qs.names = map[uint32]struct{}{}
@@ -159,7 +158,7 @@ func (sc *scheduler) name(qs *crawlQueues, name string) {
 	qs.names[sc.hash(name)] = struct{}{}
 }
 
-// mayHave reports false if no queue ever had this name. It errs for a name with the hash of another.
+// mayHave reports false for a name that is not loaded if no queue ever had it. It errs for a name with the hash of another.
 func (qs *crawlQueues) mayHave(s *Store, name string) bool {
 	_, may := qs.names[s.sched.hash(name)]
 	return may
@@ -190,6 +189,7 @@ func (sc *scheduler) drop(q *queue) {
 	if qs.loaded[q.Name] == q { // or it was retired, and another has its name
 		sc.loaded--
 		delete(qs.loaded, q.Name)
+		sc.name(qs, q.Name)
 	}
 	delete(qs.byNum, q.id)
 	q.ahead = nil

@@ -8,4 +8,6 @@
 // earlier one. The servers run in turn, on the same machine as the load, which takes
 // its share of the processors. So compare the two servers of one run, and the processor time
 // per million URLs; do not compare rates of different days.
+//
+// With --new-hosts 1000000 it runs ours alone: a URL of each of as many hosts, and beside it as many of one host, by each way in.
 package main

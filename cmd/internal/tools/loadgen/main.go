@@ -18,6 +18,8 @@ type settings struct {
 	load                 load
 	runs                 int
 	queues, peerQueues   int
+	newHosts, batch      int
+	doors                string
 	limit                time.Duration
 }
 
@@ -32,6 +34,9 @@ func main() {
 	flag.IntVar(&s.runs, "runs", 1, "times to run everything")
 	flag.IntVar(&s.queues, "queues", 1_000_000, "queues of the last phases, nearly all of them empty; 0 to leave them out")
 	flag.IntVar(&s.peerQueues, "peer-queues", 100_000, "the same for the peer, for which each costs at every GetURLs")
+	flag.IntVar(&s.newHosts, "new-hosts", 0, "instead: offer so many URLs of as many hosts, and beside them of one host")
+	flag.StringVar(&s.doors, "doors", "lines,json,grpc", "with --new-hosts: how to offer")
+	flag.IntVar(&s.batch, "batch", 1000, "with --new-hosts: URLs of an offer")
 	flag.DurationVar(&s.limit, "limit", time.Minute, "longest time of a fetch cycle")
 	flag.Parse()
 	if err := s.run(context.Background()); err != nil {
@@ -41,9 +46,14 @@ func main() {
 }
 
 func (s *settings) run(ctx context.Context) error {
+	const head = "\n| server | phase | URLs | URLs/s | CPU s a million | client's | call p50/p99 ms | peak MB |\n|---|---|--:|--:|--:|--:|--:|--:|"
+	if s.newHosts > 0 {
+		fmt.Println(head)
+		return s.runNewHosts(ctx)
+	}
 	urls := s.load.urls()
 	fmt.Printf("%d sends of %d hosts, %.0f %% repeats; client and server share this machine\n", s.load.sends, s.load.hosts, 100*s.load.repeats)
-	fmt.Println("\n| server | phase | URLs | URLs/s | CPU s a million | client's | call p50/p99 ms | peak MB |\n|---|---|--:|--:|--:|--:|--:|--:|")
+	fmt.Println(head)
 	for range s.runs {
 		for profile := range strings.SplitSeq(s.profiles, ",") {
 			err := s.each(ctx, urls, s.queues, func() (*target, error) { return startOurs(ctx, s.ours, profile) })

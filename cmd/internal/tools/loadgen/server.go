@@ -21,27 +21,27 @@ type target struct {
 // startOurs starts firstseen serve with acks that are synced, and exact text
 // as identity if so asked: the peer has no other.
 func startOurs(ctx context.Context, binary, profile string) (*target, error) {
-	return start(ctx, "firstseen "+profile, func(dir, addr string) []string {
-		return []string{binary, "serve", "--db", filepath.Join(dir, "db"), "--grpc", addr,
-			"--http", "off", "--profile", profile, "--log-level", "warn"}
+	return start(ctx, "firstseen "+profile, func(dir string, addrs []string) []string {
+		return []string{binary, "serve", "--db", filepath.Join(dir, "db"), "--grpc", addrs[0],
+			"--http", addrs[1], "--profile", profile, "--log-level", "warn"}
 	})
 }
 
 // startPeer starts URLFrontier with its RocksDB service and the heap of its
 // Docker image.
 func startPeer(ctx context.Context, jar string) (*target, error) {
-	return start(ctx, "urlfrontier", func(dir, addr string) []string {
-		host, port, _ := strings.Cut(addr, ":")
+	return start(ctx, "urlfrontier", func(dir string, addrs []string) []string {
+		host, port, _ := strings.Cut(addrs[0], ":")
 		return []string{"java", "-Xmx2G", "-XX:+UseG1GC", "-jar", jar, "-h", host, "-p", port,
 			"implementation=crawlercommons.urlfrontier.service.rocksdb.RocksDBService", "rocksdb.path=" + filepath.Join(dir, "rocks")}
 	})
 }
 
-func start(ctx context.Context, name string, command func(dir, addr string) []string) (*target, error) {
+func start(ctx context.Context, name string, command func(dir string, addrs []string) []string) (*target, error) {
 	s, err := measured.Start(ctx, measured.Spec{
 		Name:    name,
-		Ports:   1,
-		Command: func(dir string, addrs []string) ([]string, error) { return command(dir, addrs[0]), nil },
+		Ports:   2,
+		Command: func(dir string, addrs []string) ([]string, error) { return command(dir, addrs), nil },
 		Ready:   ready,
 	})
 	if err != nil {
