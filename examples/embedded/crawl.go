@@ -41,12 +41,6 @@ func (c *crawler) crawl(ctx context.Context, seed string) error {
 // visit fetches a page, offers its links and settles its lease.
 func (c *crawler) visit(ctx context.Context, lease *frontier.Lease) (follow *frontier.Lease, err error) {
 	resp, err := c.client.Get(lease.URL)
-	if err == nil && resp.StatusCode == http.StatusNotFound { // of some kinds most are empty: they say what the others say
-		body, _ := io.ReadAll(io.LimitReader(resp.Body, declared.MaxHTML)) // what can be read
-		if says := declared.Of(lease.URL, resp.Header, body); says.Unlisted {
-			c.unlisted.Fetched(lease.URL, says)
-		}
-	}
 	page, follow, err := frontier.SettleResponse(ctx, c.frontier, lease, resp, err)
 	if !page {
 		return follow, err
@@ -66,13 +60,10 @@ func (c *crawler) visit(ctx context.Context, lease *frontier.Lease) (follow *fro
 	if err != nil {
 		return nil, err // the lease runs out, and the page is fetched again
 	}
-	says := declared.Of(lease.URL, resp.Header, body)
-	says.Barren = true
 	for _, r := range results {
 		c.count[r.Status]++
-		says.Barren = says.Barren && r.Status != frontier.StatusNew
 	}
-	c.unlisted.Fetched(lease.URL, says)
+	c.unlisted.Fetched(lease.URL, declared.Of(lease.URL, resp.Header, body))
 	if err := c.frontier.Done(settle, lease); !errors.Is(err, frontier.ErrStale) {
 		return nil, err
 	}

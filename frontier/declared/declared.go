@@ -37,11 +37,8 @@ type Page struct {
 	// CleanParam are the rules of a robots.txt in the form of [CleanParam.String], a line each;
 	// "" for none.
 	CleanParam string
-	// NoIndex is set if the response asks robots not to index it, Unlisted if it also asks them not to follow its links, by
-	// X-Robots-Tag or by meta name=robots.
-	NoIndex, Unlisted bool
-	// Barren is for the caller to set: no link of the page, its canonical link among them, was new to the crawl.
-	Barren bool
+	// Unlisted is set if the response asks robots neither to index it nor to follow its links, by X-Robots-Tag or by meta name=robots.
+	Unlisted bool
 	// Refused joins the reasons for which declarations were left out.
 	Refused error
 }
@@ -66,7 +63,7 @@ func Of(page string, header map[string][]string, body []byte) Page {
 		p.refuse(htmlErr)
 		robots = append(robots, inHead...)
 	}
-	p.NoIndex, p.Unlisted = robotsOf(robots)
+	p.Unlisted = isUnlisted(robots)
 	switch {
 	case linkErr != nil || htmlErr != nil:
 	case link != "" && inHTML != "" && link != inHTML:

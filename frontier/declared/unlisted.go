@@ -10,11 +10,9 @@ import (
 	"github.com/firstseen/firstseen/canon"
 )
 
-// Unlisted leaves out pages that by what they say have nothing of their own: pages that ask robots neither to index them nor
-// to follow their links ([Page].Unlisted), and pages that ask not to be indexed, name their own URL with fewer parameters as
-// the canonical one, and have no new link ([Page].Barren). Most of what a crawl of a wiki fetches are such histories, forms,
-// differences and logs. What a page says is known only once it was fetched. So some of each kind are fetched, and if all of
-// them say it, the rest of the kind is left out:
+// Unlisted leaves out pages that ask robots neither to index them nor to follow their links ([Page].Unlisted): the histories,
+// forms, differences and logs of a wiki, most of what a crawl of one fetches. What a page asks is known only once it was
+// fetched. So some of each kind are fetched, and if all of them ask for it, the rest of the kind is left out:
 //
 //	var unlisted declared.Unlisted
 //	opt.Exclude = unlisted.Exclude // or a function that asks it and others
@@ -31,9 +29,10 @@ import (
 //
 // The simpler ways lose pages. Links that are marked nofollow, by themselves or by their page, are all that cgit has, and in
 // DokuWiki some of them are the only way to a page. One kind for all values of a parameter (do=edit, do=index) leaves the
-// index out for its many forms. A canonical link alone leaves out lists whose every page names the first. So one page of a
-// kind that says otherwise keeps the kind for good. And since a page usually has fewer parameters than its forms, a URL with
-// fewer than any page of its kind is fetched.
+// index out for its many forms. So one page of a kind that asks for nothing keeps the kind for good. And since a page usually
+// has fewer parameters than its forms, a URL with fewer than any page of its kind is fetched. Pages that name a shorter
+// URL as the canonical one and have no new link are lists, too, whose last page has the only link to something. Answers of
+// 404 ask for both by their template, where the directory of a few dead links is full of pages.
 //
 // What is left out is counted and shown with whatever else is excluded, and not recorded as seen: without Unlisted it is
 // queued when it is offered again. What was learned is kept in memory alone, about 7 MiB for at most 65,536 kinds. Kinds that
@@ -52,7 +51,7 @@ type Unlisted struct {
 type unlistedKind struct {
 	pages  [enoughBelow]uint32 // hashes of the first that were fetched, or 0: one page that is fetched again is one page
 	fewest int32               // parameters of any of them
-	listed bool                // one of them says otherwise
+	listed bool                // one of them asks for nothing
 }
 
 const (
@@ -61,7 +60,7 @@ const (
 	enoughBelow = 8 // and in or below a directory: it may begin with forms to log in, before the pages of users
 )
 
-// Fetched takes what a page says.
+// Fetched takes what a page asks for, of an answer with status 200.
 func (u *Unlisted) Fetched(page string, says Page) {
 	profile := u.Profile
 	if profile == nil {
@@ -76,11 +75,7 @@ func (u *Unlisted) Fetched(page string, says Page) {
 	if u.kinds == nil {
 		u.seed, u.kinds = maphash.MakeSeed(), make(map[uint64]unlistedKind)
 	}
-	kinds, path, params := u.kindsOf(form)
-	if link, err := profile.Canonicalize(says.Canonical); err == nil && says.NoIndex && says.Barren {
-		_, pathOfLink, paramsOfLink := u.kindsOf(link)
-		says.Unlisted = says.Unlisted || path == pathOfLink && params > paramsOfLink
-	}
+	kinds, params := u.kindsOf(form)
 	hash := uint32(maphash.String(u.seed, form)) | 1
 	for _, of := range kinds {
 		k, ok := u.kinds[of.id]
@@ -106,7 +101,7 @@ func (u *Unlisted) Exclude(canonical string) bool {
 	if u.kinds == nil {
 		return false
 	}
-	kinds, _, params := u.kindsOf(canonical)
+	kinds, params := u.kindsOf(canonical)
 	return slices.ContainsFunc(kinds, func(of kindOf) bool {
 		k := u.kinds[of.id]
 		return !k.listed && k.pages[of.enough-1] != 0 && params >= k.fewest
@@ -119,9 +114,8 @@ type kindOf struct {
 	enough int
 }
 
-// kindsOf returns the kinds that a canonical form is of, what comes before its query, and how many parameters it has. The
-// caller holds the lock.
-func (u *Unlisted) kindsOf(form string) (kinds []kindOf, path string, params int32) {
+// kindsOf returns the kinds that a canonical form is of, and how many parameters it has. The caller holds the lock.
+func (u *Unlisted) kindsOf(form string) (kinds []kindOf, params int32) {
 	path, query, _ := strings.Cut(form, "?")
 	_, below, _ := strings.Cut(path, "://")
 	at, below, _ := strings.Cut(below, "/") // the host, then a directory, and at last the whole path
@@ -147,7 +141,7 @@ func (u *Unlisted) kindsOf(form string) (kinds []kindOf, path string, params int
 		}
 		params++
 	}
-	return kinds, path, params
+	return kinds, params
 }
 
 // alike returns a part of a URL, or what stands for all parts with a digit.
@@ -158,19 +152,20 @@ func alike(part string) string {
 	return part
 }
 
-// robotsOf reports whether a response asks for noindex, and whether for nofollow too, given its fields X-Robots-Tag and elements
-// meta name=robots. What follows the name of a robot and a colon is for that one alone; a few words have a value behind one.
-func robotsOf(robots []string) (noIndex, unlisted bool) {
-	noFollow := false
+// isUnlisted reports whether a response asks for both noindex and nofollow, given its fields X-Robots-Tag and elements
+// meta name=robots. The name of a robot and a colon limit the rest to that robot; a few directives have a value behind a colon,
+// and dates, which have a blank before theirs, end one of them.
+func isUnlisted(robots []string) bool {
+	noIndex, noFollow := false, false
 	for _, text := range robots {
 		for word := range strings.SplitSeq(text, ",") {
 			word = strings.ToLower(strings.TrimSpace(word))
-			if name, _, ok := strings.Cut(word, ":"); ok && !strings.HasPrefix(name, "max-") && name != "unavailable_after" && !strings.Contains(name, " ") {
+			if name, _, ok := strings.Cut(word, ":"); ok && !strings.HasPrefix(name, "max-") && name != "unavailable_after" && !strings.Contains(strings.TrimSpace(name), " ") {
 				break
 			}
 			noIndex = noIndex || word == "noindex" || word == "none"
 			noFollow = noFollow || word == "nofollow" || word == "none"
 		}
 	}
-	return noIndex, noIndex && noFollow
+	return noIndex && noFollow
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // TestUnlisted: after these pages, which are fetched in order and of which none may be left out, some URLs are still fetched and others are left out. A URL ends in
-// "!" if its page asks for nothing, and in "~" or "^" if it asks not to be indexed and names itself without parameters; of "^" a link was new.
+// "!" if its page asks for nothing.
 func TestUnlisted(t *testing.T) {
 	for name, c := range map[string]struct {
 		fetched       string
@@ -30,24 +30,16 @@ func TestUnlisted(t *testing.T) {
 			"/w/i?do=log /w/i /v/i?do=edit /w/i/j?do=edit /w?do=edit", "/w/i?do=edit /w/i/?do=edit&section=2"},
 		"one of a directory": {"/w/a! /w/a?do=edit /w/b?do=edit /w/c?do=edit /w/d?do=edit! /w/e?do=edit /w/f?do=edit /w/g?do=edit /w/h?do=edit", "/w/i?do=edit", ""},
 		"the whole host":     {"/a! /a?p=1 /b?p=1 /c?p=1 /d?p=1 /e?p=1 /f?p=1 /g?p=1 /h?p=1", "/i?p=1", ""},
-		"copies":             {"/p/a?re=1~ /p/a?re=2~ /p/a?re=3~", "/p/a /p/b?re=5 /p/a?to=1", "/p/a?re=4"},
-		"copies of many":     {"/p/a! /p/a?re=1~ /p/b?re=2~ /p/c?re=3~ /p/d?re=1~ /p/e?re=2~ /p/f?re=3~ /p/g?re=1~ /p/h?re=1~", "/p/i /q/i?re=1", "/p/i?re=1"},
-		"a list":             {"/p?page=2^ /p?page=3~ /p?page=4~ /p?page=5~", "/p?page=6", ""},
 		"another host":       {"/w?do=edit&t=a /w?do=edit&t=b /w?do=edit&t=c", "//b.example/w?do=edit&t=d", "/w?do=edit&t=d"},
 	} {
 		var u Unlisted
 		absolute := func(url string) string { return "http:" + strings.Replace("//a.example"+url, "//a.example//", "//", 1) }
 		for url := range strings.FieldsSeq(c.fetched) {
-			says := url[len(url)-1]
-			url = strings.TrimRight(url, "!~^")
+			url, listed := strings.CutSuffix(url, "!")
 			if u.Exclude(absolute(url)) {
 				t.Errorf("%s: %s is left out before it is fetched", name, url)
 			}
-			page := Page{Unlisted: says != '!'}
-			if says == '~' || says == '^' {
-				page = Page{NoIndex: true, Canonical: strings.Split(absolute(url), "?")[0], Barren: says == '~'}
-			}
-			u.Fetched(strings.ToUpper("http")+absolute(url)[4:], page)
+			u.Fetched(strings.ToUpper("http")+absolute(url)[4:], Page{Unlisted: !listed})
 		}
 		for i, urls := range []string{c.kept, c.without} {
 			for url := range strings.FieldsSeq(urls) {
@@ -73,32 +65,32 @@ func TestUnlistedBound(t *testing.T) {
 	}
 }
 
-// TestOfRobots: what a response asks of robots, in whatever way.
-func TestOfRobots(t *testing.T) {
+// TestOfUnlisted: a response is unlisted if it asks for noindex and nofollow, in whatever way.
+func TestOfUnlisted(t *testing.T) {
 	for _, c := range []struct {
 		header []string
 		head   string
-		want   string
+		want   bool
 	}{
-		{nil, `<meta name="robots" content="noindex,nofollow">`, "noindex nofollow"},
-		{nil, `<META NAME=Robots CONTENT=" NOFOLLOW , noindex ">`, "noindex nofollow"},
-		{nil, `<meta name=robots content=none><link rel=canonical href="data:x">`, "noindex nofollow"},
-		{nil, `<meta name=robots content=noindex><meta name=robots content=nofollow>`, "noindex nofollow"},
-		{[]string{"noindex"}, `<meta name=robots content="nofollow">`, "noindex nofollow"},
-		{[]string{"noarchive, none"}, "", "noindex nofollow"},
-		{[]string{"otherbot: none", "noindex"}, "", "noindex"},
-		{[]string{"noindex, otherbot: nofollow, noarchive"}, "", "noindex"},
-		{[]string{"unavailable_after: Wednesday, 25-Jun-27 15:00:00 GMT, nofollow"}, `<meta name=robots content="max-image-preview:large, noindex, follow">`, "noindex nofollow"},
-		{nil, `<meta name=robots content="index,nofollow">`, "nofollow"},
-		{nil, `<meta name=robots content="noindex,follow">`, "noindex"},
-		{nil, `<meta name=googlebot content="none">`, ""},
-		{nil, `<title>x</title><p><meta name=robots content=none>`, ""},
-		{nil, "", ""},
+		{nil, `<meta name="robots" content="noindex,nofollow">`, true},
+		{nil, `<META NAME=Robots CONTENT=" NOFOLLOW , noindex ">`, true},
+		{nil, `<meta name=robots content=none><link rel=canonical href="data:x">`, true},
+		{nil, `<meta name=robots content=noindex><meta name=robots content=nofollow>`, true},
+		{[]string{"noindex"}, `<meta name=robots content="nofollow">`, true},
+		{[]string{"noarchive, none"}, "", true},
+		{[]string{"otherbot: none", "noindex"}, "", false},
+		{[]string{"noindex, otherbot: nofollow, noarchive"}, "", false},
+		{[]string{"noindex, otherbot : nofollow"}, "", false},
+		{[]string{"unavailable_after: Wednesday, 25-Jun-27 15:00:00 GMT, nofollow"}, `<meta name=robots content="max-image-preview:large, noindex, follow">`, true},
+		{nil, `<meta name=robots content="index,nofollow">`, false},
+		{nil, `<meta name=robots content="noindex,follow">`, false},
+		{nil, `<meta name=googlebot content="none">`, false},
+		{nil, `<title>x</title><p><meta name=robots content=none>`, false},
+		{nil, "", false},
 	} {
 		header := map[string][]string{"content-type": {"text/html"}, "x-robots-tag": c.header}
-		says := Of(testPage, header, []byte(c.head))
-		if says.NoIndex != strings.Contains(c.want, "noindex") || says.Unlisted != (c.want == "noindex nofollow") {
-			t.Errorf("%q, %s: got noindex %v, unlisted %v; want %q", c.header, c.head, says.NoIndex, says.Unlisted, c.want)
+		if got := Of(testPage, header, []byte(c.head)); got.Unlisted != c.want {
+			t.Errorf("%q, %s: got %v; want %v", c.header, c.head, got.Unlisted, c.want)
 		}
 	}
 }

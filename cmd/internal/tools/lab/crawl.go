@@ -94,11 +94,6 @@ func (o *ours) visit(ctx context.Context, f *frontier.Frontier, unlisted *declar
 	if errors.Is(err, errUnrecorded) {
 		return nil, err
 	}
-	if a := rec.peek(lease.URL); a != nil && a.Status == http.StatusNotFound {
-		if says := declared.Of(lease.URL, a.Header, a.Body); says.Unlisted {
-			unlisted.Fetched(lease.URL, says)
-		}
-	}
 	page, follow, err := frontier.SettleResponse(ctx, f, lease, resp, err)
 	if !page {
 		return follow, err
@@ -114,10 +109,6 @@ func (o *ours) visit(ctx context.Context, f *frontier.Frontier, unlisted *declar
 			links, marked = append(links, l.url), append(marked, l.nofollow)
 		}
 	}
-	says := declared.Of(lease.URL, resp.Header, body)
-	if says.Canonical != "" {
-		links, marked = append(links, says.Canonical), append(marked, false)
-	}
 	batch := frontier.Links(lease, links...)
 	for i := range batch {
 		if o.last && !marked[i] {
@@ -130,13 +121,12 @@ func (o *ours) visit(ctx context.Context, f *frontier.Frontier, unlisted *declar
 	if err != nil {
 		return nil, err
 	}
-	says.Barren = true
 	for i, result := range results {
-		says.Barren = says.Barren && result.Status != frontier.StatusNew
 		if _, ok := o.offered[links[i]]; !ok {
 			o.offered[links[i]] = result
 		}
 	}
+	says := declared.Of(lease.URL, resp.Header, body)
 	unlisted.Fetched(lease.URL, says)
 	content := ofBytes(body)
 	if o.digest != nil {
