@@ -19,20 +19,18 @@ import (
 //	...
 //	unlisted.Fetched(lease.URL, declared.Of(lease.URL, response.Header, body)) // each page, before it is settled
 //
-// A kind is the URLs of a path with one value of a parameter, of which three are fetched, or those of all paths in a
-// directory with it, or all below a directory, of which eight are. Of the value, what follows a slash does not count. Parts
-// with a digit, as dates and numbers have, are equal.
+// A kind is the URLs of a path with one value of a parameter, of which three are fetched, or those below a directory, of which
+// eight are. Of the value, what follows a slash does not count. Parts with a digit, as dates and numbers have, are equal.
 //
 //	wiki.example/w?action=edit      in /w?title=Home&action=edit and /w?title=Help&action=edit&section=2
-//	wiki.example/w/*?action=edit    in /w/Home?action=edit and /w/Help?action=edit&section=2
 //	wiki.example/w/Special:Log/     in /w/Special:Log/Ann and /w/Special:Log/Bob?limit=50
 //
 // The simpler ways lose pages. Links that are marked nofollow, by themselves or by their page, are all that cgit has, and in
 // DokuWiki some of them are the only way to a page. One kind for all values of a parameter (do=edit, do=index) leaves the
-// index out for its many forms. So one page of a kind that asks for nothing keeps the kind for good. And since a page usually
-// has fewer parameters than its forms, a URL with fewer than any page of its kind is fetched. Pages that name a shorter
-// URL as the canonical one and have no new link are lists, too, whose last page has the only link to something. Answers of
-// 404 ask for both by their template, where the directory of a few dead links is full of pages.
+// index out for its many forms. So one page of a kind that asks for nothing keeps the kind for good. And since a page
+// usually has fewer parameters than its forms, a URL with fewer than any page of its kind is fetched. Pages that name a
+// shorter URL as the canonical one and have no new link are lists, too, whose last page has the only link to something. And
+// answers of 404 ask for both by their template, where the directory of a few dead links is full of pages.
 //
 // What is left out is counted and shown with whatever else is excluded, and not recorded as seen: without Unlisted it is
 // queued when it is offered again. What was learned is kept in memory alone, about 7 MiB for at most 65,536 kinds. Kinds that
@@ -57,7 +55,7 @@ type unlistedKind struct {
 const (
 	maxKinds    = 1 << 16
 	enoughWith  = 3 // pages with a value of a parameter
-	enoughBelow = 8 // and in or below a directory: it may begin with forms to log in, before the pages of users
+	enoughBelow = 8 // and below a directory: it may begin with forms to log in, before the pages of users
 )
 
 // Fetched takes what a page asks for, of an answer with status 200.
@@ -116,29 +114,26 @@ type kindOf struct {
 
 // kindsOf returns the kinds that a canonical form is of, and how many parameters it has. The caller holds the lock.
 func (u *Unlisted) kindsOf(form string) (kinds []kindOf, params int32) {
-	path, query, _ := strings.Cut(form, "?")
-	_, below, _ := strings.Cut(path, "://")
-	at, below, _ := strings.Cut(below, "/") // the host, then a directory, and at last the whole path
-	parent := ""                            // the directory that the path is in
-	for i, segment := range strings.Split(below, "/") {
+	form, query, hasQuery := strings.Cut(form, "?")
+	_, form, _ = strings.Cut(form, "://")
+	host, path, _ := strings.Cut(form, "/")
+	at := host // and then a directory, and at last the whole path
+	for i, segment := range strings.Split(path, "/") {
 		if i > 0 {
 			kinds = append(kinds, kindOf{maphash.Comparable(u.seed, [3]string{at}), enoughBelow})
 		}
-		if i > 0 && segment != "" {
-			parent = at
-		}
 		at += "/" + alike(segment)
 	}
-	for pair := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' }) {
+	if !hasQuery {
+		return kinds, 0
+	}
+	for pair := range strings.SplitSeq(query, "&") {
 		name, value, _ := strings.Cut(pair, "=")
 		if decoded, err := url.QueryUnescape(value); err == nil {
 			value = decoded
 		}
 		value, _, _ = strings.Cut(value, "/")
 		kinds = append(kinds, kindOf{maphash.Comparable(u.seed, [3]string{at, name, alike(value)}), enoughWith})
-		if parent != "" {
-			kinds = append(kinds, kindOf{maphash.Comparable(u.seed, [3]string{parent + "/?", name, alike(value)}), enoughBelow})
-		}
 		params++
 	}
 	return kinds, params
