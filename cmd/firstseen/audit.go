@@ -62,7 +62,7 @@ type judging struct {
 func (j *judging) add(flags *pflag.FlagSet) {
 	flags.StringVar(&j.db, "db", "", "also read the fetches that serve kept in this store, even while serve runs; FIRSTSEEN_DB does not set it")
 	typed(flags, "db")
-	flags.StringVar(&j.base, "base", "", `scheme and host for access logs that have only paths, such as "http://example.com"`)
+	baseFlag(flags, &j.base, "", `scheme and host for access logs that have only paths, such as "http://example.com"`)
 	flags.BoolVar(&j.json, "json", false, "write one JSON object")
 	flags.StringVar(&j.path, "report", "", "HTML report to write")
 	flags.StringVar(&j.title, "title", "", "of the report; default: the names of the inputs")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/store"
 )
@@ -182,13 +183,25 @@ func (l *logFlags) addEvents(flags *pflag.FlagSet) {
 // addFormat adds the flags for what a log looks like.
 func (l *logFlags) addFormat(flags *pflag.FlagSet) {
 	l.addLook(flags, "format")
-	flags.StringVar(&l.base, "base", logs.DefaultBase, "scheme and host for access logs that have only paths, and for relative locations of sitemaps and feeds")
+	baseFlag(flags, &l.base, logs.DefaultBase, "scheme and host for access logs that have only paths, and for relative locations of sitemaps and feeds, which are refused without it")
 }
 
 // addKept adds them for a command that keeps the URLs, with a name for --format: a host that is made up would stay.
 func (l *logFlags) addKept(flags *pflag.FlagSet, name string) {
 	l.addLook(flags, name)
-	flags.StringVar(&l.base, "base", "", "scheme and host for access logs that have only paths, and for relative locations of sitemaps and feeds; default: they are refused")
+	baseFlag(flags, &l.base, "", "scheme and host for access logs that have only paths, and for relative locations of sitemaps and feeds; default: they are refused")
+}
+
+// baseFlag adds the flag for the host of paths.
+func baseFlag(flags *pflag.FlagSet, at *string, base, usage string) {
+	*at = base
+	flags.Var(&value{"string", func(text string) error {
+		if _, err := canon.ParseBase(text); text != "" && (err != nil || !strings.Contains(text, "://")) {
+			return fmt.Errorf("got %q; want a scheme and a host, such as https://example.org", text)
+		}
+		*at = text
+		return nil
+	}, func() string { return *at }}, "base", usage)
 }
 
 func (l *logFlags) addLook(flags *pflag.FlagSet, name string) {

@@ -42,23 +42,24 @@ func arcHeader(line string) (Record, error) {
 	if strings.HasPrefix(line, "filedesc:") && fields[n-3] == "-" { // some writers leave all but the length out
 		return Record{URL: fields[0], Kind: Other, Length: number(fields[n-1])}, nil
 	}
-	at := n - 3 // of the time
+	at := n - 3                   // of the time
+	for i := n - 3; i >= 2; i-- { // the type may have parameters, behind blanks, and an offset can look like a time
+		if isAddress(fields[i-1]) && !digitTime(fields[i]).IsZero() {
+			at = i
+			break
+		}
+	}
 	if n >= 10 && digitTime(fields[at]).IsZero() {
 		at = n - 8
-	}
-	for i := n - 4; i >= 2 && digitTime(fields[at]).IsZero(); i-- { // the type may have parameters, behind blanks
-		if isAddress(fields[i-1]) {
-			at = i
-		}
 	}
 	if digitTime(fields[at]).IsZero() {
 		return Record{}, bad("got %q; want a time", fields[at])
 	}
 	r := Record{URL: strings.Join(fields[:at-1], " "), Time: digitTime(fields[at]), MIME: given(strings.TrimSuffix(fields[at+1], ";")), Length: number(fields[n-1])}
 	r.Kind = kindOf(r.URL, Fetch)
-	if at == n-8 {
-		r.Digest, r.Redirect = bareDigest(fields[at+3]), given(fields[at+4])
-		r.answered(fields[at+2])
+	if n-at >= 8 && numbersOnly(fields[n-3:n-2]) { // an offset, and no parameter
+		r.Digest, r.Redirect = bareDigest(fields[n-5]), given(fields[n-4])
+		r.answered(fields[n-6])
 	}
 	return r, nil
 }

@@ -103,7 +103,7 @@ func (d *detector) unreadable(format string, args ...any) error {
 }
 
 func (d *detector) judge() (*reading, error) {
-	head := d.head
+	head := bytes.TrimLeft(d.head, "\ufeff\r\n")
 	format := d.opt.Format
 	switch {
 	case format != "":
@@ -111,7 +111,7 @@ func (d *detector) judge() (*reading, error) {
 		format = WACZ
 	case bytes.HasPrefix(head, []byte("PAR1")):
 		format = Parquet
-	case bytes.HasPrefix(bytes.TrimLeft(bytes.TrimPrefix(head, []byte(byteOrderMark)), "\r\n"), []byte("WARC/")):
+	case bytes.HasPrefix(head, []byte("WARC/")):
 		format = WARC
 	case isARC(head):
 		format = ARC
@@ -168,9 +168,10 @@ func (d *detector) sample() {
 		text = text[:i+1]
 	}
 	splitLines(string(text), d.end, func(line string) bool {
-		if strings.TrimSpace(line) != "" {
+		bare := colours.ReplaceAllString(strings.TrimPrefix(line, byteOrderMark), "")
+		if strings.TrimSpace(bare) != "" {
 			d.coloured = d.coloured || strings.IndexByte(line, 0x1b) >= 0
-			d.lines = append(d.lines, colours.ReplaceAllString(strings.TrimPrefix(line, byteOrderMark), ""))
+			d.lines = append(d.lines, bare)
 		}
 		return len(d.lines) < trialLines
 	})

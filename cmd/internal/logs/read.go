@@ -285,6 +285,9 @@ func (b *Batch) Each(f func(line []byte, number int64)) {
 	number, c := b.first, &b.Counts
 	for text := b.Text; len(text) > 0; number++ { // not by splitLines: a second call for each line costs a tenth of uniq
 		line, text = cutLineEnd(text, b.end)
+		if len(line) > 0 && line[0] == byteOrderMark[0] {
+			line = bytes.TrimPrefix(line, []byte(byteOrderMark)) // of a file that was appended
+		}
 		switch {
 		case len(line) == 0 || line[0] <= ' ' && isBlank(line):
 			c.Blank++
@@ -292,8 +295,6 @@ func (b *Batch) Each(f func(line []byte, number int64)) {
 		case line[0] == '#' && !b.obeyed:
 			c.Comments++
 			continue
-		case line[0] == byteOrderMark[0]:
-			line = bytes.TrimPrefix(line, []byte(byteOrderMark)) // of a file that was appended
 		}
 		c.Read++
 		f(line, number)

@@ -45,7 +45,7 @@ func TestBeginnings(t *testing.T) {
 	}
 	warc := record(1) + record(2)
 	for _, text := range []string{
-		warc, "\r\n\r\n" + warc, "\ufeff" + warc, "\ufeff\n" + warc,
+		warc, "\r\n\r\n" + warc, "\ufeff" + warc, "\ufeff\n" + warc, "\r\n\ufeff" + warc, "http://a.example/1\r\n\ufeff\r\nhttp://a.example/2\r\n",
 		"filedesc://x.arc 0.0.0.0 20200101000000 text/plain 9\n1 0 test\n\n\nhttp://a.example/1 1.2.3.4 20200101000000 text/html; charset=utf-8 2\nx\n\nhttp://a.example/2 1.2.3.4 20200101000000 text/html 2\nx\n",
 		"<?xml version='1.0' encoding='windows-1251'?><urlset><url><loc>http://a.example/1</loc></url><url><loc>http://a.example/2</loc></url></urlset>",
 	} {
@@ -61,9 +61,11 @@ func TestBeginnings(t *testing.T) {
 			t.Errorf("%.30q: got %q; want both URLs", text, got)
 		}
 	}
-	for r, err := range records(open(t, "", "<?xml version='1.0' encoding='cp1251'?><urlset><url><loc>http://a.example/\xef</loc></url></urlset>"), Options{}, &Counts{}) {
-		if err != nil || r.URL != "http://a.example/п" {
-			t.Errorf("got %q, %v; want the letter decoded", r.URL, err)
+	for name, want := range map[string]string{"cp1251": "п", "cp850": "´", "latin2": "ď", "l1": "ï", "Latin-1": "ï", "windows_1251": "п"} {
+		for r, err := range records(open(t, "", "<?xml version='1.0' encoding='"+name+"'?><urlset><url><loc>http://a.example/\xef</loc></url></urlset>"), Options{}, &Counts{}) {
+			if err != nil || r.URL != "http://a.example/"+want {
+				t.Errorf("%s: got %q, %v; want the letter %s", name, r.URL, err, want)
+			}
 		}
 	}
 }
@@ -237,6 +239,7 @@ const watSeed = "WARC/1.0\r\nWARC-Type: metadata\r\nContent-Type: application/js
 // not fail on text but for its end, and must account for each unit.
 func FuzzRead(f *testing.F) {
 	formats := append([]Format{""}, Formats()...)
+	f.Add([]byte("http://a/1\r\n\ufeff\r\n\x1b[0m\n\ufeff#\nhttp://b/1\n"), uint8(0))
 	for i, format := range formats {
 		f.Add([]byte(fuzzSeeds[format]), uint8(i))
 		f.Add([]byte(fuzzSeeds[format]), uint8(0))

@@ -62,10 +62,6 @@ func fatal(err error) error {
 // record reads a record, whichever of the two formats it is of; they don't mix, but
 // to ask costs nothing. It returns the beginning of the record.
 func (w *warcReader) record() (string, error) {
-	if mark, _ := w.r.Peek(len(byteOrderMark)); w.at == 0 && string(mark) == byteOrderMark {
-		_, _ = w.r.Discard(len(mark))
-		w.at = int64(len(mark))
-	}
 	if err := w.skipBlank(); err == io.EOF {
 		return "", err
 	} else if err != nil {
@@ -83,7 +79,7 @@ func (w *warcReader) record() (string, error) {
 	return line, w.arc(line)
 }
 
-// skipBlank passes the empty lines between records.
+// skipBlank passes the empty lines between records, and the byte-order mark of a file, also of one that was appended.
 func (w *warcReader) skipBlank() error {
 	for {
 		c, err := w.r.Peek(1)
@@ -91,10 +87,12 @@ func (w *warcReader) skipBlank() error {
 			return err
 		}
 		if c[0] != '\r' && c[0] != '\n' {
-			return nil
+			if c, _ = w.r.Peek(len(byteOrderMark)); string(c) != byteOrderMark {
+				return nil
+			}
 		}
-		_, _ = w.r.Discard(1)
-		w.at++
+		_, _ = w.r.Discard(len(c))
+		w.at += int64(len(c))
 	}
 }
 

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
-	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/ianaindex"
 
 	"github.com/firstseen/firstseen/canon"
 )
@@ -28,7 +30,10 @@ func (s *sink) xml(f *File) error {
 	in := &tokenReader{r: f.Reader(), most: maxXMLToken}
 	d := xml.NewDecoder(in)
 	d.CharsetReader, d.Strict, d.Entity = charset, false, xml.HTMLEntity
-	x := xmlEntries{}
+	x := xmlEntries{bases: []string{s.opt.Base}}
+	if s.opt.Base == DefaultBase {
+		x.bases[0] = ""
+	}
 	for !s.stopped {
 		in.left = maxXMLToken
 		t, err := d.RawToken()
@@ -56,8 +61,14 @@ func (s *sink) xml(f *File) error {
 func (s *sink) entry(text map[string]string) {
 	s.number++
 	r := Record{Kind: Link}
-	for _, name := range []string{"loc", "link", "url", "guid"} {
-		r.URL = cmp.Or(r.URL, strings.TrimSpace(text[name]))
+	base, all := "", false // whether what begins with a name is relative, too: in a sitemap it is a host, or a mistake
+	for _, name := range []string{"loc", "link", "url"} {
+		if r.URL == "" {
+			r.URL, base, all = strings.TrimSpace(text[name]), text[xmlBase+name], name == "link"
+		}
+	}
+	if guid := strings.TrimSpace(text["guid"]); r.URL == "" && isURL(guid) { // or it is only a name
+		r.URL = guid
 	}
 	if s.format == Burp {
 		r.Kind = Fetch
@@ -67,24 +78,31 @@ func (s *sink) entry(text map[string]string) {
 	for _, name := range s.opt.Fields {
 		r.Fields = append(r.Fields, strings.TrimSpace(text[name]))
 	}
-	if !isURL(strings.ReplaceAll(r.URL, " ", "+")) {
-		base := text[xmlBase]
-		if s.opt.Base != DefaultBase {
-			base = cmp.Or(base, s.opt.Base)
-		}
-		whole := ""
-		if b, err := canon.ParseBase(base); err == nil && r.URL != "" {
-			whole = resolve(b, r.URL)
-		}
-		if whole == "" {
-			s.unit(bad("got location %q; want an absolute URL, or --base for relative ones", r.URL), r.URL)
-			return
-		}
-		r.URL = whole
+	found := r.URL
+	b, err := canon.ParseBase(base)
+	if err == nil && !isFull(found) && (all || relative.MatchString(found)) {
+		r.URL = resolve(b, found)
 	}
-	s.emit(r)
-	s.unit(nil, r.URL)
+	switch {
+	case isFull(r.URL):
+		s.emit(r)
+		s.unit(nil, r.URL)
+	case found == "":
+		s.unit(bad("got an entry without a location"), "")
+	case hasScheme(found):
+		s.unit(bad("got location %q; want a URL of the web", found), found)
+	case err != nil:
+		s.unit(bad("got location %q; want an absolute URL, or --base for relative ones", found), found)
+	default:
+		s.unit(bad("got location %q; want an absolute URL, or a path that begins with a slash", found), found)
+	}
 }
+
+// relative matches a location of a sitemap that can be meant as relative.
+var relative = regexp.MustCompile(`^(?:[/?]|\.\.?/)`)
+
+// isFull reports whether a location is an absolute URL, perhaps with blanks in it.
+func isFull(location string) bool { return isURL(strings.ReplaceAll(location, " ", "+")) }
 
 // xmlEntries follows the tokens of one file. An entry is an element that has its location in a child: <loc> in <url> or <sitemap>,
 // <link> in the <item> or <entry> of a feed, whose text or href it is, relative to an xml:base, or without it the <guid>, <url> in an <item> of Burp. The locations of images and videos have
@@ -97,10 +115,10 @@ type xmlEntries struct {
 	text         map[string]string // of the elements of the entry that are read
 	had          bool              // a location of the entry is whole
 	found        map[string]string // the text of an entry that is whole
-	bases        []string          // xml:base of the elements that are open
+	bases        []string          // xml:base of the document and of the elements that are open
 }
 
-// xmlBase is what the location of an entry is relative to, among its texts.
+// xmlBase and the name of an element is what its text is relative to, among the texts of an entry.
 const xmlBase = "xml:base"
 
 // xmlElements are the children of an entry that are read.
@@ -117,6 +135,15 @@ func (x *xmlEntries) token(t xml.Token) error {
 	case xml.Directive:
 		x.bookmarks = x.bookmarks || isBookmarks(t)
 	case xml.StartElement:
+		base := x.bases[len(x.bases)-1]
+		for _, a := range t.Attr {
+			if a.Name == (xml.Name{Space: "xml", Local: "base"}) {
+				if outer, err := canon.ParseBase(base); err == nil {
+					a.Value = outer.Resolve(a.Value)
+				}
+				base = a.Value
+			}
+		}
 		name := strings.ToLower(t.Name.Local)
 		link := attribute(t, "xmlurl")
 		if x.bookmarks {
@@ -125,25 +152,13 @@ func (x *xmlEntries) token(t xml.Token) error {
 			link = cmp.Or(link, attribute(t, "url"))
 		}
 		if link != "" {
-			x.found = map[string]string{"loc": link}
+			x.found = map[string]string{"link": link, xmlBase + "link": base}
 		}
 		if x.bookmarks {
 			return nil
 		}
 		if x.depth++; x.depth > maxXMLDepth {
 			return fmt.Errorf("got elements %d deep; want at most %d", x.depth, maxXMLDepth)
-		}
-		base := ""
-		if len(x.bases) > 0 {
-			base = x.bases[len(x.bases)-1]
-		}
-		for _, a := range t.Attr {
-			if a.Name == (xml.Name{Space: "xml", Local: "base"}) {
-				if outer, err := canon.ParseBase(base); err == nil {
-					a.Value = outer.Resolve(a.Value)
-				}
-				base = a.Value
-			}
 		}
 		x.bases = append(x.bases, base)
 		switch {
@@ -157,10 +172,7 @@ func (x *xmlEntries) token(t xml.Token) error {
 				name == "guid" && strings.EqualFold(attribute(t, "ispermalink"), "false") {
 				x.child = ""
 			} else if rel := attribute(t, "rel"); name == "link" && (rel == "" || rel == "alternate") {
-				if err := x.add(attribute(t, "href")); err != nil || base == "" {
-					return err
-				}
-				x.text[xmlBase] = base
+				return x.add(attribute(t, "href"))
 			}
 		}
 	case xml.EndElement:
@@ -198,6 +210,9 @@ func (x *xmlEntries) add(text string) error {
 		return fmt.Errorf("got a location of more than %d bytes", maxXMLToken)
 	}
 	x.text[x.child] += text
+	if base := x.bases[len(x.bases)-1]; base != "" {
+		x.text[xmlBase+x.child] = base
+	}
 	return nil
 }
 
@@ -231,19 +246,20 @@ func (t *tokenReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// charset reads UTF-8, which sitemaps have by their protocol, and the encodings of one byte a character, which some have.
+// charset reads UTF-8, which sitemaps have by their protocol, and the encodings that browsers or IANA have a name for.
 func charset(name string, in io.Reader) (io.Reader, error) {
-	plain := func(name string) string {
-		return strings.NewReplacer("-", "", "_", "", " ", "", "cp125", "windows125", "latin1", "iso88591").Replace(strings.ToLower(name))
-	}
-	switch plain(name) {
-	case "utf8", "usascii", "ascii", "utf16", "utf16le", "utf16be": // File decoded the last ones
-		return in, nil
-	}
-	for _, e := range charmap.All {
-		if plain(fmt.Sprint(e)) == plain(name) {
-			return e.NewDecoder().Reader(in), nil
+	for _, spelling := range []string{name, strings.ReplaceAll(name, "-", ""), strings.ReplaceAll(name, "_", "-")} { // "latin-1", "windows_1251"
+		e, err := htmlindex.Get(spelling)
+		if err != nil {
+			e, err = ianaindex.IANA.Encoding(spelling)
 		}
+		if err != nil || e == nil {
+			continue
+		}
+		if known, _ := htmlindex.Name(e); strings.HasPrefix(known, "utf-") || strings.HasSuffix(strings.ToLower(name), "ascii") { // File decoded UTF-16
+			return in, nil
+		}
+		return e.NewDecoder().Reader(in), nil
 	}
-	return nil, fmt.Errorf("got encoding %q, which is not read: pipe it through iconv -f %s -t UTF-8, and take the encoding out of its first line", name, name)
+	return nil, fmt.Errorf("got encoding %q, which is not read: pipe it through iconv -f %s -t UTF-8, and remove `encoding=%q` from its first line", name, name, name)
 }
