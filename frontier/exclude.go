@@ -55,6 +55,8 @@ const (
 	// exclusionsEvery is how often a frontier on a shared store reads the rules, and exclusionsKnown when all have read one.
 	exclusionsEvery = 5 * time.Second
 	exclusionsKnown = exclusionsEvery + time.Second
+	// rulesAtOnce is how many rules are recorded until it is recorded again that somebody works at their crawl.
+	rulesAtOnce = 256
 )
 
 // newRuleSet reads rules, in any order.
@@ -234,21 +236,26 @@ func (c StoredCrawl) Set(ctx context.Context, s store.Store, scope store.Scope) 
 	if err != nil {
 		return err
 	}
-	missing := slices.DeleteFunc(slices.Clone(scope.Rules), func(rule []byte) bool { return slices.Contains(rules[c.Name], string(rule)) })
-	have := 0
-	for _, list := range rules {
-		have += len(list)
+	var list []string
+	for _, rule := range scope.Rules {
+		if string(rule) != depthFirst {
+			list = append(list, string(rule))
+		}
 	}
-	if have+len(missing) > maxExclusions {
-		return tooManyRules(len(missing), have)
+	missing, err := checkRules(c.Name, rules, list, true)
+	if err != nil {
+		return err
 	}
 	if len(missing) > 0 {
-		if err := setForgetting(ctx, s, c.Name, 1); err != nil {
+		if err := setForgetting(ctx, s, c.Name, newNumber()); err != nil {
 			return err
 		}
 	}
+	if len(list) < len(scope.Rules) {
+		missing = append(missing, depthFirst)
+	}
 	for _, rule := range missing {
-		if err := keepRule(ctx, s, c.Name, string(rule), true); err != nil {
+		if err := keepRule(ctx, s, c.Name, rule, true); err != nil {
 			return err
 		}
 	}
@@ -258,12 +265,18 @@ func (c StoredCrawl) Set(ctx context.Context, s store.Store, scope store.Scope) 
 // setExclusions puts rules in force; it takes over the map.
 func (f *Frontier) setExclusions(rules map[string][]string) error {
 	sets := make(map[string]*ruleSet, len(rules))
+	old := f.exclusions.sets.Load()
 	var errs []error
 	for crawl, list := range rules {
-		s, err := f.ruleSetOf(crawl, list)
+		s, bad, err := readableRules(list)
 		if err != nil {
 			errs = append(errs, err)
 			continue
+		}
+		if old == nil || (*old)[crawl] == nil {
+			for _, err := range bad {
+				f.opt.Logger.Warn("an exclusion excludes nothing; take it back", "crawl", crawl, "error", err)
+			}
 		}
 		sets[crawl] = s
 	}
@@ -271,31 +284,25 @@ func (f *Frontier) setExclusions(rules map[string][]string) error {
 	return errors.Join(errs...)
 }
 
-// ruleSetOf reads the rules of a crawl without those that another build took, and that can never hold. They stay listed, so
-// that they can be taken back.
-func (f *Frontier) ruleSetOf(crawl string, rules []string) (*ruleSet, error) {
-	s, err := newRuleSet(rules)
-	if err == nil {
-		return s, nil
+// readableRules reads rules without those that another build took, and that can never hold, and says what is bad about these. They stay
+// listed, so that they can be taken back.
+func readableRules(rules []string) (s *ruleSet, bad []error, err error) {
+	if s, err = newRuleSet(rules); err == nil {
+		return s, nil, nil
 	}
 	var good []string
-	old := f.exclusions.sets.Load()
-	known := old != nil && (*old)[crawl] != nil
 	for _, rule := range rules {
-		_, err := newRuleSet([]string{rule})
-		if err == nil {
+		if _, err := newRuleSet([]string{rule}); err != nil {
+			bad = append(bad, err)
+		} else {
 			good = append(good, rule)
-			continue
-		}
-		if !known {
-			f.opt.Logger.Warn("an exclusion excludes nothing; take it back", "crawl", crawl, "error", err)
 		}
 	}
 	if s, err = newRuleSet(good); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	s.rules = rules
-	return s, nil
+	return s, bad, nil
 }
 
 // followExclusions reads the rules again and again until Close, where other frontiers may change them, or end before they have forgotten
@@ -346,31 +353,42 @@ func (f *Frontier) changeExclusions(ctx context.Context, crawl string, rules []s
 	}
 	f.exclusions.changing.Lock()
 	defer f.exclusions.changing.Unlock()
-	unforgotten, err := f.readExclusions(ctx) // also those of other frontiers
+	have, unforgotten, err := storedRules(ctx, f.store) // also those of other frontiers
+	if err == nil {
+		err = f.setExclusions(maps.Clone(have))
+	}
 	if err != nil {
 		return 0, err
 	}
-	if rules, err = f.checkRules(c.name, rules, add); err != nil {
+	if rules, err = checkRules(c.name, have, rules, add); err != nil {
 		return 0, err
 	}
 	if add && (len(rules) > 0 || unforgotten[c.name] > 0) { // a call that failed may have left some
-		defer f.purges.add(f, c.name, "") // also if this one fails: some rules may be kept by then
+		wait := time.Duration(0)
+		if f.poll > 0 {
+			wait = exclusionsKnown
+		}
+		defer f.purges.add(f, queueName{c.name, ""}, wait) // also if this one fails: some rules may be kept by then
 	}
 	if len(rules) == 0 {
 		return 0, nil
 	}
-	if add {
-		if err := setForgetting(ctx, f.store, c.name, unforgotten[c.name]+1); err != nil {
-			return 0, err
-		}
-	}
 	for n, rule := range rules {
+		if add && n%rulesAtOnce == 0 {
+			if err := setForgetting(ctx, f.store, c.name, newNumber()); err != nil {
+				return n, err
+			}
+		}
 		if err := keepRule(ctx, f.store, c.name, rule, add); err != nil {
 			return n, err
 		}
 	}
-	_, err = f.readExclusions(context.WithoutCancel(ctx)) // the rules are durable, and must hold here too
-	return len(rules), err
+	kept := context.WithoutCancel(ctx) // the rules are durable, and must hold here too
+	if add {                           // who took the record over in the meantime did not know all of them
+		err = setForgetting(kept, f.store, c.name, newNumber())
+	}
+	_, errRead := f.readExclusions(kept)
+	return len(rules), errors.Join(err, errRead)
 }
 
 // keepRule records whether a rule is in force.
@@ -381,14 +399,10 @@ func keepRule(ctx context.Context, s store.Store, crawl, rule string, is bool) e
 	return nil
 }
 
-// checkRules returns the rules that a change adds or takes back, trimmed, each once. The error is store.ErrInvalid for rules that cannot be
+// checkRules returns the rules that a change to all rules, by crawl, adds or takes back, trimmed, each once. The error is store.ErrInvalid for rules that cannot be
 // kept, or by which a crawl comes to exclude every URL, and ErrNotFound for one that is to be taken back and is not there.
-func (f *Frontier) checkRules(crawl string, rules []string, add bool) (changed []string, err error) {
-	sets := *f.exclusions.sets.Load()
-	var have []string
-	if sets[crawl] != nil {
-		have = sets[crawl].rules
-	}
+func checkRules(crawl string, all map[string][]string, rules []string, add bool) (changed []string, err error) {
+	have := all[crawl]
 	for _, rule := range rules {
 		switch rule = strings.TrimSpace(rule); {
 		case !add && !slices.Contains(have, rule):
@@ -405,18 +419,19 @@ func (f *Frontier) checkRules(crawl string, rules []string, add bool) (changed [
 			return nil, fault.As(store.ErrInvalid, "cannot exclude: %w", err)
 		}
 		n := 0
-		for _, s := range sets {
-			n += len(s.rules)
+		for _, list := range all {
+			n += len(list)
 		}
 		if n+len(changed) > maxExclusions {
-			return nil, tooManyRules(len(changed), n)
+			return nil, fault.As(store.ErrInvalid, "cannot exclude by %d more rules: there are %d of %d; put long lists into a file of hashed URIs",
+				len(changed), n, maxExclusions)
 		}
 		left = slices.Concat(have, changed)
 	}
-	if sets[crawl].check() != nil { // it does so already
+	if s, _, err := readableRules(slices.Clone(have)); err == nil && s.check() != nil { // it does so already
 		return changed, nil
 	}
-	is, err := f.ruleSetOf(crawl, left)
+	is, _, err := readableRules(left)
 	if err == nil {
 		err = is.check()
 	}
@@ -424,10 +439,6 @@ func (f *Frontier) checkRules(crawl string, rules []string, add bool) (changed [
 		return nil, fault.As(store.ErrInvalid, "cannot change what is excluded: %w", err)
 	}
 	return changed, nil
-}
-
-func tooManyRules(more, have int) error {
-	return fault.As(store.ErrInvalid, "cannot exclude by %d more rules: there are %d of %d; put long lists into a file of hashed URIs", more, have, maxExclusions)
 }
 
 // Exclusions lists the rules in force in a crawl ("" is that of [Options.Crawl]), with those of all crawls, or with "*" all

@@ -97,6 +97,36 @@ func TestForgettingIsTakenOver(t *testing.T) {
 	})
 }
 
+// TestForgettingOfAnotherIsKept: a frontier that has forgotten what it excluded, late or while another one adds a rule, does not take back what
+// the other one recorded: that one is killed before it forgets anything, and the first does so in its place.
+func TestForgettingOfAnotherIsKept(t *testing.T) {
+	for at := 5 * time.Second; at < 25*time.Second; at += time.Second { // before, between and after beats and passes
+		synctest.Test(t, func(t *testing.T) {
+			slow := &slowStore{Store: newCountingStore()}
+			s := sharedStore{slow}
+			a := openOn(t, s, Options{Delay: -1})
+			later := Link{URL: "http://q.example/1", Due: time.Now().Add(24 * time.Hour)}
+			addAll(t, a, later)
+			slow.entries.Store(int64(12 * time.Second))
+			_, err := a.Exclude(bg, "", "x.example")
+			must(t, err)
+			time.Sleep(at)
+			b := openOn(t, s, Options{Delay: -1})
+			_, err = b.Exclude(bg, "", "q.example")
+			must(t, err)
+			must(t, b.Close()) // it looks for nothing within the first seconds
+			time.Sleep(2 * time.Minute)
+			must(t, a.WaitExcluded(bg))
+			if st, err := a.Stats(bg, ""); err != nil || st.Held != 0 {
+				t.Errorf("rule after %v: got %d held, %v; want none", at, st.Held, err)
+			}
+			if left, err := a.loadExclusions(bg); err != nil || len(left) > 0 {
+				t.Errorf("rule after %v: got %v, %v to be forgotten; want none", at, left, err)
+			}
+		})
+	}
+}
+
 // slowStore takes its time for a listing.
 type slowStore struct {
 	store.Store

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -16,18 +17,20 @@ import (
 // in which an excluded URL was taken. Taking them one by one, as they come up, was tried first: each costs the queue its delay, and the
 // URLs behind them wait.
 //
-// Who adds a rule first records in the store that URLs of its crawl are to be forgotten, and the goroutine takes that back when they are. A
-// process that ends before leaves them to the next frontier of the store, or where several share one to any of them: the record is a
-// number, which grows every 5 s while somebody forgets. One that stands still is taken over, by its watcher's clock alone. If two do so at
-// once, both forget, and some URLs are counted twice. There the URLs are also looked for twice: a second time when all frontiers have read the rule.
+// Who adds rules records in the store before and after that URLs of the crawl are to be forgotten, and who has forgotten them takes that
+// back. A process that ends before leaves them to the next frontier of the store, or where several share one to any of them: the record is
+// a random number, which whoever has something to forget replaces every 5 s. One that stands still is taken over, by its watcher's clock
+// alone. Who finds a number that is not its own leaves the record, since another one may have a rule that it did not know: in the end it
+// stands still. There the URLs are looked for only when all frontiers have read the rule.
 
 // purges are the queues, and with "" as the queue the crawls, in which excluded URLs are to be forgotten.
 type purges struct {
 	mu      sync.Mutex
-	pending map[queueName]bool // guarded by mu; the crawl may be "*" if the queue is ""
-	current queueName          // guarded by mu; the one that was taken last
-	ended   chan struct{}      // guarded by mu; closed when the goroutine ends, nil if none runs
-	err     error              // guarded by mu; the first since WaitExcluded returned one
+	pending map[queueName]time.Time // guarded by mu; from when on; the crawl may be "*" if the queue is ""
+	current queueName               // guarded by mu; the one that is taken
+	ended   chan struct{}           // guarded by mu; closed when the goroutine ends, nil if none runs
+	err     error                   // guarded by mu; the first since WaitExcluded returned one
+	number  int64                   // guarded by exclusions.changing; what is recorded of current, 0 if others recorded something since
 }
 
 // queueName names a queue of a crawl.
@@ -69,8 +72,8 @@ type purgeRecord struct {
 	number int64
 }
 
-// watchPurges reads the rules, as loadExclusions does, lets the records of crawls grow in which this frontier forgets URLs, and takes over those
-// of others that stand still. It takes and returns how often each was read.
+// watchPurges reads the rules, as loadExclusions does, takes over the records that stand still, and replaces those of the crawls in which
+// this frontier forgets URLs. It takes and returns how often each was read.
 func (f *Frontier) watchPurges(ctx context.Context, before map[purgeRecord]int) (now map[purgeRecord]int, err error) {
 	f.exclusions.changing.Lock()
 	defer f.exclusions.changing.Unlock()
@@ -79,23 +82,41 @@ func (f *Frontier) watchPurges(ctx context.Context, before map[purgeRecord]int) 
 	for crawl, number := range unforgotten {
 		r := purgeRecord{crawl, number}
 		now[r] = before[r] + 1
-		if waits, taken := f.purges.has(queueName{crawl, ""}); !waits && !taken {
-			if now[r] <= purgesStand {
-				continue
-			}
-			f.purges.add(f, crawl, "")
+		if now[r] > purgesStand {
+			f.purges.add(f, queueName{crawl, ""}, 0)
 		}
-		err = errors.Join(err, setForgetting(ctx, f.store, crawl, number+1))
+	}
+	waiting, current := f.purges.crawls()
+	for _, crawl := range waiting {
+		err = errors.Join(err, setForgetting(ctx, f.store, crawl, newNumber()))
+	}
+	if current != "" {
+		number := newNumber()
+		err = errors.Join(err, setForgetting(ctx, f.store, current, number))
+		if unforgotten[current] != f.purges.number {
+			number = 0
+		}
+		f.purges.number = number
 	}
 	return now, err
 }
 
-// has reports whether a crawl or queue waits, and whether it was taken last.
-func (p *purges) has(q queueName) (waits, taken bool) {
+// crawls returns the crawls that wait alone, and the one that is taken, if any.
+func (p *purges) crawls() (waiting []string, current string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.pending[q], p.ended != nil && p.current == q
+	if p.current.queue == "" {
+		current = p.current.crawl
+	}
+	for q := range p.pending {
+		if q.queue == "" && q.crawl != current {
+			waiting = append(waiting, q.crawl)
+		}
+	}
+	return waiting, current
 }
+
+func newNumber() int64 { return 1 + rand.Int64N(1<<50) }
 
 // setForgetting records whether queued URLs of a crawl, or with "*" of all, are to be forgotten: 0 for no.
 func setForgetting(ctx context.Context, s store.Store, crawl string, limit int64) error {
@@ -105,39 +126,54 @@ func setForgetting(ctx context.Context, s store.Store, crawl string, limit int64
 	return nil
 }
 
-// add makes a queue wait; the call of the frontier that adds it must be one that Close waits for.
-func (p *purges) add(f *Frontier, crawl, queue string) {
+// add makes a queue wait for so long at least; the call of the frontier that adds it must be one that Close waits for.
+func (p *purges) add(f *Frontier, q queueName, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if queue != "" && len(p.pending) >= maxPurges {
+	if q.queue != "" && len(p.pending) >= maxPurges {
 		return
 	}
-	p.pending[queueName{crawl, queue}] = true
+	p.pending[q] = time.Now().Add(wait)
 	if p.ended == nil {
 		p.ended = make(chan struct{})
 		f.working.Go(func() {
-			for q, ok := p.next(f); ok; q, ok = p.next(f) {
-				p.failed(f.purge(q))
+			for q, wait, ok := p.next(f); ok; q, wait, ok = p.next(f) {
+				if wait > 0 {
+					select {
+					case <-time.After(min(wait, time.Second)): // others may come that need not wait
+					case <-f.closing:
+					}
+				} else if err := f.purge(q); err != nil {
+					f.opt.Logger.Warn("cannot forget what is excluded; it is forgotten when it is taken", "crawl", q.crawl, "error", err)
+					p.failed(err)
+				}
 			}
 		})
 	}
 }
 
-// next takes a queue. If there is none, or the frontier closes, the goroutine must end.
-func (p *purges) next(f *Frontier) (q queueName, ok bool) {
+// next takes the queue that comes first, or says how long it must wait. If there is none, or the frontier closes, the goroutine must end.
+func (p *purges) next(f *Frontier) (q queueName, wait time.Duration, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if f.isClosing() {
 		clear(p.pending)
 	}
-	for q = range p.pending {
+	for other, from := range p.pending {
+		if !ok || from.Before(p.pending[q]) {
+			q, ok = other, true
+		}
+	}
+	if !ok {
+		close(p.ended)
+		p.ended = nil
+		return q, 0, false
+	}
+	if wait = time.Until(p.pending[q]); wait <= 0 {
 		delete(p.pending, q)
 		p.current = q
-		return q, true
 	}
-	close(p.ended)
-	p.ended = nil
-	return q, false
+	return q, wait, true
 }
 
 // failed keeps an error for WaitExcluded. The URLs that it left are forgotten when they are taken.
@@ -151,24 +187,29 @@ func (f *Frontier) isClosing() bool { return async.Closed(f.closing) }
 
 // purge forgets the queued URLs of a queue or crawl that are excluded, until the frontier closes.
 func (f *Frontier) purge(q queueName) error {
-	began := time.Now()
-	err := f.purgeOnce(q)
 	if q.queue != "" {
-		return err
+		return f.purgeOnce(q)
 	}
-	if f.poll > 0 && err == nil {
-		select {
-		case <-time.After(exclusionsKnown - time.Since(began)):
-		case <-f.closing:
-		}
+	ctx, number := context.Background(), newNumber()
+	f.exclusions.changing.Lock()
+	f.purges.number = number
+	err := setForgetting(ctx, f.store, q.crawl, number)
+	f.exclusions.changing.Unlock()
+	if err == nil {
 		err = f.purgeOnce(q)
 	}
-	f.exclusions.changing.Lock() // who adds a rule has recorded it, and not yet added to pending
+	f.exclusions.changing.Lock()
 	defer f.exclusions.changing.Unlock()
-	if waits, _ := f.purges.has(q); waits || err != nil || f.isClosing() {
+	f.purges.mu.Lock()
+	f.purges.current = queueName{} // or watchPurges would record it again
+	f.purges.mu.Unlock()
+	if err != nil || f.isClosing() {
 		return err
 	}
-	return setForgetting(context.Background(), f.store, q.crawl, 0)
+	if _, unforgotten, err := storedRules(ctx, f.store); err != nil || unforgotten[q.crawl] != f.purges.number {
+		return err
+	}
+	return setForgetting(ctx, f.store, q.crawl, 0)
 }
 
 // purgeOnce goes once through a queue or crawl.
