@@ -2,7 +2,6 @@ package frontier
 
 import (
 	"encoding/binary"
-	"math/bits"
 	"strings"
 	"sync"
 	"time"
@@ -13,8 +12,7 @@ import (
 // A host that is down costs each of its URLs all attempts, one after another, while its back-off is that of single URLs. So a
 // queue whose fetches fail in a row waits as a whole: from Options.FailingAfter failures on, longer with each, up to
 // Options.MaxFailingWait; one success ends that, or Configure with a BlockedUntil that is over. The wait is the queue's NotBefore
-// in the store, durable and shown. The count of failures is this process's, but a take says how long a queue has waited that it serves for the first
-// time since, and the count goes on from there. Else each restart would cost a dead host five fetches more, and 100,000 of them a day.
+// in the store, durable and shown; the count of failures is this process's, and begins again with it.
 //
 // When the fetcher's own network is down, most hosts fail at once. Nothing is learned of any of them then, so nothing
 // grows: see network. Nor does it when one page fails again and again: its host may be fine.
@@ -64,9 +62,8 @@ const (
 )
 
 // leased remembers of which queues URLs are leased. That begins before a queue fails: a URL leased before may bring the success. Here
-// and in note names are copied: they may be parts of an answer of a store, which they would keep in memory. It also takes up the count of queues that
-// have waited, where this process has a smaller one or none: another one, which shares the store or was here before, saw the others fail.
-func (f *failing) leased(opt *Options, leases []*Lease, waited []store.Waited) {
+// and in note names are copied: they may be parts of an answer of a store, which they would keep in memory.
+func (f *failing) leased(leases []*Lease) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.leases == nil && len(leases) > 0 {
@@ -81,15 +78,6 @@ func (f *failing) leased(opt *Options, leases []*Lease, waited []store.Waited) {
 			name.queue = strings.Clone(l.Queue)
 		}
 		f.leases[placeOf(&l.Key)] = leasedKey{l.Key, name}
-	}
-	for _, w := range waited {
-		name = queueName{strings.Clone(shown(w.Crawl)), strings.Clone(w.Queue)}
-		q := f.queues[name]
-		if q == nil {
-			q = f.add(name)
-		}
-		row := opt.FailingAfter + bits.Len64(uint64((w.For.Round(failingWait)-1)/failingWait)) // how often the wait was doubled since FailingAfter
-		q.row = max(q.row, row)
 	}
 }
 
@@ -135,7 +123,11 @@ func (f *failing) note(opt *Options, crawl string, s *Settlement, now time.Time)
 	if q.row++; q.row < opt.FailingAfter {
 		return name.queue, time.Time{}, false
 	}
-	f.waits[name] = now.Add(min(failingWait<<min(q.row-opt.FailingAfter, 20), opt.MaxFailingWait))
+	wait := failingWait
+	for n := q.row - opt.FailingAfter; n > 0 && wait < opt.MaxFailingWait; n-- {
+		wait *= 2
+	}
+	f.waits[name] = now.Add(min(wait, opt.MaxFailingWait))
 	return name.queue, f.waits[name], false
 }
 

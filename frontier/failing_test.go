@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/memstore"
 )
 
 // TestDeadHostWaits: a host that does not answer is asked less and less, one answer ends that, and a host beside it is not
@@ -47,41 +46,6 @@ func TestDeadHostWaits(t *testing.T) {
 			t.Errorf("got %d failures after a success; want none", row)
 		}
 		leaseOne(t, f)
-	})
-}
-
-// TestDeadHostWaitsAfterARestart: a host that was down before a restart has one fetch after each wait, as before, and a success ends that.
-func TestDeadHostWaitsAfterARestart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := memstore.New(memstore.Options{})
-		opt := Options{Delay: -1, RetryAfter: time.Second, Attempts: -1, MaxFailingWait: 5 * time.Minute}
-		f := openOn(t, s, opt)
-		for i := range 50 {
-			addAll(t, f, Link{URL: fmt.Sprintf("http://dead.example/%d", i)})
-		}
-		retry := func(waits time.Duration) {
-			t.Helper()
-			_, err := f.Retry(bg, leaseOne(t, f), time.Time{})
-			must(t, err)
-			q, err := f.Queue(bg, "", "dead.example")
-			must(t, err)
-			if got := time.Until(q.NotBefore); max(got, 0).Round(time.Second) != waits {
-				t.Errorf("got a wait of %v; want %v", got, waits)
-			}
-			time.Sleep(waits)
-		}
-		for range 4 {
-			retry(0)
-		}
-		for _, m := range []time.Duration{1, 2, 4, 5, 5} {
-			retry(m * time.Minute)
-			must(t, f.Close())
-			f = openOn(t, s, opt)
-		}
-		must(t, f.Done(bg, leaseOne(t, f)))
-		must(t, f.Close())
-		f = openOn(t, s, opt)
-		retry(0)
 	})
 }
 

@@ -236,7 +236,7 @@ func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpi
 		}
 	}
 	if f.opt.FailingAfter >= 0 {
-		f.failing.leased(&f.opt, leases, taken.Waited)
+		f.failing.leased(leases)
 	}
 	return leases, unwanted, Idle{State: taken.State, Next: taken.Next, Holding: taken.Holding}, nil
 }

@@ -294,6 +294,9 @@ func (m *model) leaseOut(u *modelURL, l *Lease, now time.Time) {
 // the round read counts, and overtakes the lease that runs.
 func (m *model) settle(u *modelURL, l *Lease, s Settlement, now time.Time) Settled {
 	if u.overtaken == l && u.overUntil.After(now) {
+		if s.Outcome == Extend {
+			return AlreadyDone
+		}
 		u.overtaken = nil
 		if u.state == mQueued && u.waits {
 			m.enqueue(u, now, now)

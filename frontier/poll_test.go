@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -163,30 +162,6 @@ func TestOffersBetweenARuleAndItsReading(t *testing.T) {
 		leaseNone(t, b)
 		if st, err := b.Stats(bg, ""); err != nil || st.Held != 0 {
 			t.Errorf("got %+v, %v; want nothing to be stuck", st, err)
-		}
-	})
-}
-
-// TestDeadHostWaitsForAll: frontiers that take turns at a host that is down have it wait as long as one alone would.
-func TestDeadHostWaitsForAll(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, opt := sharedStore{newCountingStore()}, Options{Delay: -1, RetryAfter: time.Second, Attempts: -1}
-		both := []*Frontier{openOn(t, s, opt), openOn(t, s, opt)}
-		for i := range 20 {
-			addAll(t, both[0], Link{URL: fmt.Sprint("http://dead.example/", i)})
-		}
-		var got []time.Duration
-		for i := range 9 {
-			f := both[max(0, i-4)%2]
-			_, err := f.Retry(bg, leaseOne(t, f), time.Time{})
-			must(t, err)
-			q, err := f.Queue(bg, "", "dead.example")
-			must(t, err)
-			got = append(got, max(0, time.Until(q.NotBefore)).Round(time.Second)/time.Minute)
-			time.Sleep(max(0, time.Until(q.NotBefore)))
-		}
-		if want := []time.Duration{0, 0, 0, 0, 1, 2, 4, 8, 16}; !slices.Equal(got, want) {
-			t.Errorf("got waits of %d minutes; want %d", got, want)
 		}
 	})
 }

@@ -58,19 +58,7 @@ type Taken struct {
 	State TakeState
 	// Holding counts the queues that hold something, by what keeps them, if there are no leases.
 	Holding Holding
-	// Waited are the queues of the leases that were held back as a whole, by a NotBefore at least [LongWait] ahead, and that are served for the
-	// first time since.
-	Waited []Waited
 }
-
-// Waited is a queue that was held back, and for how long.
-type Waited struct {
-	Crawl, Queue string
-	For          time.Duration
-}
-
-// LongWait is the shortest time that [Taken.Waited] tells of.
-const LongWait = time.Minute
 
 // TakeState says why an answer of Take has no leases.
 type TakeState uint8

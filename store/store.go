@@ -112,7 +112,7 @@ const DefaultCrawl = "DEFAULT"
 // A lease that runs while an earlier one of its round completes or requeues the URL is overtaken. It is no longer a lease of that URL,
 // which is not held by it, but it still counts as in flight, and for MaxInFlight, since its fetcher is at the host;
 // and a settlement that queues the URL makes it due no earlier than the end of that lease. Whatever
-// settles it is AlreadyDone, and ends it; a URL that only waited for that is due then. It ends without a word, and is Stale, when its time is over, when the key is forced or forgotten, when it is settled
+// settles it is AlreadyDone, and, but for Extend, ends it; a URL that only waited for that is due then. It ends without a word, and is Stale, when its time is over, when the key is forced or forgotten, when it is settled
 // with token 0, and when another lease of the key is overtaken.
 //
 // # Counts and limits

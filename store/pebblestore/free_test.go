@@ -122,6 +122,26 @@ func TestOvertakenRowsGo(t *testing.T) {
 	wantSound(t, s)
 }
 
+// TestOvertakenEndsInDamage: a settlement of an overtaken lease ends it also where the row of its URL, which may wait for that, is damaged.
+func TestOvertakenEndsInDamage(t *testing.T) {
+	now := time.Date(2026, 11, 27, 0, 0, 0, 0, time.UTC)
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), Clock: func() time.Time { return now }})
+	defer s.Close()
+	addQueued(t, s, "a", 0, 1)
+	first := takeFor(t, s, 1, time.Second)[0]
+	now = now.Add(time.Minute)
+	newer := takeFor(t, s, 1, time.Hour)[0]
+	settleAll(t, s, []store.Settlement{{Key: first.Key, Token: first.Token, Outcome: store.Requeue, Late: true, NewRound: true}})
+	spoil := func(key, _ []byte) error { return s.db.Set(key, []byte{1}, nil) }
+	if err := s.scan([]byte{tableOrder}, rowBound(tableOrder), spoil); err != nil {
+		t.Fatal(err)
+	}
+	got := settleAll(t, s, []store.Settlement{{Key: newer.Key, Token: newer.Token}})
+	if n := rowsOf(t, s, tableLease); got[0] != store.AlreadyDone || n != 0 {
+		t.Errorf("got %v and %d rows of leases; want already done and none", got[0], n)
+	}
+}
+
 // takeFor leases up to n URLs of one queue for a time.
 func takeFor(t *testing.T, s *Store, n int, lease time.Duration) []store.Entry {
 	t.Helper()

@@ -48,7 +48,7 @@ func (o *settleOp) apply(tx *txn) error {
 			return errRest
 		}
 		st := &o.list[o.done]
-		if left--; st.Token == 0 { // it is looked for
+		if left--; st.Token == 0 || overtaken(tx.s.crawls[o.crawl], st) { // it is looked for
 			left -= urlsOfRow - 1
 		}
 		aged := len(o.aged)
@@ -65,11 +65,16 @@ func (s *Store) readsRows(c *crawl, list []store.Settlement) bool {
 	for i := range list {
 		st := &list[i]
 		l := c.queues.Leases[st.Key]
-		if l == nil && (st.Token == 0 || st.Late || c.queues.Overtaken[st.Key] != nil) || l != nil && l.Cut && s.keeps(st) {
+		if l == nil && (st.Token == 0 || st.Late || overtaken(c, st)) || l != nil && l.Cut && s.keeps(st) {
 			return true
 		}
 	}
 	return false
+}
+
+// overtaken reports whether the key of a settlement has a lease that was overtaken.
+func overtaken(c *crawl, st *store.Settlement) bool {
+	return c != nil && c.queues.Overtaken[st.Key] != nil
 }
 
 // keeps reports whether the text of a URL remains when it is settled.
@@ -100,8 +105,11 @@ func (o *settleOp) settleOne(tx *txn, st *store.Settlement) store.SettleStatus {
 	if err != nil {
 		if !tx.isDamage(err) {
 			tx.note(err)
+			return store.Unreadable
 		}
-		return store.Unreadable
+		if step != sched.Close { // what is left of a lease needs no row
+			return store.Unreadable
+		}
 	}
 	switch step {
 	case sched.Leave:
@@ -142,7 +150,7 @@ func (tx *txn) fact(c *crawl, st *store.Settlement) (f found, known bool, err er
 	switch {
 	case l != nil && !l.Queue.Retired(): // a leased key is known
 		return leasedAt(l), true, nil
-	case st.Token != 0 && !st.Late && c.queues.Overtaken[st.Key] == nil:
+	case st.Token != 0 && !st.Late && !overtaken(c, st):
 		return f, false, nil
 	}
 	if known, err = c.seen.has(&st.Key); known && err == nil {

@@ -65,7 +65,7 @@ func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, e
 	if err != nil {
 		return store.Taken{}, err
 	}
-	taken := store.Taken{Leases: t.leases, Waited: t.waited}
+	taken := store.Taken{Leases: t.leases}
 	if !t.filled() {
 		err = t.rest(ctx, &taken)
 	}
@@ -81,8 +81,7 @@ type taking struct {
 	req    store.TakeRequest
 	shards []shardTaking
 	leases []store.Entry
-	waited []store.Waited
-	bytes  int64 // of the leases
+	bytes  int64 // of these
 	queues int
 	turn   uint64 // of the queue served last, in any shard
 
@@ -322,9 +321,6 @@ func (t *taking) read(home int, reply string) error {
 	r, shard := reader{reply[1:]}, &t.shards[home]
 	shard.next, shard.unfinished = int64(r.uint(6)), int(r.uint(4))
 	t.readState(home, &reader{r.long()}, true)
-	for w := (&reader{r.long()}); w.more(); {
-		t.waited = append(t.waited, store.Waited{Crawl: w.short(), Queue: w.short(), For: time.Duration(w.uint(6)) * time.Millisecond})
-	}
 	for r.more() {
 		var l store.Entry
 		l.Token = tokenOf(home, r.uint(6))

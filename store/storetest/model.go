@@ -229,6 +229,9 @@ func (m *model) settle(crawl string, s store.Settlement) store.SettleStatus {
 		}
 	}
 	if over != nil && over.token == s.Token {
+		if s.Outcome == store.Extend {
+			return store.AlreadyDone
+		}
 		c := m.crawls[crawl]
 		delete(c.overtaken, s.Key)
 		if u != nil && u.State == store.Queued && u.waits {

@@ -128,6 +128,22 @@ var roundCases = []testCase{
 			f.check(err)
 		}
 	}},
+	{"an overtaken lease that is extended runs on", func(f *fixture) {
+		req := store.TakeRequest{Lease: time.Hour, MaxInFlight: 1}
+		f.fill("a", 0, 1)
+		first := f.take(store.TakeRequest{Lease: time.Second})[0]
+		f.step(time.Minute)
+		newer := f.take(req)[0]
+		equal(f, "late", f.settle(store.Settlement{Key: first.Key, Token: first.Token, Outcome: store.Requeue, Late: true, NewRound: true}), store.Settled)
+		for range 2 {
+			equal(f, "extend", f.settle(store.Settlement{Key: newer.Key, Token: newer.Token, Outcome: store.Extend, After: 2 * time.Hour}), store.AlreadyDone)
+			f.again()
+			f.wantKeys(f.take(req))
+			equal(f, "in flight", f.info("a").InFlight, 1)
+		}
+		f.step(time.Hour)
+		f.wantKeys(f.take(req), 0)
+	}},
 	{"an overtaken lease goes with its key", func(f *fixture) {
 		for n, end := range []func(key store.Key){
 			func(store.Key) { f.step(time.Hour) },
@@ -233,21 +249,6 @@ var roundCases = []testCase{
 			f.fetched(f.take(store.TakeRequest{MaxURLs: 1})[0])
 		}
 		f.wantEmpty(store.TakeRequest{}, store.Limited, store.Holding{Queues: held + 1, Limited: held + 1})
-	}},
-	{"a take tells of queues that waited, once", func(f *fixture) {
-		f.fill("a", 0, 3)
-		f.fill("b", 10, 3)
-		short, long := f.ahead(time.Second), f.ahead(2*time.Minute)
-		f.set("a", store.QueueChange{NotBefore: &long})
-		f.set("b", store.QueueChange{NotBefore: &short})
-		f.again()
-		f.step(2 * time.Minute)
-		req := store.TakeRequest{MaxURLs: 2, MaxInFlight: -1}
-		equal(f, "waited", fmt.Sprint(f.taken(req).Waited), fmt.Sprint([]store.Waited{{Crawl: store.DefaultCrawl, Queue: "a", For: 2 * time.Minute}}))
-		f.again()
-		got := f.taken(req)
-		equal(f, "leases", len(got.Leases), 2)
-		equal(f, "waited", len(got.Waited), 0)
 	}},
 	{"a limit of a crawl is over all its queues", func(f *fixture) {
 		limit := int64(4)

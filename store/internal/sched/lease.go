@@ -237,7 +237,7 @@ func (c *Crawl) Running(key *store.Key, now int64) *Lease {
 
 // Due returns when a URL is due that a settlement queues: not before the end of a lease of it that was overtaken, whose fetcher is still at
 // the page. If the URL would be due by now, that is the very end, so that [Lease.Keeps] knows it again if the lease ends earlier. If it is to be
-// due in between, it is a millisecond later, and stays so.
+// due in between, it is a millisecond later, and stays so also if the lease ends earlier: its row has one time, and not also the one that was named.
 func (c *Crawl) Due(s *store.Settlement, now int64) int64 {
 	due, l := Due(s, now), c.Running(&s.Key, now)
 	switch {
@@ -270,7 +270,8 @@ func (q *Queue) RestoreOvertaken(key store.Key, token uint64, given, until, now 
 	return l
 }
 
-// Keeps reports whether the lease, which was overtaken, is all that keeps a URL of its key waiting, in a state and with a due time.
+// Keeps reports whether the lease, which was overtaken, is all that keeps a URL of its key waiting, in a state and with a due time. If
+// a clock was set back since, the lease has a new end, and the URL, whose time is never counted again, waits until the old one.
 func (l *Lease) Keeps(s store.State, due int64) bool { return s == store.Queued && due == l.Until }
 
 // Over reports whether the lease was overtaken.

@@ -55,7 +55,10 @@ func Judge(s *store.Settlement, f Fact, keep bool) (Step, store.SettleStatus) {
 func judgeLate(s *store.Settlement, f *Fact) (Step, store.SettleStatus) {
 	switch {
 	case f.Overtaken != nil && f.Overtaken.Token == s.Token:
-		if f.Overtaken.Keeps(f.State, f.Due) {
+		switch {
+		case s.Outcome == store.Extend: // its fetcher is still at the page
+			return Leave, store.AlreadyDone
+		case f.Overtaken.Keeps(f.State, f.Due):
 			return Resume, store.AlreadyDone
 		}
 		return Close, store.AlreadyDone

@@ -33,7 +33,6 @@ type Part struct {
 	served map[*Queue]bool // which are not served again
 	begun  *Queue          // the part ended in it: it may give as many more
 	rest   int
-	waited []store.Waited
 }
 
 // defaultLease is how long URLs are leased unless the request says.
@@ -79,12 +78,10 @@ type Rest struct {
 	Next    int64
 	State   store.TakeState
 	Holding store.Holding
-	Waited  []store.Waited
 }
 
 // AnswerTo sets what the answer to a request says beside its leases.
 func (r Rest) AnswerTo(t *store.Taken) {
-	t.Waited = r.Waited
 	if t.Next = Time(r.Next); len(t.Leases) == 0 {
 		t.State, t.Holding = r.State, r.Holding
 	}
@@ -111,7 +108,7 @@ func (s *Sched) Take(c *Crawl, only *Queue, r Request, serve Serve) (rest Rest, 
 	if open(&s.Defaults, r.Now) && t.Room > 0 {
 		err = t.rotate(crawls)
 	}
-	rest.Next, rest.Waited = Never, t.waited
+	rest.Next = Never
 	if t.More = err == nil && t.Room <= 0 && !t.filled() && (t.begun != nil || !t.full()); t.More {
 		t.note()
 	}
@@ -359,9 +356,6 @@ func (t *taking) from(q *Queue, hurries bool) error {
 	if got > 0 {
 		t.taken += got
 		t.bytes += bytes
-		if wait := q.NotBefore - q.NotBeforeAt; q.LastTake < q.NotBefore && q.NotBeforeAt > 0 && wait >= DurMs(store.LongWait)-slack {
-			t.waited = append(t.waited, store.Waited{Crawl: q.Crawl.Name, Queue: q.Name, For: time.Duration(wait) * time.Millisecond})
-		}
 		q.LastTake, q.LastDelay = t.Now, t.Delay
 	}
 	if got > 0 && !goesOn {

@@ -35,7 +35,7 @@ end
 local token = tonumber(call('HGET', base .. 'S', 'tokens')) or 0
 local given, bytes, served_queues, unfinished, ends = 0, 0, 0, 0, now + want.lease
 local served = {} -- by crawl, the queues that this take served already
-local ends_text, told, waited = text(ends), {}, {} -- pieces of the reply
+local ends_text, told = text(ends), {} -- pieces of the reply
 
 local function filled() return given >= want.urls or bytes >= want.bytes end
 
@@ -134,8 +134,6 @@ local function serve(c, q, goes_on, urgent)
   end
   if got == 0 then return end
   unfinished = got == most and n - got or 0
-  local wait = q.before - q.before_at -- told if it is a minute, less what a clock may go back
-  if q.before_at > 0 and q.last < q.before and wait >= 59000 then waited[#waited + 1] = short(c.name) .. short(q.name) .. pack('>I6', wait) end
   q.last, q.delay, c.gave[q.name] = now, want.delay, true
   if group.of(c, q) then group.recall(c, q).gave = true end
   if goes_on then return end
@@ -188,6 +186,6 @@ local function answer_take(crawls, next, state)
   if given > 0 and given >= want.urls then next = now end
   if want.skipped or want.left or not filled() and (want.stopped or full() and next == now) or given < want.urls and bytes >= want.bytes then next = 1 end
   answer(concat(list))
-  told[0] = 'F' .. pack('>I6I4', next, unfinished) .. long(state) .. long(concat(waited))
+  told[0] = 'F' .. pack('>I6I4', next, unfinished) .. long(state)
   return concat(told, '', 0)
 end

@@ -41,6 +41,7 @@ local function judge(e, r, l, keep)
   if e.token ~= 0 and not (l and l.token == e.token) then
     local o = c.overs[e.key]
     if o and o.token == e.token and o['until'] > now and alive(c, o) then
+      if e.outcome == EXTEND then return nil, 'A' end -- its fetcher is still at the page
       return r and not l and r.done == 0 and r.due == o['until'] and 'resume' or 'close', 'A'
     end
     if not (e.may_be_late and r and is_earlier(r, e.token)) then return nil, 'T' end

@@ -2,9 +2,8 @@
 --
 -- blob: see serve.lua
 -- reply: F 1 | next 6 (0: none; 1: ask again; 2: ask the other shards, then again), but of crawls with a limit | URLs that the queue served
---        last may still give 4 | length 4 | state, see state.lua | length 4 | for each queue that waited: length of crawl 1 | crawl | length of
---        name 1 | name | for how many ms 6 | for each lease: lease 23 | key 16 | length of crawl 1 | crawl | length 4 | record; lease and
---        record as in record.lua
+--        last may still give 4 | length 4 | state, see state.lua | for each lease: lease 23 | key 16 |
+--        length of crawl 1 | crawl | length 4 | record; lease and record as in record.lua
 -- and, if it was given before: S 1 | length of client 1 | for each crawl: length of crawl 1 | crawl | length 4 | for each lease: key 16 |
 --        lease 23 | client
 local crawls, all = each_crawl(turns_key), store_settings()
