@@ -161,9 +161,8 @@ type addSpace struct {
 	unknown map[string]bool
 }
 
-// urlsOfRow is how many URLs take as long to lease of one queue, or queues to make, as a row to find, and urlsOfNew how many URLs
-// take as long to put into queues in memory as a queue to make.
-const urlsOfRow, urlsOfNew = 4, 4
+// urlsOfRow is how many URLs take as long to queue, or to lease of one queue, as a row to find.
+const urlsOfRow = 4
 
 // begin makes room for the items up to hi, where the part ends at the latest.
 func (a *adder) begin(hi int) {
@@ -221,18 +220,18 @@ func (a *adder) look() error {
 // findQueues finds the queues of unknown keys. The part ends where there are too many of these, or too many of their queues have to be
 // read.
 func (a *adder) findQueues() error {
-	urls, left := urlsOfRow*mostRows, urlsOfNew*urlsOfRow*a.left.rows
+	urls := urlsOfRow * a.left.rows
 	for i := a.lo; i < a.hi; i++ {
 		if a.known[i] && (a.forced == nil || a.verdicts[i].SeenIn != "" || !a.requeues(&a.items[i])) {
 			continue
 		}
 		it := &a.items[i]
-		if urls == 0 || left <= 0 || a.left.bytes <= 0 {
+		if urls == 0 || a.left.bytes <= 0 {
 			a.endAt(i)
 			return nil
 		}
 		name := it.Queue
-		urls, left, a.left.bytes = urls-1, left-1, a.left.bytes-len(it.URL)-len(it.Meta)
+		urls, a.left.bytes = urls-1, a.left.bytes-len(it.URL)-len(it.Meta)
 		if name == "" || a.unknown[name] {
 			continue
 		}
@@ -248,7 +247,7 @@ func (a *adder) findQueues() error {
 			}
 		}
 		if a.into[i-a.lo] = q; q == nil {
-			if left -= urlsOfNew - 1; a.unknown == nil {
+			if a.unknown == nil {
 				a.unknown = map[string]bool{}
 			}
 			a.unknown[name] = true

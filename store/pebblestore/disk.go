@@ -112,12 +112,12 @@ func (h *health) setOwner(secret []byte) {
 	h.owner.Store(&mark)
 }
 
-// checkTables returns an error if a table is marked as one of another store. One whose properties cannot be read does not refuse the
-// store: whoever reads its rows gets the error.
+// checkTables returns an error if a table is marked as one of another store. Open does not ask: of a large store that is tens of thousands
+// of files to read.
 func (s *Store) checkTables() error {
 	levels, err := s.db.SSTables(pebble.WithProperties())
 	if err != nil {
-		return nil
+		return err
 	}
 	for _, t := range slices.Concat(levels...) {
 		if has := t.Properties.UserProperties[ownerName]; len(has) > 1 && has[1:] != string(s.owner.Load()[:]) { // the first is Pebble's

@@ -35,7 +35,7 @@ func (s *Store) load() error {
 		}
 	}
 	var tables errgroup.Group
-	for _, load := range []func() error{s.checkTables, s.loadKeys, s.loadQueues, s.loadPlaces} {
+	for _, load := range []func() error{s.loadKeys, s.loadQueues, s.loadPlaces} {
 		tables.Go(load)
 	}
 	if err := tables.Wait(); err != nil {

@@ -138,7 +138,7 @@ func (v *verifier) end() error {
 }
 
 func (v *verifier) verify() error {
-	for _, step := range []func() error{v.levels, v.journals, v.rows} {
+	for _, step := range []func() error{v.levels, v.s.checkTables, v.journals, v.rows} {
 		if err := step(); err != nil {
 			return err
 		}
