@@ -556,3 +556,28 @@ func TestRulesOfAnyCrawlAreKept(t *testing.T) {
 		t.Errorf("got %+v; want the rule of the crawl", got)
 	}
 }
+
+// TestRulesOfACopyAreChecked: what no frontier would add is refused when it is set for a crawl, before anything is kept; the order of a crawl is no rule.
+func TestRulesOfACopyAreChecked(t *testing.T) {
+	s := memstore.New(memstore.Options{})
+	f := openOn(t, s, Options{})
+	_, err := f.Exclude(bg, "", "a.example")
+	must(t, err)
+	must(t, f.WaitExcluded(bg))
+	must(t, f.Close())
+	c := StoredCrawl{Name: "DEFAULT", Stored: "DEFAULT"}
+	for _, bad := range []string{"other\x00b.example", strings.Repeat("b", store.MaxQueueKey), "/", "#"} {
+		scope := store.Scope{Rules: [][]byte{[]byte("b.example"), []byte(bad)}}
+		if err := c.Set(bg, s, scope); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("%.20q: got %v; want ErrInvalid", bad, err)
+		}
+	}
+	rules, left, err := storedRules(bg, s)
+	if err != nil || len(rules) != 1 || !slices.Equal(rules["DEFAULT"], []string{"a.example"}) || len(left) > 0 {
+		t.Errorf("got %q, %v, %v; want the rule from before alone", rules, left, err)
+	}
+	must(t, c.Set(bg, s, store.Scope{Rules: [][]byte{[]byte("b.example"), []byte(depthFirst)}}))
+	if rules, left, err = storedRules(bg, s); err != nil || len(rules["DEFAULT"]) != 3 || len(left) != 1 {
+		t.Errorf("got %q, %v, %v; want both beside it, and the crawl to be gone through", rules, left, err)
+	}
+}

@@ -126,7 +126,7 @@ func TestForgettingOfAnotherIsKept(t *testing.T) {
 	}
 }
 
-// slowStore takes its time for a listing.
+// slowStore takes its time to end a listing.
 type slowStore struct {
 	store.Store
 	entries, listed atomic.Int64
@@ -134,8 +134,14 @@ type slowStore struct {
 
 func (s *slowStore) Entries(ctx context.Context, crawl, queue string) iter.Seq2[store.Entry, error] {
 	s.listed.Add(1)
-	time.Sleep(time.Duration(s.entries.Load()))
-	return s.Store.Entries(ctx, crawl, queue)
+	return func(yield func(store.Entry, error) bool) {
+		for e, err := range s.Store.Entries(ctx, crawl, queue) {
+			if !yield(e, err) {
+				return
+			}
+		}
+		time.Sleep(time.Duration(s.entries.Load()))
+	}
 }
 
 // TestOffersBetweenARuleAndItsReading: what a frontier queues before it reads the rule of another one is forgotten too, although nobody
