@@ -48,8 +48,8 @@ func (o *settleOp) apply(tx *txn) error {
 			return errRest
 		}
 		st := &o.list[o.done]
-		if left--; st.Token == 0 || overtaken(tx.s.crawls[o.crawl], st) { // it is looked for
-			left -= urlsOfRow - 1
+		if left--; st.Token == 0 || overtaken(tx.s.crawls[o.crawl], st) { // two rows are found: its place, and itself
+			left -= 2*urlsOfRow - 1
 		}
 		aged := len(o.aged)
 		o.answers[o.done] = o.settleOne(tx, st)
