@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,20 +18,19 @@ import (
 // in which an excluded URL was taken. Taking them one by one, as they come up, was tried first: each costs the queue its delay, and the
 // URLs behind them wait.
 //
-// Who adds rules records in the store before and after that URLs of the crawl are to be forgotten, and who has forgotten them takes that
-// back. A process that ends before leaves them to the next frontier of the store, or where several share one to any of them: the record is
-// a random number, which whoever has something to forget replaces every 5 s. One that stands still is taken over, by its watcher's clock
-// alone. Who finds a number that is not its own leaves the record, since another one may have a rule that it did not know: in the end it
-// stands still. There the URLs are looked for only when all frontiers have read the rule.
+// Who adds rules records in the store before and after that URLs of the crawl are to be forgotten, and who went through it takes that back
+// if the rules are still those it began with: what others recorded is done then too. A process that ends before leaves them to the next
+// frontier of the store, or where several share one to any of them: the record is a random number, which whoever has something to forget
+// replaces every 5 s. One that stands still is taken over, by its watcher's clock alone. There the URLs are looked for only when all
+// frontiers have read the rule.
 
 // purges are the queues, and with "" as the queue the crawls, in which excluded URLs are to be forgotten.
 type purges struct {
 	mu      sync.Mutex
 	pending map[queueName]time.Time // guarded by mu; from when on; the crawl may be "*" if the queue is ""
-	current queueName               // guarded by mu; the one that is taken
+	current string                  // guarded by mu; the crawl that is gone through
 	ended   chan struct{}           // guarded by mu; closed when the goroutine ends, nil if none runs
 	err     error                   // guarded by mu; the first since WaitExcluded returned one
-	number  int64                   // guarded by exclusions.changing; what is recorded of current, 0 if others recorded something since
 }
 
 // queueName names a queue of a crawl.
@@ -86,34 +86,26 @@ func (f *Frontier) watchPurges(ctx context.Context, before map[purgeRecord]int) 
 			f.purges.add(f, queueName{crawl, ""}, 0)
 		}
 	}
-	waiting, current := f.purges.crawls()
-	for _, crawl := range waiting {
+	for crawl := range f.purges.crawls() {
 		err = errors.Join(err, setForgetting(ctx, f.store, crawl, newNumber()))
-	}
-	if current != "" {
-		number := newNumber()
-		err = errors.Join(err, setForgetting(ctx, f.store, current, number))
-		if unforgotten[current] != f.purges.number {
-			number = 0
-		}
-		f.purges.number = number
 	}
 	return now, err
 }
 
-// crawls returns the crawls that wait alone, and the one that is taken, if any.
-func (p *purges) crawls() (waiting []string, current string) {
+// crawls returns the crawls that wait, and the one that is taken.
+func (p *purges) crawls() map[string]bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.current.queue == "" {
-		current = p.current.crawl
-	}
+	crawls := make(map[string]bool)
 	for q := range p.pending {
-		if q.queue == "" && q.crawl != current {
-			waiting = append(waiting, q.crawl)
+		if q.queue == "" {
+			crawls[q.crawl] = true
 		}
 	}
-	return waiting, current
+	if p.current != "" {
+		crawls[p.current] = true
+	}
+	return crawls
 }
 
 func newNumber() int64 { return 1 + rand.Int64N(1<<50) }
@@ -171,7 +163,9 @@ func (p *purges) next(f *Frontier) (q queueName, wait time.Duration, ok bool) {
 	}
 	if wait = time.Until(p.pending[q]); wait <= 0 {
 		delete(p.pending, q)
-		p.current = q
+		if q.queue == "" {
+			p.current = q.crawl
+		}
 	}
 	return q, wait, true
 }
@@ -190,26 +184,27 @@ func (f *Frontier) purge(q queueName) error {
 	if q.queue != "" {
 		return f.purgeOnce(q)
 	}
-	ctx, number := context.Background(), newNumber()
-	f.exclusions.changing.Lock()
-	f.purges.number = number
-	err := setForgetting(ctx, f.store, q.crawl, number)
-	f.exclusions.changing.Unlock()
+	ctx := context.Background()
+	before, _, err := storedRules(ctx, f.store)
 	if err == nil {
 		err = f.purgeOnce(q)
 	}
 	f.exclusions.changing.Lock()
 	defer f.exclusions.changing.Unlock()
 	f.purges.mu.Lock()
-	f.purges.current = queueName{} // or watchPurges would record it again
+	f.purges.current = "" // or watchPurges would record it again
 	f.purges.mu.Unlock()
 	if err != nil || f.isClosing() {
 		return err
 	}
-	if _, unforgotten, err := storedRules(ctx, f.store); err != nil || unforgotten[q.crawl] != f.purges.number {
+	if err := setForgetting(ctx, f.store, q.crawl, 0); err != nil {
 		return err
 	}
-	return setForgetting(ctx, f.store, q.crawl, 0)
+	after, _, err := storedRules(ctx, f.store) // only now: another frontier may have added some until then
+	if err != nil || !slices.Equal(before[q.crawl], after[q.crawl]) {
+		err = errors.Join(err, setForgetting(ctx, f.store, q.crawl, newNumber()))
+	}
+	return err
 }
 
 // purgeOnce goes once through a queue or crawl.
