@@ -226,7 +226,7 @@ func (c StoredCrawl) Scopes(ctx context.Context, s store.Store) (list []store.Sc
 	return list, err
 }
 
-// Set sets for the crawl in its store s, or for all crawls of the store, what was set elsewhere, beside what is set there. No
+// Set adds the settings and exclusions of another crawl to this one's, or those of all crawls to those of all of the store s. No
 // frontier of this process may work on s.
 func (c StoredCrawl) Set(ctx context.Context, s store.Store, scope store.Scope) error {
 	if scope.Crawl == "*" {

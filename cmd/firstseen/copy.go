@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,11 +43,12 @@ func newCopyCmd(a *app) *cobra.Command {
 		Use:   "copy (--from-db DIR | --from-redis ADDR | --daemon ADDR | --from-file FILE) (--to-db DIR | --to-redis ADDR | --to-file FILE)",
 		Short: "Copy a crawl to another store, disk to Redis or back, or to a file",
 		Long: `Copy a whole crawl: the queued URLs with their data, due times and priorities, when the others
-were completed or dropped, every key seen, and the settings and exclusions of the crawl and its queues. The copy continues where the crawl was; leased URLs are queued
+were completed or dropped, every key seen, and the settings and exclusions of the crawl and its queues. The copy continues where the crawl was, paused if the crawl is; leased URLs are queued
 again. The source does not change. Stop its daemon first, or ask it with --daemon after
-"firstseen set --all --paused": otherwise both fetch the same URLs.
+"firstseen set --all --paused", which is not copied: otherwise both fetch the same URLs.
 
 If a copy breaks off, run the same command again; nothing is done twice. URLs that were added to the new store since then are not affected.
+A crawl that exists keeps its settings and exclusions, and so does a queue that has settings: the command prints what the crawl of the source has otherwise.
 
 A crawl with a profile of its own keeps it in the other store. From a file, the target must be a
 crawl with that profile: an existing one, or a new one that you name with the profile, as in
@@ -53,7 +56,7 @@ crawl with that profile: an existing one, or a new one that you name with the pr
 
 Not copied are: when a URL was found (in the new store, when it was copied), counts of attempts, the
 text of completed and dropped URLs if the store does not keep it (their keys are copied), and what is set for all
-crawls of the source, or what Redis cannot keep: at the end, the command prints how to set that in the target.`,
+crawls of the source, or what Redis cannot keep (groups, if the store is made without): at the end, the command prints how to set that in the target.`,
 		Example: `  firstseen copy --from-db crawl.db --to-redis 10.0.0.1:6379,10.0.0.2:6379
   firstseen copy --from-redis 10.0.0.1:6379 --to-db crawl.db
   firstseen copy --from-db crawl.db --to-file crawl.fs && firstseen copy --from-file crawl.fs --to-redis 10.0.0.1:6379`,
@@ -88,44 +91,86 @@ func (f *copyFlags) run(ctx context.Context, a *app) error {
 		return misusef("cannot copy; got the same store as --from-db and --to-db; want another directory")
 	}
 	var n copied
-	if err := f.copy(ctx, a, &n); err != nil {
-		return fmt.Errorf("cannot copy: %w", err)
-	}
-	if f.asJSON {
+	err := f.copy(ctx, a, &n)
+	if err == nil && f.asJSON {
 		return json.NewEncoder(a.out).Encode(n)
 	}
-	fmt.Fprintf(a.err, "%s queued, %s completed and %s dropped URLs, the settings of %s, %s\n",
-		grouped(n.Waiting), grouped(n.Done), grouped(n.Dropped), plural(n.Queues, "queue"), plural(n.Keys, "key"))
-	for _, command := range n.Set {
-		fmt.Fprintln(a.err, "set as in the source:", command)
+	if err == nil {
+		fmt.Fprintf(a.err, "%s queued, %s completed and %s dropped URLs, the settings of %s, %s\n",
+			grouped(n.Waiting), grouped(n.Done), grouped(n.Dropped), plural(n.Queues, "queue"), plural(n.Keys, "key"))
 	}
-	for _, command := range n.Left {
-		fmt.Fprintln(a.err, "not copied; to set it for the new store:", command)
+	for _, list := range []struct {
+		what     string
+		commands []string
+	}{{"copied:", n.Set}, {"not copied, run yourself:", n.Left}, {"not copied, since the crawl was there; as in the source:", n.Kept}, {"the copy is paused, as the source is; to start it:", n.start}} {
+		for _, command := range list.commands {
+			fmt.Fprintln(a.err, list.what, command)
+		}
+	}
+	if n.Ungrouped > 0 {
+		fmt.Fprintf(a.err, "not copied: the groups of %s; a store in Redis has groups if it is made with groups=true\n", plural(n.Ungrouped, "queue"))
+	}
+	if err != nil {
+		return fmt.Errorf("cannot copy: %w", err)
 	}
 	return nil
 }
 
-// copied is what was copied. The commands would set what was set for the crawl, and what was not.
+// copied is what was copied. Set and Left are commands that reproduce the copied settings, and the ones left behind; Kept those that a crawl
+// of the target has otherwise.
 type copied struct {
 	crawlfile.Counts
-	Set  []string `json:"set,omitempty"`
-	Left []string `json:"not_copied,omitempty"`
+	Set   []string `json:"set,omitempty"`
+	Left  []string `json:"not_copied,omitempty"`
+	Kept  []string `json:"kept,omitempty"`
+	start []string // starts a crawl that is paused
 }
 
-// setter returns what sets for a crawl of dst what a crawl file says, and notes it.
-func (n *copied) setter(ctx context.Context, dst store.Store, to frontier.StoredCrawl) crawlfile.ImportOptions {
+// setter applies the settings in a crawl file to a crawl of dst, at the place that flags say, and records them in n. A crawl that exists keeps
+// its own: an operator may have changed them since a copy that broke off.
+func (n *copied) setter(ctx context.Context, dst store.Store, place string, to frontier.StoredCrawl) crawlfile.ImportOptions {
+	_, found := frontier.FindCrawl(ctx, dst, to.Stored)
+	of := place + " --crawl " + quoted(to.Name)
 	return crawlfile.ImportOptions{Identity: to.Identity, Set: func(scope store.Scope) error {
 		if scope.Crawl == "*" {
-			n.Left = append(n.Left, setCommands("--all", &scope)...)
+			scope.Paused = false // it is for the move
+			n.Left = append(n.Left, setCommands(place+" --all", &scope)...)
 			return nil
 		}
 		if _, is := dst.(*redisstore.Store); is && scope.Retention > 0 {
-			n.Left = append(n.Left, fmt.Sprintf("firstseen serve --seen-for=%v", scope.Retention))
+			n.Left = append(n.Left, fmt.Sprintf("firstseen serve%s --seen-for=%v", place, scope.Retention))
 			scope.Retention = 0
 		}
-		n.Set = append(n.Set, setCommands("--crawl "+quoted(to.Name), &scope)...)
-		return to.Set(ctx, dst, scope)
+		switch {
+		case found == nil:
+			has, err := to.Scopes(ctx, dst)
+			if err == nil {
+				n.Kept = without(setCommands(of, &scope), has, of)
+			}
+			return err
+		case !errors.Is(found, store.ErrNotFound):
+			return found
+		}
+		if err := to.Set(ctx, dst, scope); err != nil {
+			return err
+		}
+		n.Set = append(n.Set, setCommands(of, &scope)...)
+		if scope.Paused {
+			n.start = []string{"firstseen set" + of + " --paused=false"}
+		}
+		return nil
 	}}
+}
+
+// without returns the commands that do not set what is set already.
+func without(commands []string, has []store.Scope, of string) []string {
+	for i := range has {
+		if has[i].Crawl == "" {
+			is := setCommands(of, &has[i])
+			commands = slices.DeleteFunc(commands, func(c string) bool { return slices.Contains(is, c) })
+		}
+	}
+	return commands
 }
 
 // setCommands returns the commands that set what is set for a scope.
@@ -145,17 +190,17 @@ func setCommands(of string, s *store.Scope) (commands []string) {
 	add(s.QueueLimit != 0, "queue-limit", s.QueueLimit)
 	add(s.Retention != 0, "retention", s.Retention)
 	for _, rule := range s.Rules {
-		if rule[0] == 0 { // the rule that stands for an order
+		if bytes.HasPrefix(rule, []byte{0}) { // the rule that stands for an order
 			add(true, "order", "depth")
 		} else {
 			exclude += " " + quoted(string(rule))
 		}
 	}
 	if set != "" {
-		commands = append(commands, "firstseen set "+of+set)
+		commands = append(commands, "firstseen set"+of+set)
 	}
 	if exclude != "" {
-		commands = append(commands, "firstseen exclude "+of+exclude)
+		commands = append(commands, "firstseen exclude"+of+exclude)
 	}
 	return commands
 }
@@ -185,7 +230,11 @@ func (f *copyFlags) copy(ctx context.Context, a *app, n *copied) (err error) {
 	if err != nil {
 		return err
 	}
-	n.Counts, err = transfer.Pipe(ctx, src.write, dst, to.Stored, n.setter(ctx, dst, to))
+	place := " --db " + quoted(f.toDB)
+	if f.toDB == "" {
+		place = " --redis " + quoted(strings.Join(f.toRedis, ","))
+	}
+	n.Counts, err = transfer.Pipe(ctx, src.write, dst, to.Stored, n.setter(ctx, dst, place, to))
 	return err
 }
 

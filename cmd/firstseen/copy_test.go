@@ -141,10 +141,15 @@ func TestCopySettings(t *testing.T) {
 			}
 		}
 		for _, left := range n.Left {
-			command(t, append(strings.Fields(left)[1:], "--db", db)...)
+			command(t, strings.Fields(left)[1:]...)
 		}
 		if got := is(db); got != want {
 			t.Errorf("from a %s: got\n%s\nwant\n%s", name, got, want)
+		}
+		command(t, "set", "--db", db, "--crawl", "a news", "--paused=false", "--limit", "5000")
+		again := command(t, "copy", source, "--crawl", "a news", "--to-db", db, "--json")
+		if got := command(t, "list", "--db", db, "--crawl", "a news", "--json"); strings.Contains(got, `"paused":true`) || !strings.Contains(again, `"kept":["firstseen set --db `) {
+			t.Errorf("from a %s, again: got %s%s; want the settings kept", name, again, got)
 		}
 	}
 }

@@ -143,5 +143,8 @@ func printRekeyed(a *app, n *transfer.RekeyCounts, asJSON bool) error {
 	}
 	_, err := fmt.Fprintf(a.err, "%s keys were made again from their URLs, %s copied; %s URLs merged with others, %s split; %s keys without a text and %s URLs that have no key were left out, and are new when they are found again\n",
 		grouped(n.URLs), grouped(n.Kept), grouped(n.Merged), grouped(n.Split), grouped(n.Dropped), grouped(n.Refused))
+	if err == nil && n.Rules > 0 {
+		_, err = fmt.Fprintf(a.err, "%s as before; they match canonical forms, which may be others now: check them with \"firstseen exclude\"\n", plural(n.Rules, "exclusion"))
+	}
 	return err
 }

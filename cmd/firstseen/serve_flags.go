@@ -138,7 +138,11 @@ func flagsFromFile(flags *pflag.FlagSet, given map[string]bool, name string) err
 	scan := bufio.NewScanner(file)
 	var errs []error // all of them, so that one look mends the file
 	for n := 1; scan.Scan(); n++ {
-		if err := setFromLine(flags, given, strings.TrimPrefix(scan.Text(), "\ufeff")); err != nil {
+		line := scan.Text()
+		if n == 1 {
+			line = strings.TrimPrefix(line, "\ufeff")
+		}
+		if err := setFromLine(flags, given, line); err != nil {
 			errs = append(errs, fmt.Errorf("%s line %d: %w", name, n, err))
 		}
 	}
@@ -169,7 +173,7 @@ func setFromLine(flags *pflag.FlagSet, given map[string]bool, line string) error
 	if value == "" && slices.Contains(mustName, name) {
 		return fmt.Errorf("cannot use setting %s; got no value; want one, or no such line", name)
 	}
-	if strings.HasPrefix(value, `"`) || strings.Contains(value, " #") {
+	if strings.HasPrefix(value, `"`) || strings.HasPrefix(value, "'") || strings.Contains(strings.ReplaceAll(value, "\t", " "), " #") {
 		return fmt.Errorf("cannot use setting %s; got %s; want a value without quotes, and comments in lines of their own", name, visible(value))
 	}
 	if err := flags.Set(name, value); err != nil {

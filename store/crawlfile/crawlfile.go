@@ -31,6 +31,7 @@ package crawlfile
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -175,6 +176,16 @@ func open(r io.Reader) (*reader, error) {
 	if err == nil && (!ok || first.Identity == nil) {
 		err = rd.r.damaged("; got none of an identity")
 	}
+	for _, scope := range first.Scopes {
+		if err == nil && scope.Crawl != "" && scope.Crawl != "*" {
+			err = rd.r.damaged("; got settings of crawl %q", scope.Crawl)
+		}
+		for _, rule := range scope.Rules {
+			if err == nil && (len(rule) == 0 || len(rule) > store.MaxQueueKey || bytes.LastIndexByte(rule, 0) > 0) {
+				err = rd.r.damaged("; got rule %.80q", rule)
+			}
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +244,9 @@ type Counts struct {
 	Done    int64 `json:"done"`    // URLs that were completed, with their text
 	Dropped int64 `json:"dropped"` // URLs that were dropped, with their text
 	Keys    int64 `json:"keys"`    // keys seen
-	New     int64 `json:"new"`     // of an import: keys that were not known
+	// Ungrouped counts, of an import, the queues whose group the store cannot keep.
+	Ungrouped int64 `json:"ungrouped,omitempty"`
+	New       int64 `json:"new"` // of an import: keys that were not known
 }
 
 // count counts a URL.

@@ -334,6 +334,10 @@ type sink struct{ store.Store }
 
 func (sink) Identity() store.Identity { return identity }
 
+func (sink) QueueInfo(context.Context, string, string) (store.QueueInfo, error) {
+	return store.QueueInfo{}, store.ErrNotFound
+}
+
 func (sink) Configure(context.Context, string, string, store.QueueChange) error { return nil }
 
 func (sink) See(_ context.Context, _ string, _ []store.Key, fresh []bool, _ store.SeeOptions) error {
@@ -471,5 +475,63 @@ func TestPaceMoves(t *testing.T) {
 	}
 	if len(got.Leases) != 2 {
 		t.Errorf("got %d leases; want those of the queue that may be served", len(got.Leases))
+	}
+}
+
+// TestDamagedScope: a file may say nothing of other crawls, and has no rule that cannot be one.
+func TestDamagedScope(t *testing.T) {
+	src := openMem(t)
+	for _, scope := range []store.Scope{{Crawl: "other"}, {Rules: [][]byte{{}}}, {Rules: [][]byte{[]byte("a\x00b")}}, {Rules: [][]byte{bytes.Repeat([]byte("a"), store.MaxQueueKey+1)}}} {
+		var file bytes.Buffer
+		_, err := crawlfile.Export(t.Context(), &file, src, "c", identity, []store.Scope{scope})
+		check(t, err)
+		_, err = crawlfile.Import(t.Context(), &file, openMem(t), "c", crawlfile.ImportOptions{Set: func(store.Scope) error { t.Error("it was used"); return nil }})
+		if !errors.Is(err, store.ErrCorrupt) {
+			t.Errorf("%.80v: got %v; want %v", scope, err, store.ErrCorrupt)
+		}
+	}
+}
+
+// TestImportKeeps: what was set for a queue after an import stays when the import is run again.
+func TestImportKeeps(t *testing.T) {
+	src, dst := openMem(t), openMem(t)
+	fill(t, src)
+	file := exported(t, src)
+	again := func() {
+		_, err := crawlfile.Import(t.Context(), bytes.NewReader(file), dst, "c", crawlfile.ImportOptions{})
+		check(t, err)
+	}
+	again()
+	paused := false
+	for _, c := range []struct{ set, want time.Duration }{{time.Hour, time.Hour}, {0, time.Minute}} { // the latter has no settings: it gets the file's
+		check(t, dst.Configure(t.Context(), "c", "q2\xff", store.QueueChange{Delay: &c.set, Paused: &paused}))
+		again()
+		if q, err := dst.QueueInfo(t.Context(), "c", "q2\xff"); err != nil || q.Delay != c.want || q.Paused {
+			t.Errorf("got %+v, %v; want delay %v, not paused", q, err, c.want)
+		}
+	}
+}
+
+// ungrouped is a store without groups.
+type ungrouped struct{ store.Store }
+
+func (s ungrouped) Configure(ctx context.Context, crawl, queue string, c store.QueueChange) error {
+	if c.Group != nil {
+		return store.ErrInvalid
+	}
+	return s.Store.Configure(ctx, crawl, queue, c)
+}
+
+// TestImportWithoutGroups: a store without groups gets the other settings of a queue, and the groups are counted.
+func TestImportWithoutGroups(t *testing.T) {
+	src, dst := openMem(t), openMem(t)
+	delay, group := time.Minute, "g"
+	check(t, src.Configure(t.Context(), "c", "q", store.QueueChange{Delay: &delay, Group: &group}))
+	var file bytes.Buffer
+	_, err := crawlfile.Export(t.Context(), &file, src, "c", identity, nil)
+	check(t, err)
+	n, err := crawlfile.Import(t.Context(), &file, ungrouped{dst}, "c", crawlfile.ImportOptions{})
+	if q, err2 := dst.QueueInfo(t.Context(), "c", "q"); err != nil || err2 != nil || n.Ungrouped != 1 || q.Delay != delay {
+		t.Errorf("got %+v, %+v, %v, %v; want delay %v, and one group left out", n, q, err, err2, delay)
 	}
 }

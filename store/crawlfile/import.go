@@ -2,10 +2,12 @@ package crawlfile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -28,7 +30,7 @@ type ImportOptions struct {
 // identity than the crawl, the error is store.ErrIdentity. A different Unicode version is an error
 // only if the file has keys of internationalised hosts.
 //
-// After an error, run Import again: what was imported stays, and is not imported twice.
+// After an error, run Import again: what was imported stays, and is not imported twice. Queues that have settings keep them.
 func Import(ctx context.Context, r io.Reader, s store.Store, crawl string, opt ImportOptions) (Counts, error) {
 	if opt.Batch <= 0 {
 		opt.Batch = 10_000
@@ -113,7 +115,7 @@ func foreign(what string, made, have store.Identity) error {
 func (im *importer) row(ctx context.Context, next row) error {
 	if q := next.Queue; q != nil {
 		im.n.Queues++
-		im.settings.Go(func() error { return im.s.Configure(ctx, im.crawl, string(q.Name), q.change()) })
+		im.settings.Go(func() error { return im.configure(ctx, q) })
 		return nil
 	}
 	u := next.URL
@@ -135,6 +137,27 @@ func (im *importer) row(ctx context.Context, next row) error {
 	}
 	im.waiting = append(im.waiting, store.Item{Key: key, Queue: queue, URL: url, Meta: u.Meta, Due: u.Due, Priority: u.Priority, UnicodeHost: unicode})
 	return nil
+}
+
+// configure sets what is set for a queue, unless the crawl has it with settings: an operator may have changed them since an import that
+// broke off. Nor is a queue that the crawl has paused again.
+func (im *importer) configure(ctx context.Context, q *queueRow) error {
+	have, err := im.s.QueueInfo(ctx, im.crawl, string(q.Name))
+	switch {
+	case err == nil && have.QueueSettings != (store.QueueSettings{}):
+		return nil
+	case err == nil:
+		q.Paused = false
+	case !errors.Is(err, store.ErrNotFound):
+		return err
+	}
+	err = im.s.Configure(ctx, im.crawl, string(q.Name), q.change())
+	if len(q.Group) > 0 && errors.Is(err, store.ErrInvalid) {
+		atomic.AddInt64(&im.n.Ungrouped, 1)
+		q.Group = nil
+		err = im.s.Configure(ctx, im.crawl, string(q.Name), q.change())
+	}
+	return err
 }
 
 // unicodeHost reports whether the host of a URL may be internationalised. If it is not sure, it

@@ -166,8 +166,40 @@ func TestBrokenBody(t *testing.T) {
 			t.Fatal(err)
 		}
 		answer, err := io.ReadAll(conn)
-		if text := string(answer); err != nil || !strings.HasPrefix(text, "HTTP/1.1 400") && !strings.Contains(text, `"verdict":"failed"`) {
+		if text := string(answer); err != nil || !strings.HasPrefix(text, "HTTP/1.1 400") || !strings.Contains(text, `"verdict":"failed"`) {
 			t.Errorf("after %q: got %q, %v; want a failure", lines, text, err)
+		}
+	}
+}
+
+// TestBrokenAfterAnswers: a body that breaks off after some lines were answered ends with a failure, also where the client waited for
+// the answers.
+func TestBrokenAfterAnswers(t *testing.T) {
+	r := start(t, canon.None(), Config{})
+	for _, path := range []string{"/v1/urls", "/v1/seen"} {
+		conn, err := net.Dial("tcp", r.HTTPAddr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(hang.Limit))
+		line := `{"url":"http://a.com` + path + `"}` + "\n"
+		_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", path, len(line), line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, text := bufio.NewReader(conn), ""
+		for !strings.Contains(text, `"verdict":"new"`) {
+			more, err := in.ReadString('\n')
+			if text += more; err != nil {
+				t.Fatal(text, err)
+			}
+		}
+		if err := conn.(*net.TCPConn).CloseWrite(); err != nil { // of Dial with "tcp"
+			t.Fatal(err)
+		}
+		if rest, err := io.ReadAll(in); err != nil || !strings.Contains(string(rest), `"verdict":"failed"`) {
+			t.Errorf("%s: got %q, then %q, %v; want a failure", path, text, rest, err)
 		}
 	}
 }

@@ -165,7 +165,8 @@ func (w *callWriter) FlushError() error {
 
 // begin begins to send something.
 func (w *callWriter) begin() error {
-	if err := context.Cause(w.ctx); err != nil {
+	// A client that closed its half of the connection, which cancels the context, may still read; if it is gone, writing fails.
+	if err := context.Cause(w.ctx); err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
 	if w.endTurn != nil { // the client may take its time

@@ -220,15 +220,12 @@ func (s *httpAPI) postDone(ctx context.Context, body *wire.Done) (out wire.Answe
 		}
 	}
 	answers, err := inTurns(ctx, s.gate, settlements, s.guardedSettle)
-	if err != nil {
-		return out, err
-	}
 	out.Answers = make([]string, len(answers))
-	for i, a := range answers {
+	for i, a := range answers { // also those before an error: they are settled
 		out.Answers[i] = a.String()
 		s.countSettled(settlements[i].Outcome, a)
 	}
-	return out, nil
+	return out, err
 }
 
 // postRedirect answers whether the client must follow a redirect now, because its target is

@@ -127,42 +127,35 @@ func (s *httpAPI) streamLines(w http.ResponseWriter, r *http.Request, answer lin
 		return r.ContentLength > 0 && body.room()
 	}
 	var out bytes.Buffer
-	for answered := false; ; answered = true {
+	for wrote := false; ; wrote = true {
 		more()
 		lines, end := readLines(in, s.maxLine(), more)
-		brokeOff := end != nil && !errors.Is(end, io.EOF)
-		lost := func() { // the client is gone, or its call was ended; one that closed its half of the connection may still read
-			if brokeOff && !answered {
-				w.WriteHeader(http.StatusBadRequest)
-			}
-		}
 		held := s.inHand(r.Context())
-		if held.take(r.Context(), costOfLines(lines)) != nil {
-			lost()
-			return
+		err := held.take(r.Context(), costOfLines(lines))
+		if err == nil {
+			body.next(in.Buffered())
+			_, err = inTurns(r.Context(), s.gate, lines, func(ctx context.Context, some []bodyLine) ([]struct{}, error) {
+				answer(ctx, some, &out)
+				return nil, nil
+			})
 		}
-		body.next(in.Buffered())
-		_, late := inTurns(r.Context(), s.gate, lines, func(ctx context.Context, some []bodyLine) ([]struct{}, error) {
-			answer(ctx, some, &out)
-			return nil, nil
-		})
-		if late != nil {
-			held.done()
-			lost()
-			return
+		code, status := "unavailable", http.StatusServiceUnavailable
+		if end != nil && !errors.Is(end, io.EOF) || r.Context().Err() != nil && err != nil {
+			// The call was ended, or the client is gone; one that closed its half of the connection may still read.
+			code, status, err = "body", http.StatusBadRequest, cmp.Or(end, err)
 		}
-		if brokeOff {
-			_ = lineEncoder(&out).Encode(wire.VerdictLine{Verdict: "failed", Error: &wire.Fault{Code: "body", Message: end.Error()}})
+		if err != nil {
+			if !wrote {
+				w.WriteHeader(status)
+			}
+			_ = lineEncoder(&out).Encode(wire.VerdictLine{Verdict: "failed", Error: &wire.Fault{Code: code, Message: "the call broke off; send again what has no answer: " + err.Error()}})
 		}
-		sent, err := w.Write(out.Bytes())
-		if err != nil && sent == 0 {
-			lost()
-		}
+		_, lost := w.Write(out.Bytes())
 		if out.Reset(); out.Cap() > 4*bodyBuffer { // it was charged until now
 			out = bytes.Buffer{}
 		}
 		held.done()
-		if err != nil || end != nil || s.isDraining() || rc.Flush() != nil {
+		if lost != nil || err != nil || end != nil || s.isDraining() || rc.Flush() != nil {
 			return
 		}
 	}

@@ -163,7 +163,7 @@ func (s *metrics) daemonNumbers() prometheus.Collector {
 	gauge := func(name, help string, of func() float64) {
 		n.one(gaugeValue, name, help, func(*struct{}) float64 { return of() })
 	}
-	gauge("disk_free_bytes", "Free space on the disk of the store, when it was last measured; 0 with --min-free -1, which does not measure it.", func() float64 { return float64(s.disk.last.Load()) })
+	gauge("disk_free_bytes", "Free space on the disk of the store, when it was last measured; 0 where it is not: with --min-free -1, on Redis and in memory.", func() float64 { return float64(s.disk.last.Load()) })
 	gauge("writes_refused", "1 while writes are refused because the free space is below --min-free.", func() float64 { return oneIf(s.disk.full()) })
 	gauge("open_calls", "Calls in flight, over gRPC and HTTP, without health checks.", func() float64 { return float64(s.admission.calls.Held()) })
 	gauge("captures_failed", "1 if the file of fetches could not be opened: no fetches are kept until a restart.", func() float64 {

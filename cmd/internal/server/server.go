@@ -245,7 +245,7 @@ func checkAddress(ctx context.Context, flag, address string, encrypted, insist b
 		_, err = net.DefaultResolver.LookupPort(ctx, "tcp", port)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot listen; got --%s %q; want host:port: %w", flag, address, err)
+		return fmt.Errorf("cannot listen; got --%s %q; want host:port, with a port from 1 to 65535: %w", flag, address, err)
 	}
 	if encrypted || insist || isLoopback(ctx, host) {
 		return nil

@@ -82,7 +82,7 @@ func (s *service) look(ctx context.Context) error {
 
 // diskGate refuses writes while the disk has too little room. An engine that
 // meets a full disk in the middle of a commit must be opened again; this keeps
-// it from getting there, unless others fill the disk within a second. Safe for concurrent use.
+// it from getting there, unless another process fills the disk between two looks. Safe for concurrent use.
 type diskGate struct {
 	free    func() (int64, error)
 	minFree int64

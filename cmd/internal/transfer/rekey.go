@@ -54,6 +54,8 @@ type RekeyCounts struct {
 	Split   int64 `json:"split"`   // URLs whose old canonical form is no variant any more
 	Dropped int64 `json:"dropped"` // keys without a text
 	Refused int64 `json:"refused"` // URLs that have no key by the new profile
+	// Rules counts the exclusions of crawls whose keys were made again. They match canonical forms, which may be others now.
+	Rules int64 `json:"exclusions,omitempty"`
 }
 
 // rekeying is a store being made of another one.
@@ -61,6 +63,8 @@ type rekeying struct {
 	src store.Store
 	opt RekeyOptions
 	n   RekeyCounts
+
+	rulesOfAll int64
 }
 
 // crawlChange is how a crawl changes.
@@ -113,6 +117,7 @@ func (r *rekeying) into(ctx context.Context, dir string) (err error) {
 			return fmt.Errorf("crawl %q: %w", c.from.Name, err)
 		}
 	}
+	r.n.Rules += r.rulesOfAll
 	report, err := dst.Verify(ctx)
 	if err == nil && len(report.Findings) > 0 {
 		err = fmt.Errorf("the new store does not verify: row %x: %s: %w", report.Findings[0].Row, report.Findings[0].Text, store.ErrCorrupt)
@@ -183,9 +188,23 @@ func (r *rekeying) move(ctx context.Context, c crawlChange, dst store.Store) err
 	if err != nil {
 		return err
 	}
+	if !c.same() {
+		for _, scope := range scopes {
+			if scope.Crawl == "" {
+				r.n.Rules += int64(len(scope.Rules))
+			} else {
+				r.rulesOfAll = int64(len(scope.Rules))
+			}
+		}
+	}
 	n, err := Pipe(ctx, func(ctx context.Context, w io.Writer) (crawlfile.Counts, error) {
 		return crawlfile.Export(ctx, w, src, c.from.Stored, c.identity, scopes)
-	}, dst, to.Stored, crawlfile.ImportOptions{Identity: to.Identity, Set: func(scope store.Scope) error { return to.Set(ctx, dst, scope) }})
+	}, dst, to.Stored, crawlfile.ImportOptions{Identity: to.Identity, Set: func(scope store.Scope) error {
+		if scope.Crawl == "*" { // it was set
+			return nil
+		}
+		return to.Set(ctx, dst, scope)
+	}})
 	if c.same() {
 		r.n.Kept += n.Keys
 		return err
