@@ -5,16 +5,16 @@ import "time"
 // QueueSettings are what an operator or a policy set on a queue. Zero values
 // mean that the caller's defaults hold.
 type QueueSettings struct {
-	Delay        time.Duration // least time from LastTake to the next take, also if it is set in between; negative: none, whatever the default
-	MaxInFlight  int           // bound on leases at any time; negative: none
-	BlockedUntil time.Time     // not served before this
-	Limit        int64         // of fetched pages: no take makes Fetched, with the URLs that are leased, exceed it; 0: none; must not be negative
-	Weight       uint8         // share in the rotation, 1 to 255; 0 is 1
-	Paused       bool          // not served
+	Delay        time.Duration `json:"delay,omitzero"`         // least time from LastTake to the next take, also if it is set in between; negative: none, whatever the default
+	MaxInFlight  int           `json:"max_in_flight,omitzero"` // bound on leases at any time; negative: none
+	BlockedUntil time.Time     `json:"blocked_until,omitzero"` // not served before this
+	Limit        int64         `json:"limit,omitzero"`         // of fetched pages: no take makes Fetched, with the URLs that are leased, exceed it; 0: none; must not be negative
+	Weight       uint8         `json:"weight,omitzero"`        // share in the rotation, 1 to 255; 0 is 1
+	Paused       bool          `json:"paused,omitzero"`        // not served
 	// Group names a group of queues of one crawl, such as the hosts of one server, of at most 255 bytes, which share the delay and the bound on leases and take turns: after a
 	// take of one of them none is served before the delay of that one is over, and the leases of all count for
 	// MaxInFlight; the one whose turn it is may hold up the others by a lower MaxInFlight than theirs. "": none. A crawl and the store have none.
-	Group string
+	Group string `json:"group,omitzero"`
 }
 
 // CrawlSettings are those of a crawl, or the defaults of the store. Where they are of one queue (Delay, MaxInFlight, Weight)
@@ -22,19 +22,19 @@ type QueueSettings struct {
 type CrawlSettings struct {
 	QueueSettings // Limit is that of the whole crawl, over all its queues; of the store: of each crawl that has none of its own
 	// QueueLimit is the Limit of each queue that has none of its own. 0: none.
-	QueueLimit int64
+	QueueLimit int64 `json:"queue_limit,omitzero"`
 	// Retention is how long a crawl wants its keys to be remembered after they were last fetched, or recorded, if they never
 	// were. In a crawl without one [Selection.Before] and [Selection.Age] count from when a key was recorded.
 	// 0: none. The store has none.
-	Retention time.Duration
+	Retention time.Duration `json:"retention,omitzero"`
 }
 
 // Scope is what is set for a whole crawl, Crawl "", or for all crawls of a store, "*": its settings, and the rules that a
-// frontier keeps for it, such as exclusions. Copies of a crawl carry it.
+// frontier keeps for it, such as exclusions. Files of a crawl have it under the names of its tags.
 type Scope struct {
-	Crawl string
+	Crawl string `json:"crawl,omitzero"`
 	CrawlSettings
-	Rules [][]byte
+	Rules [][]byte `json:"rules,omitempty"`
 }
 
 // Change is what makes a crawl have these settings; none of them unsets one, or makes a block end earlier.
