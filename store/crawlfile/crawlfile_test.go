@@ -535,3 +535,13 @@ func TestImportWithoutGroups(t *testing.T) {
 		t.Errorf("got %+v, %+v, %v, %v; want delay %v, and one group left out", n, q, err, err2, delay)
 	}
 }
+
+// TestScopeNames: the fields of a scope have names of their own in files, whatever Go calls them.
+func TestScopeNames(t *testing.T) {
+	settings := store.QueueSettings{Delay: 1, MaxInFlight: 2, BlockedUntil: time.Unix(3, 0).UTC(), Limit: 4, Weight: 5, Paused: true, Group: "g"}
+	got, err := json.Marshal(store.Scope{Crawl: "*", CrawlSettings: store.CrawlSettings{QueueSettings: settings, QueueLimit: 6, Retention: 7}, Rules: [][]byte{[]byte("r")}})
+	const want = `{"crawl":"*","delay":1,"max_in_flight":2,"blocked_until":"1970-01-01T00:00:03Z","limit":4,"weight":5,"paused":true,"group":"g","queue_limit":6,"retention":7,"rules":["cg=="]}`
+	if err != nil || string(got) != want {
+		t.Errorf("got %s, %v; want %s", got, err, want)
+	}
+}

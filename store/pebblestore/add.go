@@ -406,7 +406,7 @@ func (a *adder) findForced() error {
 		if !known {
 			continue
 		}
-		if len(a.forced) == a.left.rows {
+		if rowsOfURL*len(a.forced) >= a.left.rows {
 			a.endAt(i)
 			return nil
 		}

@@ -42,6 +42,9 @@ type sought struct {
 
 func (l *sought) compare(k store.Key) int { return bytes.Compare(l.key[:], k[:]) }
 
+// rowsOfURL is how many rows of a scan take as long as to find one URL: its place, its row, its queue, and what is then first there.
+const rowsOfURL = 4
+
 // findOne finds a key of c that the index knows.
 func (tx *txn) findOne(c *crawl, k *store.Key) (found, error) {
 	list := []sought{{key: *k}}

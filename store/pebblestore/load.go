@@ -49,7 +49,8 @@ func (s *Store) load() error {
 			}
 		}
 		slices.SortFunc(runs, runNote.compare)
-		return s.note.complete(slices.Compact(runs))
+		runs = slices.Compact(runs)
+		return cmp.Or(s.note.complete(runs), s.cleanRuns(runs)) // a store that is refused keeps all of its files
 	}
 	return nil
 }
@@ -209,7 +210,7 @@ func (s *Store) scanOf(gens map[uint32]*generation, table byte, f func(g *genera
 	})
 }
 
-// loadRuns opens the files of runs, and removes those that no run is in.
+// loadRuns opens the files of runs.
 func (s *Store) loadRuns(gens map[uint32]*generation) error {
 	files := map[string]*runfile.File{} // by name
 	err := s.scanOf(gens, tableRun, func(g *generation, key, value []byte) error {
@@ -246,15 +247,12 @@ func (s *Store) loadRuns(gens map[uint32]*generation) error {
 	for _, f := range files {
 		f.Release()
 	}
-	if err != nil || s.opt.Mode == OpenReadOnly {
-		return err
-	}
-	return s.cleanRuns(files)
+	return err
 }
 
 // cleanRuns makes the directory of runs, or removes from it the files that no run
 // is in: a crash left them.
-func (s *Store) cleanRuns(files map[string]*runfile.File) error {
+func (s *Store) cleanRuns(used []runNote) error {
 	fs := s.opt.FS
 	names, err := fs.List(s.runsDir())
 	if errors.Is(err, os.ErrNotExist) {
@@ -266,7 +264,7 @@ func (s *Store) cleanRuns(files map[string]*runfile.File) error {
 		return fmt.Errorf("cannot use the directory of runs: %w", err)
 	}
 	for _, name := range names {
-		if files[name] == nil && runName.MatchString(name) { // other names are of others
+		if _, found := slices.BinarySearchFunc(used, runNote{name: name}, runNote.compare); !found && runName.MatchString(name) { // other names are of others
 			_ = fs.Remove(fs.PathJoin(s.runsDir(), name)) // or the next open does
 		}
 	}

@@ -484,3 +484,24 @@ func TestFileOutlivesItsFirstRuns(t *testing.T) {
 	}
 	wantSound(t, s)
 }
+
+// TestRefusedKeepsRuns: an Open that refuses the store for any of its rows removes no run file: the row that names it may be what is damaged.
+func TestRefusedKeepsRuns(t *testing.T) {
+	mem := vfs.NewMem()
+	s := mustOpen(t, "db", Options{FS: mem})
+	path := mem.PathJoin(s.runsDir(), strings.Repeat("ab", 16)+".run")
+	row := appendOfQueue(nil, tableRetired, 1234, 1) // of no crawl
+	if err := errors.Join(s.db.Set(row, nil, pebble.Sync), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	f, err := mem.Create(path, vfs.WriteCategoryUnspecified)
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open("db", Options{FS: mem}); !errors.Is(err, store.ErrCorrupt) {
+		t.Errorf("got %v; want ErrCorrupt", err)
+	}
+	if _, err := mem.Stat(path); err != nil {
+		t.Errorf("got %v; want the run file", err)
+	}
+}

@@ -47,13 +47,9 @@ func (o *settleOp) apply(tx *txn) error {
 		if left <= 0 {
 			return errRest
 		}
-		st := &o.list[o.done]
-		if left--; st.Token == 0 || overtaken(tx.s.crawls[o.crawl], st) { // two rows are found: its place, and itself
-			left -= 2*urlsOfRow - 1
-		}
-		aged := len(o.aged)
-		o.answers[o.done] = o.settleOne(tx, st)
-		if len(o.aged) > aged {
+		rows, aged := tx.left.rows, len(o.aged)
+		o.answers[o.done] = o.settleOne(tx, &o.list[o.done])
+		if left -= 1 + urlsOfRow*(rows-tx.left.rows); len(o.aged) > aged {
 			left -= urlsOfRow - 1
 		}
 	}
@@ -65,16 +61,11 @@ func (s *Store) readsRows(c *crawl, list []store.Settlement) bool {
 	for i := range list {
 		st := &list[i]
 		l := c.queues.Leases[st.Key]
-		if l == nil && (st.Token == 0 || st.Late || overtaken(c, st)) || l != nil && l.Cut && s.keeps(st) {
+		if l == nil && (st.Token == 0 || st.Late || c.queues.Overtaken[st.Key] != nil) || l != nil && l.Cut && s.keeps(st) {
 			return true
 		}
 	}
 	return false
-}
-
-// overtaken reports whether the key of a settlement has a lease that was overtaken.
-func overtaken(c *crawl, st *store.Settlement) bool {
-	return c != nil && c.queues.Overtaken[st.Key] != nil
 }
 
 // keeps reports whether the text of a URL remains when it is settled.
@@ -150,10 +141,12 @@ func (tx *txn) fact(c *crawl, st *store.Settlement) (f found, known bool, err er
 	switch {
 	case l != nil && !l.Queue.Retired(): // a leased key is known
 		return leasedAt(l), true, nil
-	case st.Token != 0 && !st.Late && !overtaken(c, st):
+	case st.Token != 0 && !st.Late && c.queues.Overtaken[st.Key] == nil:
 		return f, false, nil
 	}
+	tx.left.rows--
 	if known, err = c.seen.has(&st.Key); known && err == nil {
+		tx.left.rows -= rowsOfURL - 1
 		f, err = tx.findOne(c, &st.Key)
 	}
 	return f, known, err
