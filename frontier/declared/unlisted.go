@@ -28,9 +28,10 @@ import (
 // The simpler ways lose pages. Links that are marked nofollow, by themselves or by their page, are all that cgit has, and in
 // DokuWiki some of them are the only way to a page. One kind for all values of a parameter (do=edit, do=index) leaves the
 // index out for its many forms. So one page of a kind that asks for nothing keeps the kind for good. And since a page
-// usually has fewer parameters than its forms, a URL with fewer than any page of its kind is fetched. Pages that name a
-// shorter URL as the canonical one and have no new link are lists, too, whose last page has the only link to something. And
-// answers of 404 ask for both by their template, where the directory of a few dead links is full of pages.
+// usually has fewer parameters than its forms, a URL with fewer than any page of its kind is fetched. Two more
+// kinds of evidence were tried, and lose pages: a canonical link to a shorter URL on a page without new links, as on each page
+// of a list, the last of which may have the only link to something; and answers of 404, whose template often asks for both, so
+// that a few dead links would leave out a directory.
 //
 // What is left out is counted and shown with whatever else is excluded, and not recorded as seen: without Unlisted it is
 // queued when it is offered again. What was learned is kept in memory alone, about 7 MiB for at most 65,536 kinds. Kinds that
@@ -148,8 +149,8 @@ func alike(part string) string {
 }
 
 // isUnlisted reports whether a response asks for both noindex and nofollow, given its fields X-Robots-Tag and elements
-// meta name=robots. The name of a robot and a colon limit the rest to that robot; a few directives have a value behind a colon,
-// and dates, which have a blank before theirs, end one of them.
+// meta name=robots. A robot's name and a colon limit the rest of the field to that robot. What stands before a colon
+// and is no robot's name is a directive with a value, or part of a date, which has a blank in it.
 func isUnlisted(robots []string) bool {
 	noIndex, noFollow := false, false
 	for _, text := range robots {
