@@ -55,8 +55,6 @@ const (
 	// exclusionsEvery is how often a frontier on a shared store reads the rules, and exclusionsKnown when all have read one.
 	exclusionsEvery = 5 * time.Second
 	exclusionsKnown = exclusionsEvery + time.Second
-	// rulesAtOnce is how many rules are recorded until it is recorded again that somebody works at their crawl.
-	rulesAtOnce = 256
 )
 
 // newRuleSet reads rules, in any order.
@@ -169,19 +167,18 @@ func ruleOf(queue string) (crawl, rule string, ok bool) {
 	return queue[:at], queue[at+1:], true
 }
 
-// forgetting names a queue of OwnCrawl that has a limit while queued URLs of a crawl are to be forgotten: see purge.go.
+// forgetting names a queue of OwnCrawl that has a limit while queued URLs of a crawl are to be forgotten, the mark of purge.go.
 const forgetting = "\x00forgetting"
 
-// loadExclusions reads the rules from the store, and returns the crawls of which queued URLs are still to be forgotten, each with the
-// number that setForgetting recorded last.
-func (f *Frontier) loadExclusions(ctx context.Context) (unforgotten map[string]int64, err error) {
+// loadExclusions reads the rules from the store, and returns the crawls of which queued URLs are still to be forgotten.
+func (f *Frontier) loadExclusions(ctx context.Context) (unforgotten []string, err error) {
 	f.exclusions.changing.Lock()
 	defer f.exclusions.changing.Unlock()
 	return f.readExclusions(ctx)
 }
 
 // readExclusions is loadExclusions for who holds exclusions.changing.
-func (f *Frontier) readExclusions(ctx context.Context) (unforgotten map[string]int64, err error) {
+func (f *Frontier) readExclusions(ctx context.Context) (unforgotten []string, err error) {
 	rules, unforgotten, err := storedRules(ctx, f.store)
 	if err != nil {
 		return nil, err
@@ -190,8 +187,8 @@ func (f *Frontier) readExclusions(ctx context.Context) (unforgotten map[string]i
 }
 
 // storedRules reads the rules of a store by crawl, and the crawls of which queued URLs are still to be forgotten.
-func storedRules(ctx context.Context, s store.Store) (rules map[string][]string, unforgotten map[string]int64, err error) {
-	rules, unforgotten = make(map[string][]string), make(map[string]int64)
+func storedRules(ctx context.Context, s store.Store) (rules map[string][]string, unforgotten []string, err error) {
+	rules = make(map[string][]string)
 	for q, err := range s.Queues(ctx, OwnCrawl, "") {
 		if err != nil {
 			return nil, nil, fmt.Errorf("cannot read which URLs are excluded: %w", err)
@@ -199,7 +196,7 @@ func storedRules(ctx context.Context, s store.Store) (rules map[string][]string,
 		switch crawl, rule, ok := ruleOf(q.Name); {
 		case !ok:
 		case rule == forgetting && q.Limit > 0:
-			unforgotten[crawl] = q.Limit
+			unforgotten = append(unforgotten, crawl)
 		case q.Paused:
 			rules[crawl] = append(rules[crawl], rule)
 		}
@@ -247,7 +244,7 @@ func (c StoredCrawl) Set(ctx context.Context, s store.Store, scope store.Scope) 
 		return err
 	}
 	if len(missing) > 0 {
-		if err := setForgetting(ctx, s, c.Name, newNumber()); err != nil {
+		if err := setForgetting(ctx, s, c.Name, true); err != nil {
 			return err
 		}
 	}
@@ -305,17 +302,14 @@ func readableRules(rules []string) (s *ruleSet, bad []error, err error) {
 	return s, bad, nil
 }
 
-// followExclusions reads the rules again and again until Close, where other frontiers may change them, or end before they have forgotten
-// what is excluded.
+// followExclusions reads the rules again and again until Close, where other frontiers may change them.
 func (f *Frontier) followExclusions() {
 	tick := time.NewTicker(exclusionsEvery)
 	defer tick.Stop()
-	var watched map[purgeRecord]int
 	for {
 		select {
 		case <-tick.C:
-			var err error
-			if watched, err = f.watchPurges(context.Background(), watched); err != nil {
+			if _, err := f.loadExclusions(context.Background()); err != nil {
 				f.opt.Logger.Warn("cannot follow the exclusions; those read before stay in force", "error", err)
 			}
 		case <-f.closing:
@@ -363,32 +357,24 @@ func (f *Frontier) changeExclusions(ctx context.Context, crawl string, rules []s
 	if rules, err = checkRules(c.name, have, rules, add); err != nil {
 		return 0, err
 	}
-	if add && (len(rules) > 0 || unforgotten[c.name] > 0) { // a call that failed may have left some
-		wait := time.Duration(0)
-		if f.poll > 0 {
-			wait = exclusionsKnown
-		}
-		defer f.purges.add(f, queueName{c.name, ""}, wait) // also if this one fails: some rules may be kept by then
+	if add && (len(rules) > 0 || slices.Contains(unforgotten, c.name)) { // a call that failed may have left some
+		defer f.purges.add(f, queueName{c.name, ""}) // also if this one fails: some rules may be kept by then
 	}
 	if len(rules) == 0 {
 		return 0, nil
 	}
-	for n, rule := range rules {
-		if add && n%rulesAtOnce == 0 {
-			if err := setForgetting(ctx, f.store, c.name, newNumber()); err != nil {
-				return n, err
-			}
+	if add {
+		if err := setForgetting(ctx, f.store, c.name, true); err != nil {
+			return 0, err
 		}
+	}
+	for n, rule := range rules {
 		if err := keepRule(ctx, f.store, c.name, rule, add); err != nil {
 			return n, err
 		}
 	}
-	kept := context.WithoutCancel(ctx) // the rules are durable, and must hold here too
-	if add {                           // who took the record over in the meantime did not know all of them
-		err = setForgetting(kept, f.store, c.name, newNumber())
-	}
-	_, errRead := f.readExclusions(kept)
-	return len(rules), errors.Join(err, errRead)
+	_, err = f.readExclusions(context.WithoutCancel(ctx)) // the rules are durable, and must hold here too
+	return len(rules), err
 }
 
 // keepRule records whether a rule is in force.

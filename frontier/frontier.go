@@ -105,7 +105,7 @@ func New(s store.Store, opt Options) (*Frontier, error) {
 	opt = opt.withDefaults()
 	opt.Profile = opt.Profile.WithListsOf(s.Identity().Profile)
 	f := &Frontier{opt: opt, store: s, clock: time.Now, queries: newQueryTrap(opt.Traps), closing: make(chan struct{}), sweepSoon: make(chan struct{}, 1)}
-	f.crawls.known, f.purges.pending, f.refused.m = map[string]*crawl{}, map[queueName]time.Time{}, map[refusalKey]*Refusal{}
+	f.crawls.known, f.purges.pending, f.refused.m = map[string]*crawl{}, map[queueName]bool{}, map[refusalKey]*Refusal{}
 	f.rooms.byName = map[string]map[LeaseRequest]*room{}
 	f.failing.queues, f.failing.waits = map[queueName]*failingQueue{}, map[queueName]time.Time{}
 	if shared, ok := s.(interface{ Shared() bool }); ok && shared.Shared() {
@@ -134,12 +134,11 @@ func (f *Frontier) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if f.poll > 0 { // it takes over what nobody works at
+	for _, crawl := range unforgotten {
+		f.purges.add(f, queueName{crawl, ""})
+	}
+	if f.poll > 0 {
 		f.working.Go(f.followExclusions)
-	} else {
-		for crawl := range unforgotten {
-			f.purges.add(f, queueName{crawl, ""}, 0)
-		}
 	}
 	if f.opt.SeenFor > 0 || f.poll == 0 {
 		return f.beginSweeps(ctx)

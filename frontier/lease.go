@@ -323,7 +323,7 @@ func (f *Frontier) returnTaken(ctx context.Context, unwanted []Settlement, next 
 		l := s.Lease
 		l.Started = time.Time{} // there was no fetch
 		if s.reason == ReasonExcluded {
-			f.purges.add(f, queueName{l.Crawl, l.Queue}, 0)
+			f.purges.add(f, queueName{l.Crawl, l.Queue})
 			excluded[l.Crawl] = append(excluded[l.Crawl], l)
 		}
 		return s.reason == ReasonExcluded

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -14,23 +13,20 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// How queued URLs that are excluded by now are forgotten: in the background, by one goroutine, when a crawl gets a rule, and of a queue
-// in which an excluded URL was taken. Taking them one by one, as they come up, was tried first: each costs the queue its delay, and the
-// URLs behind them wait.
+// Queued URLs that a new rule excludes are forgotten in the background, by one goroutine: of a crawl when it gets a rule, of a queue when an
+// excluded URL was taken from it. Forgetting them only as they are taken was tried first: each costs the queue its delay, and the URLs behind
+// them wait.
 //
-// Who adds rules records in the store before and after that URLs of the crawl are to be forgotten, and who went through it takes that back
-// if the rules are still those it began with: what others recorded is done then too. A process that ends before leaves them to the next
-// frontier of the store, or where several share one to any of them: the record is a random number, which whoever has something to forget
-// replaces every 5 s. One that stands still is taken over, by its watcher's clock alone. There the URLs are looked for only when all
-// frontiers have read the rule.
+// Before a rule is kept, its crawl is marked in the store, and after a pass the mark is removed. A frontier that opens goes through marked
+// crawls, and so does one where the rule is given again. Nobody watches over other frontiers of a shared store: what a killed one left is
+// forgotten then, or when it is taken.
 
-// purges are the queues, and with "" as the queue the crawls, in which excluded URLs are to be forgotten.
+// purges are the queues in which excluded URLs are to be forgotten. Without a queue it is the whole crawl, or all crawls for "*".
 type purges struct {
 	mu      sync.Mutex
-	pending map[queueName]time.Time // guarded by mu; from when on; the crawl may be "*" if the queue is ""
-	current string                  // guarded by mu; the crawl that is gone through
-	ended   chan struct{}           // guarded by mu; closed when the goroutine ends, nil if none runs
-	err     error                   // guarded by mu; the first since WaitExcluded returned one
+	pending map[queueName]bool // guarded by mu
+	ended   chan struct{}      // guarded by mu; closed when the goroutine ends, nil if none runs
+	err     error              // guarded by mu; the first since WaitExcluded returned one
 }
 
 // queueName names a queue of a crawl.
@@ -63,79 +59,31 @@ func (f *Frontier) WaitExcluded(ctx context.Context) error {
 	return err
 }
 
-// purgesStand is how often a record is read unchanged until it is taken over: for 20 s.
-const purgesStand = 4
-
-// purgeRecord is what setForgetting recorded of a crawl.
-type purgeRecord struct {
-	crawl  string
-	number int64
-}
-
-// watchPurges reads the rules, as loadExclusions does, takes over the records that stand still, and replaces those of the crawls in which
-// this frontier forgets URLs. It takes and returns how often each was read.
-func (f *Frontier) watchPurges(ctx context.Context, before map[purgeRecord]int) (now map[purgeRecord]int, err error) {
-	f.exclusions.changing.Lock()
-	defer f.exclusions.changing.Unlock()
-	unforgotten, err := f.readExclusions(ctx)
-	now = make(map[purgeRecord]int)
-	for crawl, number := range unforgotten {
-		r := purgeRecord{crawl, number}
-		now[r] = before[r] + 1
-		if now[r] > purgesStand {
-			f.purges.add(f, queueName{crawl, ""}, 0)
-		}
+// setForgetting marks a crawl, or with "*" all, as one with queued URLs to forget, or removes the mark.
+func setForgetting(ctx context.Context, s store.Store, crawl string, is bool) error {
+	var limit int64
+	if is {
+		limit = 1
 	}
-	for crawl := range f.purges.crawls() {
-		err = errors.Join(err, setForgetting(ctx, f.store, crawl, newNumber()))
-	}
-	return now, err
-}
-
-// crawls returns the crawls that wait, and the one that is taken.
-func (p *purges) crawls() map[string]bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	crawls := make(map[string]bool)
-	for q := range p.pending {
-		if q.queue == "" {
-			crawls[q.crawl] = true
-		}
-	}
-	if p.current != "" {
-		crawls[p.current] = true
-	}
-	return crawls
-}
-
-func newNumber() int64 { return 1 + rand.Int64N(1<<50) }
-
-// setForgetting records whether queued URLs of a crawl, or with "*" of all, are to be forgotten: 0 for no.
-func setForgetting(ctx context.Context, s store.Store, crawl string, limit int64) error {
 	if err := s.Configure(ctx, OwnCrawl, ruleKey(crawl, forgetting), store.QueueChange{Limit: &limit}); err != nil {
 		return fmt.Errorf("cannot record that excluded URLs of crawl %q are forgotten: %w", crawl, err)
 	}
 	return nil
 }
 
-// add makes a queue wait for so long at least; the call of the frontier that adds it must be one that Close waits for.
-func (p *purges) add(f *Frontier, q queueName, wait time.Duration) {
+// add makes a queue wait; the call of the frontier that adds it must be one that Close waits for.
+func (p *purges) add(f *Frontier, q queueName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if q.queue != "" && len(p.pending) >= maxPurges {
 		return
 	}
-	p.pending[q] = time.Now().Add(wait)
+	p.pending[q] = true
 	if p.ended == nil {
 		p.ended = make(chan struct{})
 		f.working.Go(func() {
-			for q, wait, ok := p.next(f); ok; q, wait, ok = p.next(f) {
-				if wait > 0 {
-					select {
-					case <-time.After(min(wait, time.Second)): // others may come that need not wait
-					case <-f.closing:
-					}
-				} else if err := f.purge(q); err != nil {
+			for q, ok := p.next(f); ok; q, ok = p.next(f) {
+				if err := f.purge(q); err != nil {
 					f.opt.Logger.Warn("cannot forget what is excluded; it is forgotten when it is taken", "crawl", q.crawl, "error", err)
 					p.failed(err)
 				}
@@ -144,30 +92,20 @@ func (p *purges) add(f *Frontier, q queueName, wait time.Duration) {
 	}
 }
 
-// next takes the queue that comes first, or says how long it must wait. If there is none, or the frontier closes, the goroutine must end.
-func (p *purges) next(f *Frontier) (q queueName, wait time.Duration, ok bool) {
+// next takes a queue. If there is none, or the frontier closes, the goroutine must end.
+func (p *purges) next(f *Frontier) (q queueName, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if f.isClosing() {
 		clear(p.pending)
 	}
-	for other, from := range p.pending {
-		if !ok || from.Before(p.pending[q]) {
-			q, ok = other, true
-		}
-	}
-	if !ok {
-		close(p.ended)
-		p.ended = nil
-		return q, 0, false
-	}
-	if wait = time.Until(p.pending[q]); wait <= 0 {
+	for q = range p.pending {
 		delete(p.pending, q)
-		if q.queue == "" {
-			p.current = q.crawl
-		}
+		return q, true
 	}
-	return q, wait, true
+	close(p.ended)
+	p.ended = nil
+	return q, false
 }
 
 // failed keeps an error for WaitExcluded. The URLs that it left are forgotten when they are taken.
@@ -181,53 +119,40 @@ func (f *Frontier) isClosing() bool { return async.Closed(f.closing) }
 
 // purge forgets the queued URLs of a queue or crawl that are excluded, until the frontier closes.
 func (f *Frontier) purge(q queueName) error {
+	ctx := context.Background()
 	if q.queue != "" {
-		return f.purgeOnce(q)
+		return f.purgeQueue(ctx, q.crawl, q.queue)
 	}
-	ctx := context.Background()
-	before, _, err := storedRules(ctx, f.store)
-	if err == nil {
-		err = f.purgeOnce(q)
-	}
-	f.exclusions.changing.Lock()
-	defer f.exclusions.changing.Unlock()
-	f.purges.mu.Lock()
-	f.purges.current = "" // or watchPurges would record it again
-	f.purges.mu.Unlock()
-	if err != nil || f.isClosing() {
-		return err
-	}
-	if err := setForgetting(ctx, f.store, q.crawl, 0); err != nil {
-		return err
-	}
-	after, _, err := storedRules(ctx, f.store) // only now: another frontier may have added some until then
-	if err != nil || !slices.Equal(before[q.crawl], after[q.crawl]) {
-		err = errors.Join(err, setForgetting(ctx, f.store, q.crawl, newNumber()))
-	}
-	return err
-}
-
-// purgeOnce goes once through a queue or crawl.
-func (f *Frontier) purgeOnce(q queueName) error {
-	ctx := context.Background()
-	crawls, err := []string{q.crawl}, error(nil)
-	if q.queue == "" { // who added a rule may have failed to read it
-		if _, err := f.loadExclusions(ctx); err != nil {
-			return err
+	if f.poll > 0 { // until then other frontiers may not have read the rule, and queue what it excludes
+		select {
+		case <-time.After(exclusionsKnown):
+		case <-f.closing:
 		}
 	}
+	before, _, err := storedRules(ctx, f.store)
+	if err == nil {
+		_, err = f.loadExclusions(ctx) // who added a rule may have failed to read it
+	}
+	if err != nil {
+		return err
+	}
+	crawls := []string{q.crawl}
 	if q.crawl == "*" {
 		crawls, err = f.Crawls(ctx)
 	}
 	for _, crawl := range crawls {
-		if !f.isClosing() {
-			err = errors.Join(err, f.purgeQueue(ctx, crawl, q.queue))
-		}
+		err = errors.Join(err, f.purgeQueue(ctx, crawl, ""))
 	}
-	if err != nil {
-		return fmt.Errorf("cannot look for URLs that are excluded: %w", err)
+	f.exclusions.changing.Lock()
+	defer f.exclusions.changing.Unlock()
+	if err != nil || f.isClosing() {
+		return err
 	}
-	return nil
+	after, _, err := storedRules(ctx, f.store)
+	if err != nil || !slices.Equal(before[q.crawl], after[q.crawl]) { // who added some goes through the crawl too
+		return err
+	}
+	return setForgetting(ctx, f.store, q.crawl, false)
 }
 
 func (f *Frontier) purgeQueue(ctx context.Context, crawl, queue string) error {
@@ -239,7 +164,7 @@ func (f *Frontier) purgeQueue(ctx context.Context, crawl, queue string) error {
 	var found []keyedURL
 	for e, err := range f.store.Entries(ctx, c.stored, queue) {
 		if err != nil {
-			return err
+			return fmt.Errorf("cannot look for URLs that are excluded: %w", err)
 		}
 		if f.isClosing() {
 			break
