@@ -74,8 +74,9 @@ func TestForgettingOfAKilledFrontier(t *testing.T) {
 				_, err = a.Exclude(bg, "", "q.example")
 				must(t, err)
 				must(t, a.WaitExcluded(bg))
+			} else {
+				must(t, openOn(t, s, Options{Delay: -1}).WaitExcluded(bg))
 			}
-			must(t, openOn(t, s, Options{Delay: -1}).WaitExcluded(bg))
 			if st, err := a.Stats(bg, ""); err != nil || st.Held != 0 {
 				t.Errorf("rule after %v: got %d held, %v; want none", at, st.Held, err)
 			}
