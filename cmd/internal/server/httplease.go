@@ -64,7 +64,10 @@ func (s *httpAPI) lease(ctx context.Context, b *wire.LeaseRequest, req frontier.
 	leases, idle, err := s.leaseNow(ctx, req)
 	held.keep(costOfLeases(leases, jsonCopies))
 	if err == nil && len(leases) == 0 && b.WaitSeconds > 0 {
-		leases, idle, held, err = s.leaseLater(ctx, b, req)
+		now := idle
+		if leases, idle, held, err = s.leaseLater(ctx, b, req); idle.State == store.Served {
+			idle = now // a wait may end before it knows what it waits for
+		}
 	}
 	if err != nil {
 		return answer, held, err

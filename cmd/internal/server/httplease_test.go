@@ -3,6 +3,8 @@ package server
 import (
 	"errors"
 	"log/slog"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,4 +65,21 @@ func TestLocalPauseWaits(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAnEmptyAnswerSaysWhy: also where the wait of a call ends before the frontier has looked for it.
+func TestAnEmptyAnswerSaysWhy(t *testing.T) {
+	r := start(t, canon.Qiita(), Config{})
+	r.request(t, "POST", "/v1/urls", `{"url":"http://a.com/1"}`)
+	r.request(t, "POST", "/v1/lease", `{}`)
+	var calls sync.WaitGroup
+	for range 64 {
+		calls.Go(func() {
+			out := r.request(t, "POST", "/v1/lease", `{"stay":true,"wait_seconds":0.001}`)
+			if !strings.Contains(out, `"state":"waiting"`) {
+				t.Errorf("got %s; want the state waiting", out)
+			}
+		})
+	}
+	calls.Wait()
 }
