@@ -22,9 +22,9 @@ import (
 //	prepare         canonical form, limits, queue, key; large batches on several cores
 //	joinGroups      a setting of each queue whose group is named for the first time (group.go)
 //	reserveQueries  a place in the table of query strings, if the URL has a query (trap.go)
-//	addItems        one atomic and durable step of the store, which alone decides what is new
+//	addItems        one atomic and durable step of the store, which alone decides which URLs are new
 //	add             release the places of URLs that were not new; count refusals
-//	raise           a step for duplicates that are to change the URL that is queued (Link.Raise, Force, UnlessFetchedAfter)
+//	raise           a step for duplicates that may change the queued URL (Link.Raise, Force, UnlessFetchedAfter)
 //	addProbes       the same steps again for duplicates that are fetched as a test of the rules
 
 // Add offers one URL of the crawl of [Options.Crawl]. It is AddBatch for one.
@@ -319,8 +319,8 @@ type workspace struct {
 	crawl  *crawl
 	offers []offer
 	items  []store.Item
-	asks   bool // nothing is recorded: Options.Lower, which may count what it is asked, is not
-	// noTexts is set if there are offers with UnlessFetchedAfter, and the store keeps no texts, so that it can't tell.
+	asks   bool // a dry run: nothing is recorded, and Options.Lower, which may count its calls, is not called
+	// noTexts: some offers have UnlessFetchedAfter, but the store keeps no texts and can't tell when they were fetched.
 	noTexts bool
 }
 

@@ -120,9 +120,8 @@ func oneCrawl(name string) string {
 	return name
 }
 
-// resolve returns the crawls of names, nil where no crawl can have the name. It asks the store, in one
-// request, about unknown ones. With claim, it claims the crawls that nobody has claimed for the
-// frontier's profile.
+// resolve returns the crawls of these names, nil for a name that no crawl can have. It asks the store about
+// unknown names in one request. With claim, crawls that have no profile yet get the frontier's.
 func (f *Frontier) resolve(ctx context.Context, names []string, claim bool) ([]*crawl, error) {
 	found := make([]*crawl, len(names))
 	var unknown []string

@@ -26,7 +26,7 @@ import (
 // keep them, and the frontiers on a shared store hear of each other's by reading a few rows now and then. The order of a crawl
 // (order.go) is kept as one of them.
 
-// Exclusion is a rule, with what it did since this frontier was made.
+// Exclusion is a rule and its counts since this frontier was opened.
 type Exclusion struct {
 	Crawl string // "*" for one that holds in all crawls
 	Rule  string
@@ -37,7 +37,7 @@ type Exclusion struct {
 
 // exclusions are the rules in force.
 type exclusions struct {
-	changing sync.Mutex                          // held by who changes the rules of the store, or reads them
+	changing sync.Mutex                          // held while the rules in the store are changed or read
 	sets     atomic.Pointer[map[string]*ruleSet] // by crawl, replaced as a whole
 }
 
@@ -204,7 +204,7 @@ func storedRules(ctx context.Context, s store.Store) (rules map[string][]string,
 	return rules, unforgotten, nil
 }
 
-// Scopes returns what is set for the crawl in its store s, and for all crawls of the store, if anything is.
+// Scopes returns the settings and exclusions of the crawl in its store s, and those for all crawls of the store. Scopes without any are left out.
 func (c StoredCrawl) Scopes(ctx context.Context, s store.Store) (list []store.Scope, err error) {
 	rules, _, err := storedRules(ctx, s)
 	for _, scope := range []struct{ is, name, stored string }{{"", c.Name, c.Stored}, {"*", "*", "*"}} {
@@ -281,8 +281,8 @@ func (f *Frontier) setExclusions(rules map[string][]string) error {
 	return errors.Join(errs...)
 }
 
-// readableRules reads rules without those that another build took, and that can never hold, and says what is bad about these. They stay
-// listed, so that they can be taken back.
+// readableRules reads the rules that this build can read. For the others, which another build accepted, it returns an error each; they
+// exclude nothing, and stay listed so that they can be taken back.
 func readableRules(rules []string) (s *ruleSet, bad []error, err error) {
 	if s, err = newRuleSet(rules); err == nil {
 		return s, nil, nil

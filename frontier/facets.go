@@ -14,8 +14,8 @@ import (
 //
 // A list with filters (colour, size, order, page) has a URL for each combination of their values: a shop of 2,000 pages
 // easily offers tens of thousands. No fixed limit fits ([Traps].Queries is 50,000), since on another site
-// that many URLs of one path are the pages, each with an id of its own. What tells the two apart is how few values the
-// combinations are made of: 10,000 topics of a forum have 10,000 ids, 10,000 combinations have fifty values.
+// that many URLs of one path are the pages, each with its own id. The number of distinct values tells the two apart:
+// 10,000 topics of a forum have 10,000 ids, while 10,000 combinations have about fifty values.
 //
 // So the URLs of a path with two or more parameters are combinations once they are several times as many
 // as the values in them. Of these, as many as a tenth of the other URLs that the host has offered keep their

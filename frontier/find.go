@@ -13,7 +13,7 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// Operators select URLs by what is known of them, look at them, and send them back, away, or to the start: Find and Change.
+// Operators select URLs by state, reason, age or pattern, and list, requeue, drop or forget them: Find and Change.
 // A selection is a walk over the URLs whose text is kept, since no index by state or reason exists: an index would cost each
 // URL of every crawl a write, for a question that is asked once a day. A change takes the URLs in batches as they are found,
 // so that no step of the store is long, whatever the selection.
@@ -162,8 +162,8 @@ func (q *Query) selects(f *Frontier, e *Entry, now time.Time) bool {
 	return ok
 }
 
-// missing returns store.ErrNoTexts if a crawl has ended URLs that a query asks for, and their texts are gone. What
-// was forgotten by its age stays counted: so if any ended URL has its text, or nothing but what is held is seen, none is missing.
+// missing returns store.ErrNoTexts if the query asks for ended URLs of a crawl and their texts were not kept. Counts can't tell alone, since
+// URLs forgotten by age stay counted: so no text is missing if any ended URL has one, or if all seen URLs are held.
 func (f *Frontier) missing(ctx context.Context, q *Query, crawl string, found bool) error {
 	ends := func(s QueryState) bool { return s == StateDone || s == StateDropped }
 	if found || !q.asksFetched() && q.Reasons == nil && !slices.ContainsFunc(q.States, ends) {
@@ -207,10 +207,10 @@ const (
 // changeAtOnce bounds the URLs of one step of Change.
 const changeAtOnce = 500
 
-// Change does something to all URLs that a query selects, in steps of a bounded size, and returns to how many. If it fails,
-// some are done, and n says how many. A query without states asks for those that the action concerns, so it ends as Find does in a store that
-// keeps no texts of them. It may run at the same time as everything else: a URL that changes its state meanwhile
-// may be left out. The error is store.ErrInvalid for an action that is none.
+// Change applies an action to all URLs that a query selects, in bounded steps, and returns the number of URLs changed, also with an
+// error. A query without states selects those that the action applies to; if the store keeps no texts of these, the error is that of Find.
+// Change may run beside everything else: a URL that changes its state meanwhile may be left out. The error is store.ErrInvalid for an
+// unknown action.
 func (f *Frontier) Change(ctx context.Context, q Query, do Action) (n int64, err error) {
 	batch := changes{f: f, do: do}
 	switch do {
@@ -230,7 +230,7 @@ func (f *Frontier) Change(ctx context.Context, q Query, do Action) (n int64, err
 			return batch.n, err
 		}
 		if !touches(do, e.StateAt(now)) || do == ActionRequeue && f.mayExclude() && f.excludes(&e) {
-			continue // what is excluded is counted, as an offer of it is
+			continue // refused and counted, like an offer
 		}
 		if e.Crawl != batch.crawl || len(batch.urls) == changeAtOnce {
 			if err := batch.apply(ctx); err != nil {
@@ -289,7 +289,7 @@ func (c *changes) step(e *Entry) store.Settlement {
 		s.Token = e.Token // a lease taken since then is of a fetcher that lives
 		r.releases++
 	case ActionRequeue:
-		if e.State == store.Queued { // scheduled: its round goes on
+		if e.State == store.Queued { // scheduled: the round continues
 			s.OnlyQueued = true
 			break
 		}

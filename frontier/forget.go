@@ -115,7 +115,7 @@ func (s *sweeper) wait() time.Duration {
 	return every
 }
 
-// sweep forgets what is old in each crawl. In most stores no crawl has an age of its own, and one step does.
+// sweep forgets URLs by age, crawl by crawl. In most stores no crawl has its own age, and one step covers all.
 func (s *sweeper) sweep(ctx context.Context) error {
 	ages, err := s.ages(ctx)
 	if err != nil {

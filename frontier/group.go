@@ -11,9 +11,8 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// A client that knows which hosts are on one server says so where it offers their URLs, by Link.Group. The group is a setting of the
-// queue, which the first offer that names one makes before the URL is queued. So an offer costs a look-up of the queue once
-// for each frontier, and nothing if it names no group.
+// A client that knows which hosts share a server names it in its offers: Link.Group. The group is a setting of the queue, which the first
+// offer with a group sets before its URL is queued. So each frontier looks a queue up once, and not at all for offers without a group.
 
 // groups remembers which queues have a group.
 type groups struct {

@@ -17,16 +17,16 @@ type Known struct {
 	// Next is when to fetch it next. The default, zero, is never again: it is
 	// completed.
 	Next time.Time
-	// At is when it was fetched, if that was before: ages count from then, where the store keeps texts. Of several times of a URL the
+	// At is when the URL was fetched, if in the past: where the store keeps texts, its age counts from then. Of several times of a URL the
 	// latest counts, unless it is completed while it waits to be fetched again. The default is now.
 	At time.Time
 	// Redirect is where the fetch was redirected to, an absolute URL. If it is another variant
 	// of this page, with the same key, it becomes the URL to fetch, now, and Next does not
 	// count: see [Frontier.Redirect]. The default is that it was not redirected.
 	Redirect string
-	// Outcome says what the fetch was: Done a page, which counts towards limits, Redirected and Drop
-	// none, Retry a failure, Defer a host that said "not now"; Release that there was no fetch, and the
-	// state is only stated. Failures and deferrals count in the round. Next alone says whether
+	// Outcome is the result of the fetch: Done for a page, which counts towards limits; Redirected and Drop
+	// for none; Retry for a failure; Defer for a host that said "not now"; Release if there was no fetch and
+	// only the state is given. Failures and deferrals count in the round. Next alone decides whether
 	// the URL is fetched again: no bound drops it. The default is Done.
 	Outcome Outcome
 	// Fetched is the result of the fetch. The default is none.
@@ -136,7 +136,7 @@ func (f *Frontier) putPart(ctx context.Context, p *part, known []Known, results 
 			this.Priority = &item.Priority
 		}
 		if moves {
-			// Offered as a link the target is a duplicate, so nobody would ever fetch it.
+			// As an ordinary offer the target would be a duplicate, and never fetched.
 			this.Due, this.URL = u.Due, this.known.Redirect
 			this.Meta = record{depth: max(was.Depth, u.Depth), hops: was.Redirects + 1, disc: u.Discriminator, meta: u.Meta}.replacing()
 			moved = append(moved, this)
@@ -171,7 +171,7 @@ func (k *Known) depends(now time.Time) bool {
 
 func (k *Known) isOld(now time.Time) bool { return !k.At.IsZero() && !k.At.After(now) }
 
-// state makes the settlement create or overwrite the URL, due at the next time or completed; was is what is known of it, where that matters.
+// state makes the settlement create or overwrite the URL, due at Next or completed; was is its entry, read only where that matters.
 func (k *put) state(was *Entry, now time.Time) {
 	u := k.known
 	k.URL, k.Due, k.Create, k.Fetched = u.URL, u.Next, true, u.Outcome == Done
@@ -187,7 +187,7 @@ func (k *put) state(was *Entry, now time.Time) {
 			fetched = later(u.At, was.Fetched)
 		}
 		r.fetched = fetched.UnixMilli()
-	case u.Outcome == Retry, u.Outcome == Defer: // they count with those of the round, which goes on
+	case u.Outcome == Retry, u.Outcome == Defer: // counted in the round, which continues
 		if r = was.kept; r.reason == endedRedirected {
 			r = r.anew()
 		}

@@ -14,8 +14,8 @@ import (
 )
 
 // How a URL gets to a fetcher: the store leases due URLs (takeOnce), and the frontier settles at once
-// those that nobody may fetch any more (unwanted, returnTaken). The others go to the caller, or to those
-// who wait (wait.go). A settlement (settle.go) or the end of the lease puts them back.
+// those that may no longer be fetched (unwanted, returnTaken). The others go to the caller, or to waiting
+// callers (wait.go). A settlement (settle.go) or the end of the lease puts them back.
 
 // Lease is a URL in the hands of a fetcher. Until Expires no other client gets it.
 // Settle it by [Frontier.Done] or one of its siblings.
@@ -127,8 +127,8 @@ func (i Idle) String() string {
 	return out.String()
 }
 
-// ErrLimited ends loops over leases when all that is left to fetch has reached a limit, or is paused beside
-// what has. Raise the limit ([Frontier.Configure]), and another loop goes on.
+// ErrLimited ends loops over leases when every URL left is in a queue or crawl that has reached its limit, or in a paused
+// one beside these. Raise the limit ([Frontier.Configure]) and start another loop to go on.
 var ErrLimited = errors.New("the crawl has reached its limit")
 
 // ends reports whether a loop over leases that waits for the end of the crawl ends so.
@@ -167,7 +167,7 @@ func (f *Frontier) take(ctx context.Context, req LeaseRequest) ([]*Lease, Idle, 
 			return leases, idle, nil
 		}
 		if failed != nil || round == maxRounds || ctx.Err() != nil {
-			idle.State = store.Delayed // what it was served was not to be handed out
+			idle.State = store.Delayed // the store served only URLs that must not be handed out
 			return leases, idle, nil
 		}
 	}

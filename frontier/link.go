@@ -38,18 +38,18 @@ type Link struct {
 	// several things to fetch: a method, a digest of a body, a language. The
 	// default is none.
 	Discriminator string
-	// Force queues the URL although it was seen. One that is queued for later is due now, or when this
-	// one is; for one that is leased nothing happens. The default is false.
+	// Force queues the URL although it was seen. If it is queued for later, it becomes due now, or at this
+	// link's Due; a leased URL stays as it is. The default is false.
 	Force bool
-	// UnlessFetchedAfter queues the URL although it was seen, unless it was fetched, or dropped, at this time or later: one that is done
-	// or was dropped before is queued again, by one of any number of such offers, and one that is scheduled for a recrawl since before
-	// is due now. Others stay as they are, and so does a URL of which the store has no text, as one that was only recorded. A store that
-	// keeps no texts of ended URLs doesn't know when they were fetched: such a URL is refused, as [ReasonNoTexts]. It costs a look-up for
-	// each duplicate. The default is not to.
+	// UnlessFetchedAfter queues a seen URL again unless it was fetched or dropped at this time or later. A URL that was done or dropped
+	// before is queued again by exactly one of any number of such offers; a recrawl that was scheduled before becomes due now. Other URLs
+	// stay as they are, as do URLs whose text the store lacks because they were only recorded. A store that keeps no texts of ended URLs
+	// can't tell when they were fetched: such a URL is refused with [ReasonNoTexts]. Each duplicate costs a look-up. The default is to
+	// leave seen URLs alone.
 	UnlessFetchedAfter time.Time
-	// Raise gives a URL that is queued already the higher of the two priorities and, with
-	// [Options.MaxDepth], the smaller of the two depths, which a duplicate does not change otherwise.
-	// It costs a look-up for each duplicate. The default is false.
+	// Raise gives a URL that is already queued the higher of the two priorities and, with
+	// [Options.MaxDepth], the smaller of the two depths. Other duplicates change neither.
+	// Each duplicate costs a look-up. The default is false.
 	Raise bool
 	// SkipTraps exempts the URL from [Options.Traps] and Lower. Use it for URLs from a person or a
 	// sitemap. The default is false.

@@ -117,7 +117,7 @@ func (f *Frontier) Stats(ctx context.Context, crawl string) (store.Stats, error)
 	return withCrawl(ctx, f, crawl, func(stored string) (store.Stats, error) { return f.store.Stats(ctx, stored) })
 }
 
-// Settings returns what is set for a crawl, or with "*" for the store.
+// Settings returns the settings of a crawl, or those of the store for "*".
 func (f *Frontier) Settings(ctx context.Context, crawl string) (store.CrawlSettings, error) {
 	return withCrawl(ctx, f, crawl, func(stored string) (store.CrawlSettings, error) { return f.store.CrawlSettings(ctx, stored) })
 }

@@ -82,11 +82,10 @@ type Options struct {
 	// MaxDepth refuses URLs further than this from a seed ([Link.Depth]). The
 	// default is no limit.
 	MaxDepth int
-	// Traps are limits on URLs that crawler traps are made of. The default is
-	// that of Traps: all on.
+	// Traps are limits against crawler traps. The default is the zero Traps: all on.
 	Traps Traps
-	// NoHeuristics switches off, whatever the other options say, all that refuses or puts back URLs for what they look like or
-	// for what other fetches brought: Traps and Lower. What is left is what the caller said of them. The default is false.
+	// NoHeuristics overrides Traps and Lower: no URL is refused or put back because of its form or because of what other
+	// fetches returned. Only the caller's own rules remain. The default is false.
 	NoHeuristics bool
 	// Exclude reports whether a URL must not be fetched, by its canonical form: it is on another host, or
 	// on a list (hasheduri.List.Excluded). A URL that it excludes is refused when it is added, put or the

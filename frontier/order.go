@@ -23,13 +23,13 @@ func dueAt(depth int) time.Time {
 	return time.UnixMilli(deepest - int64(min(max(depth, 0), deepest-1)))
 }
 
-// isOrder reports whether a due time is one by depth.
+// isOrder reports whether a due time stands for a depth.
 func isOrder(due time.Time) bool { return !due.IsZero() && !due.After(dueAt(0)) }
 
-// SetDepthFirst sets whether the URLs that are offered to a crawl from now on ("" is that of [Options.Crawl], "*" all) are
-// handed out depth first: in each queue, and among those of one priority, those with the greatest [Link.Depth] first.
-// The default is breadth first: in order of arrival. The setting is durable; a frontier on a shared store heeds it within
-// seconds. URLs that are queued already keep their order.
+// SetDepthFirst sets whether URLs offered to a crawl from now on ("" is that of [Options.Crawl], "*" all) are handed out
+// depth first: within a queue and a priority, the greatest [Link.Depth] first. The default is breadth first: in order of
+// arrival. The setting is durable; other frontiers on a shared store follow it within seconds. URLs already queued keep
+// their order.
 func (f *Frontier) SetDepthFirst(ctx context.Context, crawl string, on bool) error {
 	if err := f.enter(); err != nil {
 		return err

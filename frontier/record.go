@@ -22,10 +22,10 @@ type record struct {
 	depth int    // links from a seed
 	hops  int    // redirects that led here
 	disc  string // discriminator
-	// exempt is set of a URL that was offered with Link.SkipTraps.
+	// exempt is set if the URL was offered with Link.SkipTraps.
 	exempt bool
-	// tries counts how the earlier leases of this round ended. What expired is not recorded, since
-	// nothing is written when a lease expires: those are the leases that are left.
+	// tries counts how the earlier leases of this round ended. Nothing is written when a lease expires:
+	// expiries are the leases that tries does not count.
 	tries
 	// chain are the keys of the pages that redirected here, the first one first. Once the URL has ended as the source of a redirect
 	// itself (reason is endedRedirected), it has the key of the target alone, if that is known.
@@ -34,10 +34,10 @@ type record struct {
 	status int
 	// reason is why the frontier gave the URL up.
 	reason Reason
-	// first is the store.Spelling of the URL that was offered first, once that was not found and the
-	// canonical form is fetched instead; 0 before.
+	// first is the store.Spelling of the first offered URL after it was not found and the canonical form
+	// took its place; 0 before.
 	first uint32
-	// fetched is when the page was fetched that is queued for a recrawl, in ms since 1970, 0 if it was not.
+	// fetched is when a URL that is queued for a recrawl was last fetched, in ms since 1970; 0 for never.
 	fetched int64
 	meta    []byte
 }
@@ -47,15 +47,15 @@ type tries struct{ failures, deferrals, releases int }
 
 func (t tries) sum() int { return t.failures + t.deferrals + t.releases }
 
-// anew is the record at the begin of a new round.
+// anew returns the record for the start of a new round.
 func (r record) anew() record {
 	return record{depth: r.depth, disc: r.disc, exempt: r.exempt, fetched: r.fetched, meta: r.meta}
 }
 
-// endedRedirected is the reason of a URL that is done without a page. It is never shown: those of [Entry.Reason] are of dropped URLs.
+// endedRedirected marks a URL that is done without a page, as the source of a redirect. It is never shown: [Entry.Reason] is for dropped URLs.
 const endedRedirected Reason = "redirected"
 
-// redirectedTo reports whether a URL in a state ended as the source of a redirect, and the key of its target, zero if that is not known.
+// redirectedTo reports whether a URL in state s ended as the source of a redirect, and returns the key of its target, zero if unknown.
 func (r *record) redirectedTo(s store.State) (target store.Key, redirected bool) {
 	if s != store.Done || r.reason != endedRedirected {
 		return target, false

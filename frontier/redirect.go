@@ -32,10 +32,9 @@ type Redirection struct {
 //
 // Any other target is added with the metadata, depth, priority and exemption from traps of its source,
 // whose lease ends as [Redirected]; as [Defer], if the target is refused because of a bound on queued URLs. If the process dies
-// between these two steps, the source is handed out again. The report of an earlier lease counts as well, unless it would queue a page
-// of its chain again. A target that is one of the pages that led here, or whose redirects lead back here where texts are kept, is queued
-// again, though it was seen: nobody has read its page, and this one may have set the cookie for it. Any other target that was seen
-// ends the chain.
+// between these two steps, the source is handed out again. A report from an earlier lease counts too, unless it would queue a page
+// of its own chain again. A target that led here, or (where texts are kept) whose redirects lead back here, is queued again although it
+// was seen: nobody has read its page yet, and this fetch may have set the cookie it needs. Any other seen target ends the chain.
 //
 // After 10 redirects in a row the lease is dropped and the target refused, so each loop ends.
 func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redirection, error) {

@@ -23,13 +23,13 @@ import (
 // canonical form, or as they were offered next.
 func (f *Frontier) Respelled() int64 { return f.respelled.Load() }
 
-// isNotFound reports whether a lease ends because its server does not have the URL: at once, or after the last of its attempts.
+// isNotFound reports whether a lease ends with 404 or 410, by Drop or after the last attempt.
 func (s *Settlement) isNotFound() bool {
 	return (s.Outcome == Drop && s.reason == "" || s.Outcome == Retry && s.reason == ReasonAttempts) && s.Fetched != nil && (s.Fetched.Status == http.StatusNotFound || s.Fetched.Status == http.StatusGone)
 }
 
-// respell gives the page of a URL that was not found another chance, and reports whether the URL is queued for it. A probe is none of its page's
-// spellings: it tests a rule.
+// respell gives a page whose URL was not found another chance, and reports whether a URL was queued for it. Probes are left out: they test
+// a rule, and are no spellings of their page.
 func (f *Frontier) respell(c *crawl, s *Settlement, out *store.Settlement) (queued bool) {
 	l := s.Lease
 	if !l.whole || l.respelled || strings.HasPrefix(l.Discriminator, probePrefix) {

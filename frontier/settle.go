@@ -70,10 +70,10 @@ func (s Settled) String() string {
 	return [...]string{"ok", "gave-up", "stale", "already-done"}[min(s, AlreadyDone)]
 }
 
-// Done completes a lease: the URL stays seen. It is accepted also after the lease expired and the URL
-// was handed out again, as are Recrawl and Redirect, as long as the round goes on: the page was read. The
-// other lease then gets [ErrAlreadyDone]. Retry, Drop and Release are accepted of the latest lease alone;
-// otherwise the error is [ErrStale]. A crawler ignores both errors: the URL has another fetcher, or is done.
+// Done completes a lease: the URL stays seen. Like Recrawl and Redirect it is accepted even after the lease
+// expired and the URL was handed out again, until the round ends, since the page was read. The other lease
+// then gets [ErrAlreadyDone]. Retry, Drop and Release are accepted from the latest lease only; otherwise
+// the error is [ErrStale]. A crawler ignores both errors: the URL has another fetcher, or is done.
 // To settle a page that was fetched while ctx ended, pass context.WithoutCancel(ctx).
 func (f *Frontier) Done(ctx context.Context, l *Lease) error {
 	_, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Done})
@@ -205,7 +205,7 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 	waits := make(map[string]store.QueueChange)
 	for k, status := range statuses {
 		s, answer := &all[p.at[k]], &answers[p.at[k]]
-		if status == store.Settled { // others changed nothing: the URL may be done, or somebody else's
+		if status == store.Settled { // any other status changed nothing: the URL may be done, or leased by another client
 			if delete(queued, out[k].Key); out[k].Outcome == store.Requeue && f.mayExclude() {
 				queued[out[k].Key] = cmp.Or(out[k].URL, leases[k].URL)
 			}
@@ -262,8 +262,8 @@ func (s *Settlement) isPutBack() bool {
 	return s.Outcome == Retry || s.Outcome == Defer || s.Outcome == Release
 }
 
-// isDeferral reports whether the host of a URL that is to be tried again was only busy: crawlers
-// that know no Defer say Retry, and the rest of what they know.
+// isDeferral reports whether the host was only busy. Crawlers that have no Defer send Retry with the status
+// or with a block of the queue.
 func (s *Settlement) isDeferral() bool {
 	busy := s.Fetched != nil && (s.Fetched.Status == http.StatusTooManyRequests || s.Fetched.Status == http.StatusServiceUnavailable)
 	return s.Outcome == Defer || s.Outcome == Retry && (busy || !s.BlockQueue.IsZero())
@@ -291,7 +291,7 @@ func (f *Frontier) settlement(s *Settlement, now time.Time) (store.Settlement, S
 		}
 	case Recrawl:
 		out.Outcome, out.Late, out.Fetched, out.NewRound = store.Requeue, true, true, true
-		r, changed = r.anew(), true // also where this lease is late: another one may have failed since
+		r, changed = r.anew(), true // even if this lease is late: another one may have failed since
 		r.fetched = now.UnixMilli()
 	case Drop:
 		out.Outcome, out.Failed, changed = store.Drop, s.isFailure(), l.whole
@@ -304,7 +304,7 @@ func (f *Frontier) settlement(s *Settlement, now time.Time) (store.Settlement, S
 	default:
 		if s.uncounted {
 			out.Outcome, out.Due, out.NewRound = store.Requeue, time.Time{}, l.Attempts == 1
-			if !out.NewRound { // the round goes on, and this was no expiry
+			if !out.NewRound { // the round continues, and this was not an expiry
 				r.releases, changed = r.releases+1, true
 			}
 			break
@@ -333,8 +333,8 @@ func (s *Settlement) isFailure() bool {
 	return true
 }
 
-// putBack counts the end of a lease whose URL goes back into its queue, and gives the URL up if
-// that was once too often.
+// putBack counts the end of a lease whose URL goes back into its queue, or gives the URL up if a bound is
+// reached.
 func (f *Frontier) putBack(s *Settlement, r *record, out *store.Settlement) {
 	var count *int
 	var bound int

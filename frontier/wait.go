@@ -13,20 +13,20 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// Callers that wait for leases wait in rooms, one for each different request. The simple way, each
-// caller takes whenever something changed, costs a step of the store for every caller and change; with
-// a thousand fetchers nearly all of them get nothing. So one goroutine of a room takes for all callers
-// in it, and sleeps until their crawl changes or a queue of it may be served.
+// Callers with equal lease requests wait together in a room. The simple way, where each caller asks the
+// store after every change, costs a step of the store per caller and change, and with a thousand fetchers
+// nearly all of them get nothing. So one goroutine per room leases for all callers in it, and sleeps until
+// their crawl changes or one of its queues may be served.
 
-// Next waits until something of [Options.Crawl] may be fetched and hands it out, also when the crawl is
-// finished or limited. It returns the error of ctx, with what it waited for, or store.ErrClosed after
-// Close. Waiting costs nothing: it ends with an add, a settlement, a change of settings, or the time a
-// queue may be served.
+// Next waits until a URL of [Options.Crawl] may be fetched and hands it out; it goes on waiting when the crawl
+// is finished or limited. It returns the error of ctx, with the reason of the wait, or store.ErrClosed after
+// Close. Waiting costs nothing: an add, a settlement, a change of settings or the time at which a queue may
+// be served ends it.
 func (f *Frontier) Next(ctx context.Context) (*Lease, error) { return f.next(ctx, false) }
 
-// Leases yields what Next returns, until the crawl is finished: nothing of it is
-// queued or leased. It ends with the first error, and with [ErrLimited] when what is left has reached a
-// limit. What it waits for meanwhile, [Options.OnWait] is told.
+// Leases yields leases, as Next does, until the crawl is finished: no URL of it is
+// queued or leased. It ends with the first error, and with [ErrLimited] when all URLs left are behind a
+// limit. While it waits it calls [Options.OnWait] with the reason.
 // Several goroutines may each range over their own Leases. An unsettled lease
 // keeps all of them waiting, since it may still add URLs.
 func (f *Frontier) Leases(ctx context.Context) iter.Seq2[*Lease, error] {
@@ -49,10 +49,10 @@ func (f *Frontier) next(ctx context.Context, ends bool) (*Lease, error) {
 	return leases[0], nil
 }
 
-// LeaseWait is like Lease, but waits until there is something to lease or ctx ends. Servers with many fetchers use it.
-// With untilFinished it also returns, without leases, when the crawl asked for (all of them, with "*") is
-// finished or limited, as idle says. With the error of ctx, idle is what it waited for. Waiting costs
-// nothing, as in Next.
+// LeaseWait is like Lease, but waits until there is something to lease or ctx ends. It is for servers with many
+// fetchers. With untilFinished it also returns without leases when the requested crawl (or all of them, for
+// "*") is finished or limited, as idle says. If ctx ends, idle is the reason of the wait, and the zero Idle if
+// ctx ended before the first look. Waiting costs nothing, as in Next.
 //
 // Callers that wait with the same request are served in the order in which they came.
 func (f *Frontier) LeaseWait(ctx context.Context, req LeaseRequest, untilFinished bool) (leases []*Lease, idle Idle, err error) {
@@ -91,7 +91,7 @@ type room struct {
 	line async.Line[*Lease]
 
 	callers int           // guarded by rooms.mu
-	idle    Idle          // guarded by the lock of line; what the latest answer without leases said
+	idle    Idle          // guarded by the lock of line; from the latest answer without leases
 	changed chan struct{} // guarded by the lock of line; closed and replaced when something changed
 	told    string        // the latest text for OnWait; of the goroutine that serves
 }
@@ -145,7 +145,7 @@ func (r *room) serve() {
 	}
 }
 
-// tell calls OnWait with what is waited for, unless it was told so last, or the wait is over soon.
+// tell calls OnWait with the reason of the wait, unless it did so last or the wait is over soon.
 func (r *room) tell(idle Idle) {
 	says := idle.String()
 	if r.f.opt.OnWait == nil || says == r.told || !idle.Next.IsZero() && time.Until(idle.Next) < time.Second {

@@ -27,7 +27,7 @@ import (
 //
 // The simpler ways lose pages. Links that are marked nofollow, by themselves or by their page, are all that cgit has, and in
 // DokuWiki some of them are the only way to a page. One kind for all values of a parameter (do=edit, do=index) leaves the
-// index out for its many forms. So one page of a kind that asks for nothing keeps the kind for good. And since a page
+// index out because of its many forms. So one page without noindex keeps its kind for good. And since a page
 // usually has fewer parameters than its forms, a URL with fewer than any page of its kind is fetched. Two more
 // kinds of evidence were tried, and lose pages: a canonical link to a shorter URL on a page without new links, as on each page
 // of a list, the last of which may have the only link to something; and answers of 404, whose template often asks for both, so
@@ -39,7 +39,7 @@ import (
 //
 // The zero value works. Safe for concurrent use.
 type Unlisted struct {
-	// Profile makes the canonical forms of what is passed to Fetched. The default is canon.Qiita.
+	// Profile canonicalizes the URLs passed to Fetched. The default is canon.Qiita.
 	Profile *canon.Profile
 
 	mu    sync.Mutex
