@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 import unittest
+import urllib.request
 from pathlib import Path
 
 from scrapy import FormRequest, Request, Spider
@@ -43,12 +45,14 @@ class RequestsTest(CrawlCase):
         self.addCleanup(self.site.close)
 
     def test_everything_survives(self) -> None:
-        """Killed before the requests are fetched, another process fetches them as they were."""
+        """Killed before the requests are fetched, another process fetches them as they were, and a URL that curl put there."""
         self.site.hold_after = 3  # start, and the wall twice
         first = self.crawl("odd", self.site.url, FIRSTSEEN_LEASE=1, DOWNLOAD_DELAY=2, DOWNLOAD_DELAY_JITTER=0)
         await_that(lambda: self.daemon.stats("odd")["held"] >= 7)
         first.kill()
         self.site.release()
+        by_hand = {"url": self.site.url + "/by-hand", "crawl": "odd", "metadata": {"note": ["x"]}}
+        urllib.request.urlopen(self.daemon.url + "/v1/urls", json.dumps(by_hand).encode(), timeout=PATIENCE).read()
         second = self.crawl("odd", self.site.url, USER_AGENT="second", RETRY_TIMES=2).wait()
         log = [a for a in self.site.log if a.headers["User-Agent"] == "second"]
         forms = [a for a in log if a.path == "/form" and a.method == "POST"]
@@ -63,6 +67,7 @@ class RequestsTest(CrawlCase):
         self.assertEqual(sorted(i["n"] for i in items if i["callback"] == "form"), [7, 8])
         self.assertIn({"callback": "json", "url": "/json", "status": 200}, items)
         self.assertEqual([a.body for a in log if a.path == "/json"], [b'{"a": [1, null]}'] * 2)
+        self.assertIn("/by-hand", [a.path for a in log])
 
     def test_escape_hatches(self) -> None:
         """dont_filter, other schemes, lambdas, self-redirects, retries: as with Scrapy's own."""
@@ -80,15 +85,6 @@ class RequestsTest(CrawlCase):
         again = self.crawl("odd", self.site.url).wait()
         self.assertIn("it is finished", again.log())
         self.assertEqual(self.site.fetched()["/start"], 1)
-
-    def test_urls_of_others(self) -> None:
-        """A URL that curl put into the crawl is a request like any."""
-        import urllib.request
-
-        line = f'{{"url":"{self.site.url}/by-hand","crawl":"odd","metadata":{{"note":["x"]}}}}'
-        urllib.request.urlopen(self.daemon.url + "/v1/urls", line.encode(), timeout=PATIENCE).read()
-        self.crawl("odd", self.site.url).wait()
-        self.assertEqual(self.site.fetched()["/by-hand"], 1)
 
     def test_requests_that_cannot_leave_the_process(self) -> None:
         """After a kill and after an end in good order they come again, and none before the login."""
