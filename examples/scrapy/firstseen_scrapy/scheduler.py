@@ -230,9 +230,9 @@ class Scheduler(BaseScheduler):
         if refused := self._refused.total():
             codes = ", ".join(f"{n} {code}" for code, n in self._refused.most_common())
             logger.info("firstseen refused %d requests, which were not fetched: %s", refused, codes)
-        log = {"crawl": self.config.crawl, "done": s["completed"], "failed": s["dropped"], "held": s["held"], "reason": reason}
+        log = {"crawl": self.config.crawl, "done": s["completed"], "failed": s["dropped"], "held": s["held"] + len(self._memory), "reason": reason}
         left = "%(held)d requests wait, %(done)d are done, %(failed)d dropped as failed"
-        if not s["held"]:
+        if not log["held"]:
             logger.info("Crawl %(crawl)r is finished: %(done)d requests done, %(failed)d dropped as failed", log)
         elif reason == _LIMITED:
             logger.info(f"Crawl %(crawl)r has reached its limit: {left}; a higher limit lets the next run go on", log)
@@ -304,8 +304,8 @@ class Scheduler(BaseScheduler):
                 kept = client.find(self.config.crawl, 100)
             except Refused:  # by the scope of the token
                 kept = []
-            of = {name for url in kept for name in (url.get("metadata") or {}).get(requests.SPIDER, ())}
-            owner = f"the spider {min(of)!r}, not of {self.config.spider!r}" if of else f"another spider than {self.config.spider!r}"
+            of = Counter(name for url in kept for name in (url.get("metadata") or {}).get(requests.SPIDER, ())).most_common(1)
+            owner = f"the spider {of[0][0]!r}, not of {self.config.spider!r}" if of else f"another spider than {self.config.spider!r}"
             raise NotConfigured(
                 f"crawl {self.config.crawl!r} is of {owner}: set another FIRSTSEEN_CRAWL, or, if the spider was renamed, FIRSTSEEN_SPIDER"
                 " to its old name. Spiders that are to skip what others have fetched share a crawl by DUPEFILTER_CLASS, see the README"
