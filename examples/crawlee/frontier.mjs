@@ -124,8 +124,8 @@ export class Frontier {
     if (this.#told === state + reason) return;
     this.#told = state + reason;
     const until = next ? ` until ${next.slice(0, 19)}Z` : "";
-    const whose = this.client ? `--client ${this.client}` : "--state leased";
-    const remedy = state === "waiting" ? `. Another process has leases; if it died, "firstseen free --crawl ${this.crawl} ${whose}" ends them` : "";
+    const [whose, allOf] = this.client ? [`--client ${this.client}`, ""] : ["--state leased", ", and those of processes that run"];
+    const remedy = state === "waiting" ? `. Another process has leases; if it died, "firstseen free --crawl ${this.crawl} ${whose}" ends them${allOf}` : "";
     log.info(`crawl ${this.crawl} is ${state}${until}${reason}${remedy}`);
   }
 

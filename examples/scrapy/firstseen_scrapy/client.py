@@ -45,7 +45,7 @@ class Client:
             usable = False
         if not usable:
             raise Refused(f"FIRSTSEEN_URL: cannot use {url!r}; want host:port, http://host:port or https://host:port")
-        self._url, self._prefix = url, parts.path.rstrip("/")
+        self._url, self._prefix, self._reached = url, parts.path.rstrip("/"), False
         self._headers = {"Content-Type": "application/x-ndjson"}
         if token:
             self._headers["Authorization"] = f"Bearer {token}"
@@ -88,6 +88,11 @@ class Client:
         queues = self._json("GET", "/v1/queues?order=waiting&limit=1&crawl=" + quote(crawl, safe=""))["queues"]
         return queues[0] if queues else {}
 
+    def find(self, crawl: str, limit: int) -> list[dict[str, Any]]:
+        """Some URLs of a crawl whose text is kept, with their metadata."""
+        text = self._call("GET", f"/v1/urls?limit={limit}&crawl=" + quote(crawl, safe=""), None)
+        return [json.loads(line) for line in text.splitlines()]
+
     def _json(self, method: str, path: str, body: Any = None) -> Any:
         text = self._call(method, path, None if body is None else json.dumps(body).encode())
         try:
@@ -117,8 +122,11 @@ class Client:
                 raise Refused(f"cannot trust the certificate of {self._url}: {e.verify_message}; FIRSTSEEN_CA_FILE names a file of roots") from None
             if isinstance(e, ssl.SSLError) and not isinstance(e, _TLS_ENDED):
                 raise Refused(f"cannot speak TLS with {self._url}: {e}; a daemon without --tls-cert is at http://") from None
-            refused = "; is `firstseen serve` running there?" if isinstance(e, ConnectionRefusedError) else ""
-            raise Unavailable(f"cannot reach firstseen at {self._url}: {e}{refused}", maybe_done=sent) from e
+            remedy = "" if self._reached else "; is it the address of the HTTP interface?"
+            if isinstance(e, ConnectionRefusedError):
+                remedy = "; is `firstseen serve` running there?"
+            raise Unavailable(f"cannot reach firstseen at {self._url}: {e}{remedy}", maybe_done=sent) from e
+        self._reached = True
         return self._checked(response.status, text)
 
     def _checked(self, status: int, text: bytes) -> bytes:

@@ -82,7 +82,7 @@ class Inbox:
     def settled(self, lease: dict[str, Any]) -> None:
         """Ends the holding of a lease."""
         with self._changed:
-            self._held.pop(lease["token"], None)
+            self._held.pop(lease.get("token"), None)
 
     def unsettled(self) -> int:
         """How many leases left the buffer and are not settled on disk."""
@@ -220,8 +220,8 @@ def waits(crawl: str, client: str, answer: dict[str, Any], queue: dict[str, Any]
     if queue.get("reason"):
         text += f"; queue {queue['queue']}: {queue['reason']}"
     if answer["state"] == "waiting":
-        whose = f"--client {client}" if client else "--state leased"
-        text += f". Another process has leases; if it died, `firstseen free --crawl {crawl} {whose}` ends them"
+        whose, all_of = (f"--client {client}", "") if client else ("--state leased", ", and those of processes that run")
+        text += f". Another process has leases; if it died, `firstseen free --crawl {crawl} {whose}` ends them{all_of}"
     return text
 
 

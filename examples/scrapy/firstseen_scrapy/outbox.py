@@ -13,7 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from scrapy import Request
@@ -34,8 +34,9 @@ class Offer:
     request: Request
     line: dict[str, Any]
     size: int
-    queued: bool  # else only seen: the request itself can't leave this process
+    queued: bool  # else only asked for: the request itself can't leave this process
     chain: tuple[str, ...] = ()  # keys of the redirects that led here
+    lease: dict[str, Any] = field(default_factory=dict)  # of one that can't leave: what it takes further, as yet
     verdict: dict[str, Any] | None = None
 
 
@@ -43,11 +44,11 @@ class Offer:
 class Settlement:
     """A lease that is over."""
 
-    lease: dict[str, Any]
+    lease: dict[str, Any]  # without a token there is none in the daemon; with "lines", pages to be recorded as seen
     outcome: str
     fetched: dict[str, Any] | None = None
     changes: dict[str, Any] | None = None  # of the request, for its next attempt
-    answer: str = ""
+    answer: str = "ok"
 
     def body(self) -> dict[str, Any]:
         body = {k: self.lease[k] for k in ("crawl", "key", "token", "attempts")} | {"outcome": self.outcome} | (self.changes or {})
@@ -140,21 +141,22 @@ class Outbox:
         for send, queued in ((self._client.urls, True), (self._client.seen, False)):
             some = [o for o in offers if o.queued is queued]
             if some:
-                verdicts, lost = self._persist(lambda send=send, some=some: send([o.line for o in some]))
+                verdicts = self._persist(lambda send=send, some=some: send([o.line for o in some]))
                 for offer, verdict in zip(some, verdicts):
                     offer.verdict = verdict
-                    if lost and not queued and verdict["verdict"] == "duplicate":
-                        verdict["verdict"] = "new"  # perhaps the answer to a call that was lost
         over = [e for e in entries if isinstance(e, Settlement)]
         if over:
             self._before_settling()
-            answers, _ = self._persist(lambda: self._client.settle([s.body() for s in over]))
-            for settlement, answer in zip(over, answers):
+        if seen := [line for s in over if s.outcome in ("done", "redirected") for line in s.lease.get("lines", ())]:
+            self._persist(lambda: self._client.seen(seen))
+        if leased := [s for s in over if "token" in s.lease]:
+            answers = self._persist(lambda: self._client.settle([s.body() for s in leased]))
+            for settlement, answer in zip(leased, answers):
                 settlement.answer = answer
 
-    def _persist(self, call: Callable[[], Any]) -> tuple[Any, bool]:
-        """Calls until it works, and returns whether an answer was lost."""
-        return persist(call, lambda: self._give_up, self._pause)
+    def _persist(self, call: Callable[[], Any]) -> Any:
+        """Calls until it works."""
+        return persist(call, lambda: self._give_up, self._pause)[0]
 
     def _pause(self, seconds: float) -> None:
         with self._changed:
@@ -166,15 +168,19 @@ class Outbox:
 
 def persist(call: Callable[[], Any], give_up: Callable[[], float], pause: Callable[[float], None]) -> tuple[Any, bool]:
     """Calls until it works or give_up seconds have passed, longer and longer apart."""
-    began, wait, lost = time.monotonic(), 0.1, False
+    began, wait, lost, told = time.monotonic(), 0.1, False, False
     while True:
         try:
-            return call(), lost
+            answer = call()
+            if told:
+                logger.warning("firstseen answers again")
+            return answer, lost
         except Unavailable as e:
             lost = lost or e.maybe_done
             if time.monotonic() - began + wait > give_up():
                 raise
-            if wait > 1:
-                logger.warning("%s; trying again", e)
+            if wait > 1 and not told:
+                told = True
+                logger.warning("%s; trying again for %d seconds", e, give_up())
             pause(wait)
             wait = min(2 * wait, 5)

@@ -39,14 +39,14 @@ class Foreign(ValueError):
     """A request is of another spider."""
 
 
-def dump(request: Request, spider: Spider, pickles: bool = False) -> dict[str, list[str]]:
-    """The metadata that stands for a request. Raises Unserializable."""
+def dump(request: Request, spider: Spider, pickles: bool = False, name: str = "") -> dict[str, list[str]]:
+    """The metadata that stands for a request of the spider, by another name if one is given. Raises Unserializable."""
     try:
         d = request.to_dict(spider=spider)
         url = d.pop("url")
         assert url == request.url
         d = {k: v for k, v in d.items() if k not in _DEFAULTS or v != _DEFAULTS[k]}
-        of = {SPIDER: [spider.name]}
+        of = {SPIDER: [name or spider.name]}
         if pickles:
             return {PICKLE: [base64.b64encode(pickle.dumps(d, protocol=4)).decode()], **of}
         text = json.dumps(_plain(d), ensure_ascii=False, separators=(",", ":"))
@@ -57,10 +57,10 @@ def dump(request: Request, spider: Spider, pickles: bool = False) -> dict[str, l
         raise Unserializable(f"cannot write {request}: {e}") from e
 
 
-def load(lease: dict[str, Any], spider: Spider, pickles: bool = False) -> Request:
+def load(lease: dict[str, Any], spider: Spider, pickles: bool = False, name: str = "") -> Request:
     """The request of a lease. A URL that another program queued is a plain GET."""
     metadata = lease.get("metadata") or {}
-    if metadata.get(SPIDER, [spider.name]) != [spider.name]:
+    if metadata.get(SPIDER, own := [name or spider.name]) != own:
         raise Foreign(f"it is of the spider {metadata[SPIDER]}")
     if JSON in metadata:
         d = _rich(json.loads(metadata[JSON][0]))

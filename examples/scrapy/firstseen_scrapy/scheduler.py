@@ -6,8 +6,10 @@ import asyncio
 import heapq
 import itertools
 import logging
+import time
 from collections import Counter, deque
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider, signals
@@ -30,10 +32,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _CLOSE_WITHIN = 30  # seconds
+_HOLD = 5.0  # seconds in which start() may yield a login before the pages of an earlier run
 _MAX_LINE = 60_000  # bytes of a written request; the daemon's bound is 65,536
 _MAX_UNREADABLE = 100  # requests that are kept for a process that can read them
 _OWNER = "http://spider.invalid/"  # recorded as seen in each crawl, once bare and once for its spider
 _LIMITED = "firstseen_limited"  # the reason to close a spider whose crawl has reached its limit
+_TOLD = 20  # URLs of lost requests that are logged
+_LOGIN = "firstseen_login"  # in meta: each process makes this request, before all others
 _CHAIN = "firstseen_chain"  # in meta: the keys of the redirects that led to a request
 
 
@@ -41,7 +46,11 @@ class Scheduler(BaseScheduler):
     """Keeps the queue and the duplicate filter of a crawl in a firstseen daemon.
 
     A request whose URL the daemon doesn't take (data:, file:), or that can't be written
-    down, waits in memory instead and is lost with the process, as in Scrapy's own.
+    down, waits in memory instead and is lost with the process, as in Scrapy's own. So it is
+    recorded as seen only when its page was processed: until then the daemon is asked whether
+    it knows the URL, and this process filters those that it alone knows. What stands for the
+    lease of such a request has the lines to record, and no token; but if the request takes a
+    leased one further (a retry, a redirect), it keeps that lease until it is over.
     """
 
     def __init__(self, crawler: Crawler):
@@ -49,7 +58,8 @@ class Scheduler(BaseScheduler):
         self.stats = crawler.stats
         self._arrived: deque[tuple[Callable[[Any], None], Any]] = deque()  # from the threads
         self._buffer: list[tuple[int, int, dict[str, Any], Request]] = []  # leased, not yet fetched
-        self._memory: list[tuple[int, int, Request]] = []
+        self._memory: list[tuple[bool, int, int, dict[str, Any], Request]] = []  # not of a login; then as the buffer
+        self._alone: dict[str, dict[str, Any]] = {}  # leases of requests that can't leave this process, by key
         self._order = itertools.count()
         self._fetching: dict[Request, dict[str, Any]] = {}  # with their leases
         self._answered: dict[Request, tuple[bool, dict[str, Any]]] = {}  # whether it is a page, and what the fetch gave
@@ -85,9 +95,11 @@ class Scheduler(BaseScheduler):
         )  # fmt: skip
         self._inbox = Inbox(self._client(), c, self._outbox, self._hand(self._on_leases), self._hand(self._on_failure))
         self.crawler.signals.connect(self._on_response, signals.response_received)
+        self.crawler.signals.connect(self._on_error, signals.spider_error)
         self.crawler.signals.connect(self._on_idle, signals.spider_idle)
         self._outbox.start()
         self._inbox.start()
+        self._hold_until = time.monotonic() + _HOLD
         log = {"crawl": c.crawl, "held": stats["held"], "seen": max(stats["seen"] - 2, 0)}
         if log["seen"] and not stats["held"]:
             logger.warning(
@@ -110,6 +122,7 @@ class Scheduler(BaseScheduler):
     def has_pending_requests(self) -> bool:
         if self._cannot:
             return True
+        self._hold_until = 0.0  # the engine asks when start() has ended
         self._settle_finished()
         return bool(self.config.keep_open or self._buffer or self._memory or not self._inbox.drained() or self._arrived)
 
@@ -118,13 +131,17 @@ class Scheduler(BaseScheduler):
         the request_dropped signal and the statistics are then as Scrapy's own."""
         if self._cannot:
             return False
+        self._hold_until = 0.0
+        if request.meta.get(_LOGIN):  # for this process, whatever is known of it
+            self._remember(request, {})
+            return True
         parent, how = self._parent(request)
-        if how == "retry" and self._retry(parent, request):
+        if how == "retry" and "token" in self._fetching[parent] and self._retry(parent, request):
             return True
         chain: list[str] = []
         if how == "redirect":
             self._redirected.add(parent)
-            chain = [*parent.meta.get(_CHAIN, []), self._fetching[parent]["key"]]
+            chain = [*parent.meta.get(_CHAIN, []), self._fetching[parent].get("key", "")]
         request.meta.pop(_CHAIN, None)
         if chain:
             request.meta[_CHAIN] = chain
@@ -136,13 +153,21 @@ class Scheduler(BaseScheduler):
         if disc:
             line["discriminator"] = disc
         try:
-            metadata = requests.dump(request, self.spider, self.config.pickles)
+            metadata = requests.dump(request, self.spider, self.config.pickles, self.config.spider)
             size = len(next(iter(metadata.values()))[0])
             if size > _MAX_LINE:
                 raise requests.Unserializable(f"got {size} characters; want at most {_MAX_LINE}")
         except requests.Unserializable as e:
             self._tell_memory(e)
-            self._outbox.put(Offer(request, line, len(request.url), queued=False))
+            # It keeps its parent's lease, since nothing else would bring the page back after a kill.
+            lease = {} if parent in self._retried else self._fetching.pop(parent, {})
+            self._answered.pop(parent, None)
+            self._redirected.discard(parent)
+            if how == "retry" and lease:
+                request.dont_filter = parent.dont_filter
+                self._remember(request, lease)
+            else:
+                self._outbox.put(Offer(request, line | {"record": False}, len(request.url), queued=False, chain=tuple(chain), lease=lease))
             return True
         line |= {"metadata": metadata, "priority": requests.level(request.priority), "depth": request.meta.get("depth", 0)}
         if queue := request.meta.get("firstseen_queue"):
@@ -155,10 +180,13 @@ class Scheduler(BaseScheduler):
             self._close_spider(str(self._cannot), reason_for(self._cannot))
             return None
         self._settle_finished()
-        if self._memory:
-            request = heapq.heappop(self._memory)[-1]
+        # While a login is under way all but its own requests wait, and so they do for what start() begins with.
+        login = time.monotonic() < self._hold_until or any(r.meta.get(_LOGIN) for r in self._fetching)
+        if self._memory and not (login and self._memory[0][0]):
+            *_, lease, request = heapq.heappop(self._memory)
+            self._fetching[request] = lease
             self._count("scheduler/dequeued/memory")
-        elif self._buffer and self._inbox.unsettled() < self.config.at_risk:
+        elif self._buffer and not login and self._inbox.unsettled() < self.config.at_risk:
             _, _, lease, request = heapq.heappop(self._buffer)
             self._fetching[request] = lease
             self._inbox.taken()
@@ -176,8 +204,9 @@ class Scheduler(BaseScheduler):
         self._drain()
         self._inbox.close(_CLOSE_WITHIN)
         self._drain()
-        for lease in [*self._fetching.values(), *(entry[2] for entry in self._buffer), *self._unreadable]:
-            self._outbox.put(Settlement(lease, "release"))
+        for lease in [*self._fetching.values(), *(entry[-2] for entry in (*self._buffer, *self._memory)), *self._unreadable]:
+            if "token" in lease:
+                self._outbox.put(Settlement(lease, "release"))
         if not self._outbox.close(_CLOSE_WITHIN):
             logger.error("firstseen did not take all answers; what was being fetched will be fetched again")
         self._failing = True  # too late to close for it
@@ -185,7 +214,9 @@ class Scheduler(BaseScheduler):
         self._say_why(reason)
         self._end_daemon()
         if self._memory:
-            logger.warning("%d requests that can't leave this process were not fetched", len(self._memory))
+            urls = ", ".join(entry[-1].url for entry in self._memory[:_TOLD])
+            logger.warning("%d requests that can't leave this process were not fetched, and are not seen: %s%s",
+                           len(self._memory), urls, ", …" if len(self._memory) > _TOLD else "")  # fmt: skip
 
     def _say_why(self, reason: str) -> None:
         """Logs whether the crawl is finished, or what is left."""
@@ -199,9 +230,9 @@ class Scheduler(BaseScheduler):
         if refused := self._refused.total():
             codes = ", ".join(f"{n} {code}" for code, n in self._refused.most_common())
             logger.info("firstseen refused %d requests, which were not fetched: %s", refused, codes)
-        log = {"crawl": self.config.crawl, "done": s["completed"], "failed": s["dropped"], "held": s["held"], "reason": reason}
+        log = {"crawl": self.config.crawl, "done": s["completed"], "failed": s["dropped"], "held": s["held"] + len(self._memory), "reason": reason}
         left = "%(held)d requests wait, %(done)d are done, %(failed)d dropped as failed"
-        if not s["held"]:
+        if not log["held"]:
             logger.info("Crawl %(crawl)r is finished: %(done)d requests done, %(failed)d dropped as failed", log)
         elif reason == _LIMITED:
             logger.info(f"Crawl %(crawl)r has reached its limit: {left}; a higher limit lets the next run go on", log)
@@ -254,7 +285,7 @@ class Scheduler(BaseScheduler):
     def _written(self, request: Request) -> dict[str, Any] | None:
         """What replaces the stored request of a lease, None if it can't be written."""
         try:
-            metadata = requests.dump(request, self.spider, self.config.pickles)
+            metadata = requests.dump(request, self.spider, self.config.pickles, self.config.spider)
         except requests.Unserializable:
             return None
         return {"metadata": metadata} if len(next(iter(metadata.values()))[0]) <= _MAX_LINE else None
@@ -263,15 +294,21 @@ class Scheduler(BaseScheduler):
         """Makes the crawl this spider's, or refuses the crawl of another: neither could read
         the other's requests."""
         bare = {"url": _OWNER, "crawl": self.config.crawl}
-        own = bare | {"discriminator": f"spider {self.spider.name}"}
+        own = bare | {"discriminator": f"spider {self.config.spider}"}
         mine, anybody = client.seen([own | {"record": False}, bare])
         if mine["verdict"] == "duplicate":
             return
         # A process that was killed before the second record left the first alone.
         if anybody["verdict"] == "duplicate" and seen > 1:
+            try:
+                kept = client.find(self.config.crawl, 100)
+            except Refused:  # by the scope of the token
+                kept = []
+            of = Counter(name for url in kept for name in (url.get("metadata") or {}).get(requests.SPIDER, ())).most_common(1)
+            owner = f"the spider {of[0][0]!r}, not of {self.config.spider!r}" if of else f"another spider than {self.config.spider!r}"
             raise NotConfigured(
-                f"crawl {self.config.crawl!r} is of another spider than {self.spider.name!r}: set another FIRSTSEEN_CRAWL."
-                " Spiders that are to skip what others have fetched share a crawl by DUPEFILTER_CLASS, see the README"
+                f"crawl {self.config.crawl!r} is of {owner}: set another FIRSTSEEN_CRAWL, or, if the spider was renamed, FIRSTSEEN_SPIDER"
+                " to its old name. Spiders that are to skip what others have fetched share a crawl by DUPEFILTER_CLASS, see the README"
             )
         client.seen([own])
 
@@ -279,7 +316,7 @@ class Scheduler(BaseScheduler):
         self._count("scheduler/unserializable")
         if not self._told_memory:
             self._told_memory = True
-            logger.warning("%s. It waits in memory and is lost if the process dies; no more of these are logged", e,
+            logger.warning("%s. It waits in memory, and comes again only if it is found again; no more of these are logged", e,
                            extra={"spider": self.spider})  # fmt: skip
 
     # Leases that are over.
@@ -295,7 +332,16 @@ class Scheduler(BaseScheduler):
         if finished:
             self._feeds.write_out()
         for request in finished:
-            self._outbox.put(self._settlement(request, self._fetching.pop(request)))
+            settlement = self._settlement(request, lease := self._fetching.pop(request))
+            if lease:
+                lease["outcome"] = settlement.outcome
+                self._outbox.put(settlement)
+
+    def _on_error(self, failure: Any, response: Any) -> None:
+        """A page whose callback raised an error is dropped, so that it can be selected and requeued."""
+        request = getattr(response, "request", None)
+        if request in self._fetching:
+            self._answered[request] = False, None
 
     def _settlement(self, request: Request, lease: dict[str, Any]) -> Settlement:
         is_page, fetched = self._answered.pop(request, (False, None))
@@ -351,8 +397,15 @@ class Scheduler(BaseScheduler):
 
     def _on_leases(self, leases: list[dict[str, Any]]) -> None:
         for lease in leases:
+            if (alone := self._alone.get(lease["key"])) is not None and "token" not in alone and alone.get("outcome") != "drop":
+                # A request that can leave was queued beside one that can't, which stands for both.
+                alone |= lease
+                self._inbox.taken()
+                if outcome := alone.get("outcome"):
+                    self._outbox.put(Settlement(alone, outcome))
+                continue
             try:
-                request = requests.load(lease, self.spider, self.config.pickles)
+                request = requests.load(lease, self.spider, self.config.pickles, self.config.spider)
             except Exception as e:  # of other code: a callback that is gone, a class that moved
                 self._keep(lease, e)
                 continue
@@ -371,6 +424,7 @@ class Scheduler(BaseScheduler):
         for entry in entries:
             if isinstance(entry, Settlement):
                 self._inbox.settled(entry.lease)
+                entry.lease.pop("lines", None)  # what stays in _alone is small
                 self._count(f"firstseen/settled/{entry.outcome if entry.answer == 'ok' else entry.answer}")
                 if entry.outcome == "release" and entry.changes and entry.answer == "ok":
                     self._count("scheduler/enqueued/firstseen")
@@ -384,34 +438,40 @@ class Scheduler(BaseScheduler):
             case "new" if offer.queued:
                 self._count("scheduler/enqueued/firstseen")
                 self._count("scheduler/enqueued")
-            case "new":
-                self._remember(offer.request)
-            case "duplicate" if verdict["key"] in offer.chain:
+            case "new" if verdict["key"] not in self._alone:
+                line = {k: v for k, v in offer.line.items() if k != "record"}
+                offer.lease.setdefault("key", verdict["key"])
+                offer.lease.setdefault("lines", []).append(line)
+                self._alone[verdict["key"]] = offer.lease
+                self._remember(offer.request, offer.lease)
+            case "new" | "duplicate" if verdict["key"] in offer.chain:
                 # A page that redirects to itself, or back to itself by way of a page that sets a cookie.
                 line = offer.line | {"discriminator": requests.unique(offer.line.get("discriminator", ""))}
-                self._outbox.put(Offer(offer.request, line, offer.size, offer.queued))
-            case "duplicate":
+                self._outbox.put(replace(offer, line=line, chain=()))
+            case "new" | "duplicate":
                 self._log_duplicate(offer.request)
-                self._dropped(offer.request)
+                self._dropped(offer)
             case _:
-                self._on_refusal(offer.request, verdict["error"])
+                self._on_refusal(offer, verdict["error"])
 
-    def _on_refusal(self, request: Request, error: dict[str, str]) -> None:
+    def _on_refusal(self, offer: Offer, error: dict[str, str]) -> None:
         self._count(f"firstseen/refused/{error['code']}")
         if error["code"] == "scheme":
-            self._remember(request)  # data:, file:, s3: are not for a frontier
+            self._remember(offer.request, offer.lease)  # data:, file:, s3: are not for a frontier
             return
         self._refused[error["code"]] += 1
-        logger.debug("firstseen refused %s: %s", request, error["message"], extra={"spider": self.spider})
-        self._dropped(request)
+        logger.debug("firstseen refused %s: %s", offer.request, error["message"], extra={"spider": self.spider})
+        self._dropped(offer)
 
-    def _remember(self, request: Request) -> None:
-        heapq.heappush(self._memory, (-request.priority, next(self._order), request))
+    def _remember(self, request: Request, lease: dict[str, Any]) -> None:
+        heapq.heappush(self._memory, (not request.meta.get(_LOGIN), -request.priority, next(self._order), lease, request))
         self._count("scheduler/enqueued/memory")
         self._count("scheduler/enqueued")
 
-    def _dropped(self, request: Request) -> None:
-        self.crawler.signals.send_catch_log(signals.request_dropped, request=request, spider=self.spider)
+    def _dropped(self, offer: Offer) -> None:
+        if offer.lease:
+            self._outbox.put(Settlement(offer.lease, "redirected"))
+        self.crawler.signals.send_catch_log(signals.request_dropped, request=offer.request, spider=self.spider)
 
     def _log_duplicate(self, request: Request) -> None:
         self._count("dupefilter/filtered")

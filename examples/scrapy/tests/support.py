@@ -115,7 +115,10 @@ class Crawl:
         return Path(self._log).read_text(errors="replace")
 
     def items(self) -> list[dict]:
-        return [json.loads(line) for line in Path(self.items_file).read_text().splitlines()]
+        try:
+            return [json.loads(line) for line in Path(self.items_file).read_text().splitlines()]
+        except FileNotFoundError:  # killed before the first
+            return []
 
 
 def await_that(true: Callable[[], bool], seconds: float = PATIENCE) -> float:

@@ -21,7 +21,9 @@ class WeekSite(Site):
         times = self.fetched()[access.path]
         match access.path.split("/")[1:]:
             case ["p", "0"]:
-                return 200, {}, "".join(f"<a href='/{p}'>x</a>" for p in ("busy", "target", "gone", "broken", "wall", "a/1"))
+                return 200, {}, "".join(f"<a href='/{p}'>x</a>" for p in ("busy", "target", "gone", "broken", "wall", "a/1", "odd"))
+            case ["odd"]:
+                return 200, {}, "<a href='http://[/'>for which the callback raises an error</a>"
             case ["busy"] if times == 1:
                 return 503, {}, "not now"
             case ["busy"]:
@@ -66,12 +68,12 @@ class LifeTest(CrawlCase):
         """A redirect of a retry is filtered; a retry is no new URL; failures can be told from pages."""
         crawl = self.crawl("tree", self.site.url, RETRY_TIMES=2).wait()
         self.assertEqual(self.site.fetched(), {
-            "/p/0": 1, "/busy": 2, "/target": 1, "/gone": 1, "/broken": 3, "/wall": 2, "/cookie": 1, "/a/1": 1})  # fmt: skip
-        self.assertEqual({p: self.daemon.state("tree", self.site.url + p) for p in ("/busy", "/target", "/gone", "/broken")},
-                         {"/busy": "done", "/target": "done", "/gone": "dropped", "/broken": "dropped"})  # fmt: skip
+            "/p/0": 1, "/busy": 2, "/target": 1, "/gone": 1, "/broken": 3, "/wall": 2, "/cookie": 1, "/a/1": 1, "/odd": 1})  # fmt: skip
+        self.assertEqual({p: self.daemon.state("tree", self.site.url + p) for p in ("/busy", "/target", "/gone", "/broken", "/odd")},
+                         {"/busy": "done", "/target": "done", "/gone": "dropped", "/broken": "dropped", "/odd": "dropped"})  # fmt: skip
         stats = self.daemon.stats("tree")
-        self.assertEqual((stats["held"], stats["dropped"]), (0, 2))
-        self.assertIn(f"Crawl 'tree' is finished: {stats['completed']} requests done, 2 dropped as failed", crawl.log())
+        self.assertEqual((stats["held"], stats["dropped"]), (0, 3))
+        self.assertIn(f"Crawl 'tree' is finished: {stats['completed']} requests done, 3 dropped as failed", crawl.log())
         # Requeued by an operator, a page that failed has all attempts again.
         self.post(f'{{"url":"{self.site.url}/broken","crawl":"tree","force":true}}')
         self.crawl("tree", self.site.url, RETRY_TIMES=2).wait()
@@ -83,7 +85,7 @@ class LifeTest(CrawlCase):
         before = self.site.fetched()
         for spider in ("odd", "daily"):
             log = self.crawl(spider, self.site.url, FIRSTSEEN_CRAWL="tree").wait().log()
-            self.assertIn(f"crawl 'tree' is of another spider than '{spider}'", log)
+            self.assertIn(f"crawl 'tree' is of the spider 'tree', not of '{spider}'", log)
         self.assertEqual(self.site.fetched(), before)
         foreign = {"url": self.site.url + "/foreign", "crawl": "tree", "metadata": {"scrapy": ['{"callback":"parse"}'], "spider": ["odd"]}}
         gone = {"url": self.site.url + "/callback", "crawl": "tree", "metadata": {"scrapy": ['{"callback":"renamed"}'], "spider": ["tree"]}}

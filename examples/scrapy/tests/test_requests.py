@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 import unittest
+import urllib.request
 from pathlib import Path
 
 from scrapy import FormRequest, Request, Spider
@@ -25,8 +27,12 @@ class OddSite(Site):
                 return 302, {"Location": "/wall"}, ""
             case "/wall" if "seen=1" not in access.headers.get("Cookie", ""):
                 return 302, {"Location": "/wall", "Set-Cookie": "seen=1"}, ""
-            case "/json" if times == 1:
+            case "/object" if "moved=1" not in access.headers.get("Cookie", ""):
+                return 302, {"Location": "/object", "Set-Cookie": "moved=1"}, ""
+            case "/json" | "/lambda" if times == 1:
                 return 503, {}, "not now"
+            case "/login" if access.method == "POST":
+                return 200, {"Set-Cookie": "member=1"}, "welcome"
             case "/gone":
                 return 404, {}, "gone"
         return 200, {}, "here"
@@ -39,12 +45,14 @@ class RequestsTest(CrawlCase):
         self.addCleanup(self.site.close)
 
     def test_everything_survives(self) -> None:
-        """Killed before the requests are fetched, another process fetches them as they were."""
+        """Killed before the requests are fetched, another process fetches them as they were, and a URL that curl put there."""
         self.site.hold_after = 3  # start, and the wall twice
         first = self.crawl("odd", self.site.url, FIRSTSEEN_LEASE=1, DOWNLOAD_DELAY=2, DOWNLOAD_DELAY_JITTER=0)
         await_that(lambda: self.daemon.stats("odd")["held"] >= 7)
         first.kill()
         self.site.release()
+        by_hand = {"url": self.site.url + "/by-hand", "crawl": "odd", "metadata": {"note": ["x"]}}
+        urllib.request.urlopen(self.daemon.url + "/v1/urls", json.dumps(by_hand).encode(), timeout=PATIENCE).read()
         second = self.crawl("odd", self.site.url, USER_AGENT="second", RETRY_TIMES=2).wait()
         log = [a for a in self.site.log if a.headers["User-Agent"] == "second"]
         forms = [a for a in log if a.path == "/form" and a.method == "POST"]
@@ -59,32 +67,43 @@ class RequestsTest(CrawlCase):
         self.assertEqual(sorted(i["n"] for i in items if i["callback"] == "form"), [7, 8])
         self.assertIn({"callback": "json", "url": "/json", "status": 200}, items)
         self.assertEqual([a.body for a in log if a.path == "/json"], [b'{"a": [1, null]}'] * 2)
+        self.assertIn("/by-hand", [a.path for a in log])
 
     def test_escape_hatches(self) -> None:
         """dont_filter, other schemes, lambdas, self-redirects, retries: as with Scrapy's own."""
         crawl = self.crawl("odd", self.site.url).wait()
         self.assertEqual(
             self.site.fetched(),
-            {"/start": 1, "/wall": 2, "/form": 3, "/json": 2, "/lambda": 1, "/object": 1, "/gone": 1, "/again": 2},
+            {"/start": 1, "/wall": 2, "/form": 3, "/json": 2, "/lambda": 2, "/object": 2, "/gone": 1, "/again": 2},
         )
         items = [(i["callback"], i.get("url", "").replace(self.site.url, "")) for i in crawl.items()]
         self.assertEqual(sorted(items), sorted([
             ("form", ""), ("form", ""), ("json", "/form"), ("json", "/json"), ("json", "data:,hello"), ("lambda", "/lambda"),
             ("json", "/object"), ("json", "/gone"), ("json", "/again"), ("json", "/again")]))  # fmt: skip
         self.assertIn("'dupefilter/filtered': 1,", crawl.log())
-        self.assertIn("'scheduler/unserializable': 2,", crawl.log())
+        self.assertEqual({self.daemon.state("odd", self.site.url + path) for path in ("/lambda", "/object")}, {"done", "seen"})
         again = self.crawl("odd", self.site.url).wait()
         self.assertIn("it is finished", again.log())
         self.assertEqual(self.site.fetched()["/start"], 1)
 
-    def test_urls_of_others(self) -> None:
-        """A URL that curl put into the crawl is a request like any."""
-        import urllib.request
-
-        line = f'{{"url":"{self.site.url}/by-hand","crawl":"odd","metadata":{{"note":["x"]}}}}'
-        urllib.request.urlopen(self.daemon.url + "/v1/urls", line.encode(), timeout=PATIENCE).read()
-        self.crawl("odd", self.site.url).wait()
-        self.assertEqual(self.site.fetched()["/by-hand"], 1)
+    def test_requests_that_cannot_leave_the_process(self) -> None:
+        """After a kill and after an end in good order they come again, and none before the login."""
+        self.site.hold_after = 5
+        first = self.crawl("alone", self.site.url, FIRSTSEEN_LEASE=1, CONCURRENT_REQUESTS=4)
+        self.site.wait_for(6)
+        first.kill()
+        self.site.hold_after = float("inf")
+        self.site.release()
+        second = self.crawl("alone", self.site.url, FIRSTSEEN_LEASE=1, CONCURRENT_REQUESTS=1, CLOSESPIDER_PAGECOUNT=4).wait()
+        self.assertRegex(second.log(), "requests that can't leave this process were not fetched, and are not seen: http")
+        done = {i["url"] for crawl in (first, second) for i in crawl.items()}
+        known = {url for n in range(12) if n % 3 < 2 and self.daemon.state("alone", url := f"{self.site.url}/{n}")}
+        self.assertLessEqual(known, done)
+        third = self.crawl("alone", self.site.url).wait()
+        self.assertEqual(done | {i["url"] for i in third.items()}, {f"{self.site.url}/{n}" for n in range(12)})
+        self.assertLess(len(third.items()), 12)
+        strangers = [a.path for a in self.site.log if a.path != "/login" and "member=1" not in a.headers.get("Cookie", "")]
+        self.assertEqual((strangers, self.site.fetched()["/login"]), ([], 6))
 
 
 class WrittenTest(unittest.TestCase):

@@ -18,7 +18,7 @@ class ResumeTest(CrawlCase):
         self.addCleanup(self.site.close)
 
     def test_spider_killed(self) -> None:
-        """Each page is in the access log once, but those that were being fetched."""
+        """Each page is in the access log once, but those that were being fetched, also under a new name of the spider."""
         self.site.hold_after = 40
         # Its leases end some seconds after it; a disk that takes seconds must not end one before.
         first = self.crawl("tree", self.site.url, FIRSTSEEN_LEASE=10, USER_AGENT="first")
@@ -26,7 +26,7 @@ class ResumeTest(CrawlCase):
         first.kill()
         self.site.release()
         unsettled = {path for path in ALL if self.daemon.state("tree", self.site.url + path) != "done"}
-        second = self.crawl("tree", self.site.url, USER_AGENT="second").wait()
+        second = self.crawl("renamed", self.site.url, FIRSTSEEN_SPIDER="tree", USER_AGENT="second").wait()
         before, after = self.site.fetched("first"), self.site.fetched("second")
         self.assertLess(len(before), PAGES)
         self.assertIn("Resuming crawl 'tree'", second.log())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import unittest
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from types import SimpleNamespace
 from unittest import mock
 
-from firstseen_scrapy import dupefilter, inbox
+from firstseen_scrapy import dupefilter, inbox, outbox
 from firstseen_scrapy.client import Client, Refused, Unavailable
 from firstseen_scrapy.config import Config
 from firstseen_scrapy.dupefilter import DupeFilter
@@ -60,9 +61,17 @@ class ClientTest(unittest.TestCase):
             Client(address).stats("200")
 
 
+class OutageTest(unittest.TestCase):
+    def test_it_is_told_once_and_its_end(self) -> None:
+        answers, clock = iter([Unavailable("gone")] * 9 + ["answer"]), itertools.count()
+        with mock.patch.object(outbox.time, "monotonic", lambda: next(clock)), self.assertLogs(outbox.logger) as logged:
+            outbox.persist(mock.Mock(side_effect=answers), lambda: 300, lambda seconds: None)
+        self.assertEqual([r.getMessage() for r in logged.records], ["gone; trying again for 300 seconds", "firstseen answers again"])
+
+
 class ConfigTest(unittest.TestCase):
     def test_an_error_names_the_setting(self) -> None:
-        for name, value in {"LEASE": "1m", "DELAY": "2s", "CRAWL": "100%", "FILTER_START": "perhaps", "SERIALIZER": "yaml", "AT_RISK": 0}.items():
+        for name, value in {"CRAWLL": "a", "BIN": "/nope", "LEASE": "1m", "DELAY": "2s", "CRAWL": "100%", "FILTER_START": "perhaps", "SERIALIZER": "yaml", "AT_RISK": 0}.items():
             crawler = SimpleNamespace(settings=Settings({f"FIRSTSEEN_{name}": value}), spider=SimpleNamespace(name="s"))
             with self.assertRaisesRegex(NotConfigured, f"FIRSTSEEN_{name}"):
                 Config.of(crawler)  # type: ignore[arg-type]

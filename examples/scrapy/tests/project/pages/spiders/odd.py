@@ -35,9 +35,37 @@ class OddSpider(scrapy.Spider):
             "callback": "form", "n": n, "meta": repr([r.meta.get(k) for k in ("tuple", "set", 3)]), "class": type(r).__name__,
             "priority": r.priority, "flags": r.flags, "errback": r.errback.__name__ if r.errback else None,
         }  # fmt: skip
+        if n == 7:
+            yield scrapy.Request(self.site + "/lambda", callback=self.parse_json)  # which can leave the process, but is known here
 
     def parse_json(self, response):
         yield {"callback": "json", "url": response.url.replace(self.site, ""), "status": getattr(response, "status", None)}
 
     def failed(self, failure):
         yield {"callback": "failed", "url": failure.request.url.replace(self.site, "")}
+
+
+class AloneSpider(scrapy.Spider):
+    """Logs in, and asks for pages; most of its requests can't leave the process."""
+
+    name = "alone"
+    login = {"firstseen_login": True}
+
+    def __init__(self, site, **kwargs):
+        super().__init__(**kwargs)
+        self.site = site
+
+    async def start(self):
+        yield scrapy.Request(self.site + "/login", callback=self.log_in, meta=self.login)
+        for n in range(12):
+            odd = [{"callback": lambda r: {"url": r.url}}, {"meta": {"object": object()}}, {}][n % 3]
+            yield scrapy.Request(f"{self.site}/{n}", **odd)
+
+    def log_in(self, response):
+        yield FormRequest(self.site + "/login", formdata={"user": "me"}, callback=self.logged_in, meta=self.login)
+
+    def logged_in(self, response):
+        pass
+
+    def parse(self, response):
+        yield {"url": response.url}

@@ -14,3 +14,9 @@ class TreeSpider(scrapy.Spider):
         yield {"url": response.url}
         for href in response.css("a::attr(href)").getall():
             yield response.follow(href)
+
+
+class RenamedSpider(TreeSpider):
+    """The same under a new name."""
+
+    name = "renamed"
