@@ -155,7 +155,6 @@ func testSuite(t *testing.T, c suite) {
 		Keep:     c.keep,
 		MaxBytes: true,
 		Shards:   c.shards > 1,
-		Apart:    true,
 		Groups:   c.groups,
 		Seeds:    c.few,
 		Found:    c.found,
