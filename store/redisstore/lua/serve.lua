@@ -20,8 +20,8 @@ for _ = 1, n_limited < 255 and n_limited or 0 do
   others[name], want.rest = { sum, late }, next
 end
 
--- crawl_room is room for a crawl, and how many pages are neither fetched nor in the hands of a fetcher. Of a crawl with a limit that the request does not mention nothing is served: the daemon has to ask the
--- other shards first, and is told so.
+-- crawl_room is room for a crawl, and how many pages are neither fetched nor in the hands of a fetcher. Of a crawl with a limit that the
+-- request does not mention nothing is served: the daemon has to ask the other shards first, and is told so.
 local function crawl_room(c)
   local limit = crawl_limit(c)
   if limit == 0 then return NEVER, NEVER end
