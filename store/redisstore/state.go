@@ -13,19 +13,21 @@ import (
 // that up: for the answer of a take that found nothing, and for the limit of a crawl, whose pages are in all shards.
 //
 // No shard knows what the others have fetched and leased of a crawl. So a take tells each shard the sum of the others, as they
-// answered last. The sum is too small by what other daemons have leased since, or settled late: by so much can the limit be exceeded. A take that
-// has less room than it wants asks one shard after the other.
+// answered last, and how many of their leases ran out, since a crawl beyond its limit gives these again up to it. The sum is too small by what
+// other daemons have leased since, or settled late: by so much can the limit be exceeded. A take that has less room than it wants asks one shard
+// after the other.
 
 // limited is a crawl with a limit, by shard.
 type limited struct {
 	limit  int64
 	shards []limitedShard
+	end    int64 // of the first lease in any shard, when a take counted the leases that ran out; 0 for none
 }
 
 type limitedShard struct {
-	used    int64 // fetched and leased
-	late    bool  // leases ran out
-	closed  hold  // the whole crawl is paused or blocked
+	sums
+	late    bool // leases ran out
+	closed  hold // the whole crawl is paused or blocked
 	holding store.Holding
 	runs    bool
 	next    int64 // when there may be more, with room under the limit
@@ -34,6 +36,11 @@ type limitedShard struct {
 	byAgain hold
 	end     int64 // of the first lease
 }
+
+// sums are what a shard has of a crawl.
+type sums struct{ fetched, live, late int64 }
+
+func (s sums) used() int64 { return s.fetched + s.live + s.late }
 
 // readState reads what lua/state.lua tells. Without all, it reads the sums of crawls with a limit alone.
 func (t *taking) readState(shard int, r *reader, all bool) {
@@ -44,7 +51,7 @@ func (t *taking) readState(shard int, r *reader, all bool) {
 	if all {
 		t.shards[shard].holding, t.shards[shard].runs, t.shards[shard].by = h, runs, by
 		for _, c := range t.limited {
-			c.shards[shard] = limitedShard{used: c.shards[shard].used} // a take of all crawls hears only of those that hold something
+			c.shards[shard] = limitedShard{sums: c.shards[shard].sums} // a take of all crawls hears only of those that hold something
 		}
 	}
 	for r.more() {
@@ -55,12 +62,15 @@ func (t *taking) readState(shard int, r *reader, all bool) {
 			t.limited[name] = c
 		}
 		c.limit = int64(r.uint(8))
-		s := limitedShard{used: int64(r.uint(6)), late: r.uint(1) == 1, closed: hold(r.uint(1)), holding: holding(), runs: r.uint(1) == 1,
+		s := limitedShard{sums: sums{int64(r.uint(6)), int64(r.uint(6)), int64(r.uint(6))}, late: r.uint(1) == 1, closed: hold(r.uint(1)), holding: holding(), runs: r.uint(1) == 1,
 			next: int64(r.uint(6)), by: hold(r.uint(1)), again: int64(r.uint(6)), byAgain: hold(r.uint(1)), end: int64(r.uint(6))}
 		if all {
 			c.shards[shard] = s
 		} else {
-			c.shards[shard].used = s.used
+			c.shards[shard].sums = s.sums
+			if s.end > 0 && (c.end == 0 || s.end < c.end) {
+				c.end = s.end
+			}
 		}
 	}
 }
@@ -94,27 +104,57 @@ func (t *taking) isStranger(known []string) bool {
 	return slices.ContainsFunc(now, func(name string) bool { return !slices.Contains(known, name) })
 }
 
-// used is what all shards but one have fetched and leased, as they told.
-func (c *limited) used(but int) (sum int64) {
+// but is the sum of all shards but one, as they told.
+func (c *limited) but(one int) (sum sums) {
 	for i := range c.shards {
-		if i != but {
-			sum += c.shards[i].used
+		if s := &c.shards[i]; i != one {
+			sum.fetched, sum.live, sum.late = sum.fetched+s.fetched, sum.live+s.live, sum.late+s.sums.late
 		}
 	}
 	return sum
 }
 
-// room is how many URLs may be leased before the limit is reached.
-func (c *limited) room() int64 { return c.limit - c.used(-1) }
+// room is how many URLs may be leased before the limit is reached, and pages how many are neither fetched nor in the hands of a fetcher.
+func (c *limited) room() (room, pages int64) {
+	all := c.but(-1)
+	return c.limit - all.used(), c.limit - all.fetched - all.live
+}
 
 // tight reports whether shards that are asked at the same time could exceed a limit.
 func (t *taking) tight() bool {
 	for _, c := range t.limited {
-		if room := c.room(); room > 0 && room < int64(t.left()) {
+		if room, pages := c.room(); room != 0 && pages > 0 && room < int64(t.left()) {
 			return true
 		}
 	}
 	return false
+}
+
+// beyond reports whether a crawl is beyond its limit, but may get back below it by leases that run out.
+func (t *taking) beyond() bool {
+	for _, c := range t.limited {
+		if all := c.but(-1); c.limit < all.used() && c.limit > all.fetched && all.live > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// count has all shards note which leases ran out by now, which the first shard to give must know. Leases of one that does not answer count as
+// running.
+func (t *taking) count(ctx context.Context) {
+	all := taking{s: t.s, req: store.TakeRequest{MaxPerQueue: 1}, shards: make([]shardTaking, len(t.shards)), limited: t.limited}
+	b := t.s.batch(scriptTake, t.crawl, nil).everywhere()
+	for _, c := range b.calls {
+		c.blob = all.appendRequest(c.blob, c.shard)
+	}
+	_ = t.s.run(ctx, b.calls, true)
+	for _, c := range b.calls {
+		if r := (reader{c.reply}); c.done && !lost(c) {
+			r.bytes(11)
+			t.readState(c.shard, &reader{r.long()}, false)
+		}
+	}
 }
 
 // appendLimited appends the crawls with a limit and what shards but one have of them; see lua/serve.lua.
@@ -128,7 +168,8 @@ func (t *taking) appendLimited(dst []byte, but int) []byte {
 		if n++; n > mostLimited { // the others wait for the next take
 			break
 		}
-		dst = appendUint(appendShort(dst, name), 6, uint64(c.used(but)))
+		others := c.but(but)
+		dst = appendUint(appendUint(appendShort(dst, name), 6, uint64(others.used())), 6, uint64(others.late))
 	}
 	dst[at] = byte(min(n, mostLimited))
 	return dst
@@ -192,8 +233,11 @@ func (c *limited) rest(sooner func(int64, hold)) (sum store.Holding, runs bool) 
 			closed = s.closed
 		}
 	}
-	room := c.room()
-	serves := room > 0 || room == 0 && late
+	room, pages := c.room()
+	serves := room > 0 || late && pages > 0
+	if room < 0 && late {
+		sooner(c.end, free)
+	}
 	for i := range c.shards {
 		switch s := &c.shards[i]; {
 		case room > 0:

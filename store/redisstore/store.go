@@ -17,8 +17,7 @@
 // # What is weaker than in a store of one machine
 //
 //   - The limit of a crawl: a take tells each shard what the others had fetched and leased a moment ago. Daemons that take at the same
-//     time can exceed the limit by what each leases meanwhile. None knows how many leases of others ran out, so a crawl beyond its limit gives none
-//     again. The limit of a queue is exact.
+//     time can exceed the limit by what each leases meanwhile. The limit of a queue is exact.
 //   - The order of queues is that of each shard.
 //   - [store.Taken.Next] and State are of the shards that answered. A queue that a call of another daemon is about to fill counts as it is. If a shard gives no answer,
 //     the state is Delayed, for a second.

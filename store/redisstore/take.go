@@ -87,6 +87,7 @@ type taking struct {
 
 	limited map[string]*limited // crawls with a limit, as shards told of them
 
+	counted  bool  // of a crawl beyond its limit, all shards noted the leases that ran out
 	survey   bool  // a crawl has a limit, and not all shards were asked what they have of it
 	surveys  int   // how often that was so
 	answered bool  // some shard did
@@ -140,6 +141,10 @@ func (t *taking) run(ctx context.Context) error {
 	ready, err := t.ready(ctx)
 	ctx = accepted(ctx) // from here on, leases run
 	for err == nil && len(ready) > 0 && !t.filled() && (len(t.leases) == 0 || time.Since(began) < t.s.opt.waitTimeout) {
+		if !t.counted && t.s.opt.Shards > 1 && t.beyond() {
+			t.counted = true
+			t.count(ctx)
+		}
 		asked := t.deal(ready)
 		if err = t.lease(ctx, asked); t.survey && err == nil {
 			t.survey, t.surveys = false, t.surveys+1

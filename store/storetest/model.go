@@ -16,7 +16,6 @@ import (
 type model struct {
 	keep     bool // the text of completed and dropped URLs is kept
 	shards   bool // see Backend.Shards
-	apart    bool // see Backend.Apart
 	now      time.Time
 	arrivals int
 	defaults store.CrawlSettings

@@ -56,9 +56,6 @@ func (m *model) ofCrawl(c *modelCrawl, queue string) int64 {
 	if room >= 0 {
 		return late + room
 	}
-	if m.apart {
-		return 0
-	}
 	return min(late, m.late(c, "")+room)
 }
 
@@ -519,7 +516,7 @@ func (m *model) nextOf(c *modelCrawl, q *modelQueue, req store.TakeRequest) (nex
 	s := m.effective(c, q)
 	live := m.fetchers(c, q)
 	_, pages := m.rooms(c, q)
-	if live > 0 || pages < 0 && !m.apart && m.late(c, q.name) > 0 { // beyond the limit of a crawl it counts how many leases ran out
+	if live > 0 || pages < 0 && m.late(c, q.name) > 0 { // beyond the limit of a crawl it counts how many leases ran out
 		next = m.firstEnd(c)
 	}
 	opens := later(m.servesAlone(c, q), s.BlockedUntil)

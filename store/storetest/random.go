@@ -40,7 +40,7 @@ func runModel(t *testing.T, b Backend) {
 			f := newFixture(t, b, seed%2 == 1)
 			h := NewHistory(uint64(seed), f.env.KeepURLs, start)
 			h.Clock, h.MaxBytes = f.clock.step, b.MaxBytes
-			h.m.shards, h.m.apart, h.Groups = b.Shards, b.Apart, b.Groups && seed%3 != 0
+			h.m.shards, h.Groups = b.Shards, b.Groups && seed%3 != 0
 			other, turns := f.other(), rand.New(rand.NewPCG(uint64(seed), 2))
 			for range steps {
 				if b.Reopen != nil && h.rand.IntN(60) == 0 {

@@ -228,9 +228,6 @@ var roundCases = []testCase{
 		f.wantEmpty(req, store.Limited, store.Holding{Queues: 1, Limited: 1})
 	}},
 	{"a crawl beyond its limit gives again as many leases as it has room for", func(f *fixture) {
-		if f.b.Apart {
-			f.Skip("it gives none")
-		}
 		limit, held := int64(2), int64(4)
 		for n, queue := range []string{"a", "b", "c", "d", "e"} {
 			f.fill(queue, 10*n, 3)

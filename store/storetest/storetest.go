@@ -37,8 +37,6 @@ type Backend struct {
 	MaxBytes bool
 	// Shards is set if queues take turns in several shards, each on its own: see [store.Store.Take] on which go first.
 	Shards bool
-	// Apart means that no part of the store knows how many leases of a crawl ran out. Beyond its limit a crawl then gives none again.
-	Apart bool
 	// Keep is the values of Env.KeepURLs that the cases run with; none, if it is empty. The default is both.
 	Keep []bool
 	// Groups means that the store has groups of queues.

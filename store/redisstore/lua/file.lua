@@ -94,7 +94,7 @@ end
 local HOLDS = { 'paused', 'limited', 'blocked' } -- numbers of queues, in the counts of a crawl
 
 -- room is how many URLs may be leased before a limit is reached, of which pages that were fetched and leases reserve their part. At 0, leases that ran
--- out may be given again; below, a queue gives so many fewer of them, and a crawl none.
+-- out may be given again; below, so many fewer of them.
 local function room(limit, fetched, leased) return limit > 0 and limit - fetched - leased or NEVER end
 local function queue_room(c, q) return room(setting(c, q, 'limit'), q.fetched, q.live + q.late) end
 

@@ -26,7 +26,7 @@ end
 local function begin_lanes(c, left)
   c.lanes, c.hasty, c.tight = {}, nil, left <= 0
   if c.tight then
-    if left == 0 and c.late > 0 then c.lanes[1] = { page = late_queues(c), rows = {}, i = 0, ended = true } end
+    if c.late > 0 then c.lanes[1] = { page = late_queues(c), rows = {}, i = 0, ended = true } end
     return
   end
   for n = 0, want.bound > 0 and min(want.bound - 1, LANES) or LANES do
@@ -87,13 +87,14 @@ local function round(crawls)
     left[j] = c
     local q = want.unfinished > 0 and c.name == last_crawl and find_queue(c, last_queue)
     if q then serve(c, q, true) end
-    begin_lanes(c, crawl_room(c))
+    begin_lanes(c, (crawl_room(c)))
   end
   while #left > 0 and not full() do
     if i > #left then i = 1 end
     local c = left[i]
-    if not c.tight and crawl_room(c) <= 0 then begin_lanes(c, crawl_room(c)) end
-    local open = let_through(c.set)
+    local room_left, free = crawl_room(c)
+    if not c.tight and room_left <= 0 then begin_lanes(c, room_left) end
+    local open = free > 0 and let_through(c.set)
     local urgent = open and pick_urgent(c)
     local q = urgent or open and pick(c)
     if q then

@@ -2,7 +2,7 @@
 --
 -- request: URLs 4 (0: only asks when there may be some) | queues 4 | URLs of a queue 4 | bound on leases 4 | URLs that the queue served last may still give 4 |
 -- lease in ms 6 | delay in ms 6 | turn 7 | whole 1 | bytes 6 (0: no bound) | length of client 1 | client | crawls that have a limit 1 (255: there is no other shard), for
--- each: length 1 | crawl | what is fetched and leased of it in other shards 6 | the queue that is meant, or those that this take served
+-- each: length 1 | crawl | what is fetched and leased of it in other shards 6 | how many of these leases ran out 6 | the queue that is meant, or those that this take served
 -- already: for each, length 1 | crawl | length 1 | queue
 --
 -- turn is the latest that another shard served: a queue here with an earlier turn comes from
@@ -16,21 +16,22 @@ if want.bytes == 0 then want.bytes = NEVER end
 local n_limited, others, stranger = byte(blob, want.rest), {}, false
 want.rest = want.rest + 1
 for _ = 1, n_limited < 255 and n_limited or 0 do
-  local name, sum, next = unpack_struct('>Bc0I6', blob, want.rest)
-  others[name], want.rest = sum, next
+  local name, sum, late, next = unpack_struct('>Bc0I6I6', blob, want.rest)
+  others[name], want.rest = { sum, late }, next
 end
 
--- crawl_room is room for a crawl. Of a crawl with a limit that the request does not mention nothing is served: the daemon has to ask the
--- other shards first, and is told so.
+-- crawl_room is room for a crawl, and how many pages are neither fetched nor in the hands of a fetcher. Of a crawl with a limit that the
+-- request does not mention nothing is served: the daemon has to ask the other shards first, and is told so.
 local function crawl_room(c)
   local limit = crawl_limit(c)
-  if limit == 0 then return NEVER end
-  local sum = n_limited == 255 and 0 or others[c.name]
-  if not sum then
+  if limit == 0 then return NEVER, NEVER end
+  local of = n_limited == 255 and { 0, 0 } or others[c.name]
+  if not of then
     stranger = true
-    return -1
+    return -1, 0
   end
-  return room(limit, c.fetched + sum, c.leased)
+  local left = room(limit, c.fetched + of[1], c.leased)
+  return left, left + c.late + of[2]
 end
 local token = tonumber(call('HGET', base .. 'S', 'tokens')) or 0
 local given, bytes, served_queues, unfinished, ends = 0, 0, 0, 0, now + want.lease
@@ -118,9 +119,8 @@ local function serve(c, q, goes_on, urgent)
   local n, bound = goes_on and want.unfinished or want.each, setting(c, q, 'inflight')
   if bound == 0 then bound = want.bound end
   if bound > 0 then n = min(n, bound - fetchers(c, q)) end
-  local pages = crawl_room(c)
-  if pages < 0 then return end
-  n = min(n, q.late + min(queue_room(c, q), pages))
+  local pages, free = crawl_room(c)
+  n = min(n, q.late + min(queue_room(c, q), max(0, pages)), free)
   local left = want.urls - given
   if want.whole == 1 and given > 0 and left < min(n, q.queued + q.late) then
     want.urls, want.left = given, true

@@ -2,10 +2,10 @@
 -- shards tell. Only it knows whether a crawl has reached its limit, so of a crawl with one it gets the times for both cases.
 --
 -- state: queues 6 | paused 6 | limited 6 | blocked 6 | a lease runs 1 | what holds back the first to open 1 (as hold in file.lua), of
--- crawls without a limit; for each crawl with one: length 1 | crawl | limit 8 | fetched and leased 6 | some leases ran out 1 |
+-- crawls without a limit; for each crawl with one: length 1 | crawl | limit 8 | fetched 6 | leases that run 6 | that ran out 6 | some ran out 1 |
 -- paused or blocked as a whole 1 (1 or 3) | queues 6 | paused 6 | limited 6 | blocked 6 | a lease runs 1 | next, with room 6 | by 1 |
 -- next, of leases that ran out 6 | by 1 | end of the first lease 6; 0 for no time
-local SUM, LIMITED_CRAWL = '>I6I6I6I6BB', '>I8I6BBI6I6I6I6BI6BI6BI6'
+local SUM, LIMITED_CRAWL = '>I6I6I6I6BB', '>I8I6I6I6BBI6I6I6I6BI6BI6BI6'
 
 local function tell_time(t) return t == NEVER and 0 or t end
 
@@ -39,7 +39,7 @@ local function add_state(sum, c, limit, late, queues, paused, limited, blocked, 
     if late then again, by_again = next(0) end
     open, by = behind(open, by, c.set)
     again, by_again = behind(again, by_again, c.set)
-    sum.crawls[#sum.crawls + 1] = short(c.name) .. pack(LIMITED_CRAWL, limit, c.fetched + c.leased, late and 1 or 0, closed, queues, paused, limited, blocked,
+    sum.crawls[#sum.crawls + 1] = short(c.name) .. pack(LIMITED_CRAWL, limit, c.fetched, c.leased - c.late, c.late, late and 1 or 0, closed, queues, paused, limited, blocked,
       runs and 1 or 0, tell_time(open), by, tell_time(again), by_again, tell_time((behind(first, FREE, c.set))))
     return
   end

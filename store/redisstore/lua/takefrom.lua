@@ -20,6 +20,7 @@ local function tell_of(sum, c, limit)
   local q = find_queue(c, meant)
   if not q then return end
   local runs, held_any = running(q) > 0, held(q) > 0 and 1 or 0
+  local changes = fetchers(c, q) > 0 or q.late > 0 and crawl_room(c) < 0 -- with the end of a lease: beyond the limit of any in the crawl
   add_state(sum, c, limit, q.late > 0, held_any, q.hold == PAUSED and 1 or 0, q.hold == LIMITED and 1 or 0, q.hold == BLOCKED and 1 or 0, runs,
-    function(left) return next_of(c, q, left) end, fetchers(c, q) > 0 and first_end(c) or NEVER)
+    function(left) return next_of(c, q, left) end, changes and first_end(c) or NEVER)
 end
