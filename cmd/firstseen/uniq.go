@@ -217,11 +217,19 @@ func (f *uniqFlags) close(ctx context.Context, a *app, r *uniq.Result, before in
 		errs = append(errs, errors.New("interrupted: what was read until then is printed"))
 	}
 	for i := range r.Inputs {
-		if in := &r.Inputs[i]; !f.quiet || in.Units.Lost() {
+		in := &r.Inputs[i]
+		if f.invalid == "keep" {
+			in.Units.Examples = nil
+		}
+		lost := 2*in.NoURLs > in.URLs && f.invalid == "drop"
+		if lost {
+			fmt.Fprintf(a.err, "firstseen: %s: %s of %s URLs cannot be used (a file is read in one format), such as\n  %s\n", in.Name, grouped(in.NoURLs), grouped(in.URLs), strings.Join(in.Examples, "\n  "))
+			in.Units.Examples = nil
+		}
+		if !f.quiet || in.Units.Lost() {
 			tellUnits(a.err, in.Name, &in.Units)
 		}
-		if in := &r.Inputs[i]; in.URLs > 0 && in.URLs <= in.Refused-in.Units.Refused && f.invalid == "drop" {
-			fmt.Fprintf(a.err, "firstseen: %s: none of %s URLs can be used, such as\n  %s\n", in.Name, grouped(in.URLs), strings.Join(in.Examples, "\n  "))
+		if lost && in.NoURLs == in.URLs {
 			errs = append(errs, errRefused)
 		}
 	}
@@ -234,8 +242,9 @@ func (f *uniqFlags) close(ctx context.Context, a *app, r *uniq.Result, before in
 // tellCounts writes what the closing line says for programs.
 func (f *uniqFlags) tellCounts(a *app, r *uniq.Result, before int) {
 	type input struct {
-		Name  string      `json:"input"`
-		Units logs.Counts `json:"units"`
+		Name    string      `json:"input"`
+		Refused int64       `json:"refused"` // lines, records and URLs of them
+		Units   logs.Counts `json:"units"`
 	}
 	counts := struct {
 		Read       int64            `json:"read"`
@@ -253,7 +262,7 @@ func (f *uniqFlags) tellCounts(a *app, r *uniq.Result, before int) {
 		counts.Filtered[f.filters.names[i]] = n
 	}
 	for i := range r.Inputs {
-		counts.Inputs = append(counts.Inputs, input{r.Inputs[i].Name, r.Inputs[i].Units})
+		counts.Inputs = append(counts.Inputs, input{r.Inputs[i].Name, r.Inputs[i].Refused, r.Inputs[i].Units})
 	}
 	text, _ := json.Marshal(counts) // of numbers and names
 	fmt.Fprintf(a.err, "%s\n", text)

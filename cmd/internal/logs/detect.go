@@ -382,7 +382,7 @@ var lineFormats = []struct {
 	{Heritrix, each(parseHeritrix)},
 	{S3, each(parseS3)},
 	{ELB, each(parseELB)},
-	{Access, func(opt *Options, lines []string) parser { return newAccessParser(opt.Base, lines) }},
+	{Access, func(opt *Options, lines []string) parser { return newAccessParser(opt, lines) }},
 	{CDX, func(*Options, []string) parser { return &cdxParser{} }},
 	{Wget, func(*Options, []string) parser { return &wgetParser{} }},
 	{Scrapy, func(*Options, []string) parser { return &scrapyParser{} }},

@@ -387,11 +387,13 @@ func (p *jsonParser) request(o fields, r *Record) bool {
 		}
 		return o.text(vocabulary[m]...)
 	}
+	assumed := false
 	if isPath(target) {
 		host := cmp.Or(o.match(vocabulary[aHost], isServer), given(o.text("request.host", "requestaddr", "requesthost")))
-		target = compose(host, target, get, &p.opt)
+		assumed, target = schemeless(host, get, &p.opt), compose(host, target, get, &p.opt)
 	}
 	*r = o.capture(target)
+	r.assumed = assumed
 	if r.Kind = kind; r.Status == 0 && kind == Fetch {
 		r.Kind = Link // a sensor leaves out what did not happen
 	}

@@ -132,6 +132,9 @@ func compose(host, target string, get func(meaning) string, opt *Options) string
 
 // schemeless reports whether neither a record nor the caller says what the scheme of a host is.
 func schemeless(host string, get func(meaning) string, opt *Options) bool {
+	if host == "" || strings.Contains(host, "://") {
+		return false
+	}
 	port := get(aPort)
 	if _, inHost, ok := strings.Cut(host, ":"); ok {
 		port = inHost

@@ -105,6 +105,8 @@ type Counts struct {
 	OtherFor   map[string]int64 `json:"other_for,omitempty"`
 	// Cut counts lines that were read after something around their URL was cut off, by what it was.
 	Cut map[string]int64 `json:"cut,omitempty"`
+	// Assumed counts requests to a host of which nothing said whether it is http or https: http was assumed.
+	Assumed int64 `json:"assumed_http,omitempty"`
 	// Examples are the first units that were refused or have no URL, with the reason.
 	Examples []string `json:"-"`
 }
@@ -136,6 +138,7 @@ func (c *Counts) Skipped() int64 { return c.Headers + c.Comments + c.Other }
 func (c *Counts) Add(p *Counts) {
 	c.Units, c.Read, c.Blank, c.Headers = c.Units+p.Units, c.Read+p.Read, c.Blank+p.Blank, c.Headers+p.Headers
 	c.Comments, c.Refused, c.Other = c.Comments+p.Comments, c.Refused+p.Refused, c.Other+p.Other
+	c.Assumed += p.Assumed
 	c.Examples = append(c.Examples, p.Examples[:min(len(p.Examples), 3-len(c.Examples))]...)
 	for to, from := range map[*map[string]int64]map[string]int64{&c.RefusedFor: p.RefusedFor, &c.OtherFor: p.OtherFor, &c.Cut: p.Cut} {
 		for reason, n := range from {
@@ -340,14 +343,19 @@ func (b *Batch) refuse(r Refusal) {
 	}
 }
 
+// Reject refuses a line of Text that Each counted as read.
+func (b *Batch) Reject(number int64, line []byte, err error) {
+	b.Counts.Read--
+	b.refuse(Refusal{Line: number, Text: string(line[:min(len(line), 200)]), Err: err})
+}
+
 // All returns the records, also of plain lists.
 func (b *Batch) All() iter.Seq[Record] {
 	return func(yield func(Record) bool) {
 		b.Each(func(line []byte, number int64) {
 			url, status, err := b.Check(line)
 			if err != nil {
-				b.Counts.Read--
-				b.refuse(Refusal{Line: number, Text: string(line[:min(len(line), 200)]), Err: err})
+				b.Reject(number, line, err)
 				return
 			}
 			r := Record{URL: string(url), Kind: Listed, Status: status, Line: number}
@@ -494,6 +502,9 @@ func (s *sink) emit(r Record) {
 			r.Fields[i] = r.field(name)
 		}
 	}
+	if r.assumed {
+		s.b.Counts.Assumed++
+	}
 	s.b.Records = append(s.b.Records, r)
 	s.b.bytes += len(r.URL)
 	s.b.emitted++
@@ -606,15 +617,17 @@ func (s *sink) lines(f *File, how *reading) error {
 
 // row reads the row whose lines are held. Those that are no part of it are read again, from the first.
 func (s *sink) row(t *tableParser, end bool) {
-	lines := s.held
+	lines, last := s.held, s.number
+	s.number -= int64(len(lines) - 1) // a row is where it begins
 	n, err := t.lines(lines, end, s.take)
 	if n == 0 {
+		s.number = last
 		return
 	}
 	if s.held = nil; n == len(lines) { // nearly always: the next row can have their room
 		s.held = lines[:0]
 	}
-	s.number -= int64(len(lines))
+	s.number--
 	for i, line := range lines {
 		s.number++
 		switch {

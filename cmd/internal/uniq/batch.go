@@ -56,7 +56,7 @@ type line struct {
 type counts struct {
 	urls, recent, refused int64
 	byStatus              int64
-	unread                int64 // of refused, by the reader
+	unread                int64 // of refused, those that Counts has
 	filtered              []int64
 	examples              []string
 }
@@ -117,7 +117,6 @@ func (w *worker) work(b *batch) {
 		add(start, uint32(len(b.text)), int64(i))
 	}
 	w.lines(b, w.texts[:n])
-	b.Counts.Reject(b.unread)
 }
 
 // lines decides what can be decided about lines alone.
@@ -154,9 +153,7 @@ func (w *worker) line(b *batch, t *text) bool {
 	status := 0
 	var err error
 	if len(b.Records) == 0 {
-		if text, status, err = b.Check(text); err != nil {
-			b.unread++
-		}
+		text, status, err = b.Check(text)
 		l.start = uint32(cap(b.text) - cap(text)) // what was cut stood around the URL
 		l.end = l.start + uint32(len(text))
 	} else {
@@ -174,8 +171,10 @@ func (w *worker) line(b *batch, t *text) bool {
 		w.form, err = w.opt.Identify(w.form[:0], text)
 	}
 	if err != nil {
-		b.refused++
-		if len(b.examples) < mostExamples {
+		if b.refused++; len(b.Records) == 0 {
+			b.unread++
+			b.Reject(t.number, text, err)
+		} else if len(b.examples) < mostExamples {
 			b.examples = append(b.examples, fmt.Sprintf("%.100q: %v", text, err))
 		}
 		if l.refused = w.opt.KeepInvalid; l.refused {
