@@ -218,9 +218,6 @@ func (f *uniqFlags) close(ctx context.Context, a *app, r *uniq.Result, before in
 	}
 	for i := range r.Inputs {
 		in := &r.Inputs[i]
-		if f.invalid == "keep" {
-			in.Units.Examples = nil
-		}
 		lost := 2*in.NoURLs > in.URLs && f.invalid == "drop"
 		if lost {
 			fmt.Fprintf(a.err, "firstseen: %s: %s of %s URLs cannot be used (a file is read in one format), such as\n  %s\n", in.Name, grouped(in.NoURLs), grouped(in.URLs), strings.Join(in.Examples, "\n  "))
@@ -242,9 +239,10 @@ func (f *uniqFlags) close(ctx context.Context, a *app, r *uniq.Result, before in
 // tellCounts writes what the closing line says for programs.
 func (f *uniqFlags) tellCounts(a *app, r *uniq.Result, before int) {
 	type input struct {
-		Name    string      `json:"input"`
-		Refused int64       `json:"refused"` // lines, records and URLs of them
-		Units   logs.Counts `json:"units"`
+		Name    string           `json:"input"`
+		Refused int64            `json:"refused"`               // units, and URLs of those that were read
+		Why     map[string]int64 `json:"refused_for,omitempty"` // of the URLs
+		Units   logs.Counts      `json:"units"`
 	}
 	counts := struct {
 		Read       int64            `json:"read"`
@@ -262,7 +260,7 @@ func (f *uniqFlags) tellCounts(a *app, r *uniq.Result, before int) {
 		counts.Filtered[f.filters.names[i]] = n
 	}
 	for i := range r.Inputs {
-		counts.Inputs = append(counts.Inputs, input{r.Inputs[i].Name, r.Inputs[i].Refused, r.Inputs[i].Units})
+		counts.Inputs = append(counts.Inputs, input{r.Inputs[i].Name, r.Inputs[i].Refused, r.Inputs[i].Why, r.Inputs[i].Units})
 	}
 	text, _ := json.Marshal(counts) // of numbers and names
 	fmt.Fprintf(a.err, "%s\n", text)
@@ -279,6 +277,13 @@ func (f *uniqFlags) closingLine(r *uniq.Result, before int) string {
 	}
 	for i, n := range r.Filtered {
 		text += fmt.Sprintf(", %s left out by %s", grouped(n), f.filters.names[i])
+	}
+	other := int64(0)
+	for i := range r.Inputs {
+		other += r.Inputs[i].Units.Other
+	}
+	if other > 0 {
+		text += fmt.Sprintf("; %s more without a URL that counts", grouped(other))
 	}
 	if r.Kept > 0 {
 		text += fmt.Sprintf(", %s of them printed as they are", grouped(r.Kept))

@@ -158,7 +158,7 @@ func (p *jsonParser) object(o fields, emit func(Record)) (err error) {
 	}
 	if field := p.opt.URLField; field != "" {
 		if url = o.text(field); url == "" {
-			return bad("got no text in field %q", field)
+			return bad("got no text in field %s", field)
 		}
 		if url, err = withScheme(url, p.opt.Scheme); err != nil {
 			return err

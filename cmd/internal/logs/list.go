@@ -19,6 +19,7 @@ import (
 var (
 	errNUL      = errors.New("got a NUL in a line of text")
 	errNoScheme = bad("got no scheme; for https://, add --scheme https")
+	errCells    = errors.New("got cells in quotes, as in a table or in JSON; a file is read in one format")
 	errTacked   = errors.New("got a URL and something behind it; a URL has no blank; take whole lines with the format list")
 )
 
@@ -150,7 +151,7 @@ func (s *sink) plain(f *File, how *reading) error {
 			return fmt.Errorf("cannot read %s to its end: %w", f.Name, err)
 		}
 		b := &Batch{Format: List, first: block.first, end: end, obeyed: s.opt.Format == List, block: block}
-		if block.tooLong {
+		if b.Counts.NotUTF8 = notUTF8(block.text, end); block.tooLong {
 			b.Counts.Units = 1
 			b.refuse(Refusal{Line: block.first, Text: string(block.text[:200]), Err: bad("got a line of more than %d bytes", len(block.text))})
 		} else if b.Text = block.text; block.first == 1 {

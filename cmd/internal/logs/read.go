@@ -107,6 +107,8 @@ type Counts struct {
 	Cut map[string]int64 `json:"cut,omitempty"`
 	// Assumed counts requests to a host of which nothing said whether it is http or https: http was assumed.
 	Assumed int64 `json:"assumed_http,omitempty"`
+	// NotUTF8 counts lines that are not UTF-8. They are read as the bytes that they are.
+	NotUTF8 int64 `json:"not_utf8,omitempty"`
 	// Examples are the first units that were refused or have no URL, with the reason.
 	Examples []string `json:"-"`
 }
@@ -138,7 +140,7 @@ func (c *Counts) Skipped() int64 { return c.Headers + c.Comments + c.Other }
 func (c *Counts) Add(p *Counts) {
 	c.Units, c.Read, c.Blank, c.Headers = c.Units+p.Units, c.Read+p.Read, c.Blank+p.Blank, c.Headers+p.Headers
 	c.Comments, c.Refused, c.Other = c.Comments+p.Comments, c.Refused+p.Refused, c.Other+p.Other
-	c.Assumed += p.Assumed
+	c.Assumed, c.NotUTF8 = c.Assumed+p.Assumed, c.NotUTF8+p.NotUTF8
 	c.Examples = append(c.Examples, p.Examples[:min(len(p.Examples), 3-len(c.Examples))]...)
 	for to, from := range map[*map[string]int64]map[string]int64{&c.RefusedFor: p.RefusedFor, &c.OtherFor: p.OtherFor, &c.Cut: p.Cut} {
 		for reason, n := range from {
@@ -168,10 +170,15 @@ func count(m *map[string]int64, reason string, n int64) {
 	(*m)[reason] += n
 }
 
-// refuse counts a refused unit by its reason: the error without what it quotes and counts.
+// refuse counts a refused unit by its reason.
 func (c *Counts) refuse(err error) {
 	c.Refused++
-	count(&c.RefusedFor, details.ReplaceAllString(err.Error(), "N"), 1)
+	CountReason(&c.RefusedFor, err)
+}
+
+// CountReason counts an error by its text, without what it quotes and counts.
+func CountReason(m *map[string]int64, err error) {
+	count(m, details.ReplaceAllString(err.Error(), "N"), 1)
 }
 
 // details of a reason are what differs from line to line.
@@ -329,7 +336,7 @@ func plainLine(line []byte) (url []byte, status int, err error) {
 		}
 	}
 	if bytes.IndexByte(line, '"') > 0 && quotedCell.Match(line) {
-		return line, 0, errTacked
+		return line, 0, errCells
 	}
 	return line, 0, nil
 }
@@ -343,19 +350,14 @@ func (b *Batch) refuse(r Refusal) {
 	}
 }
 
-// Reject refuses a line of Text that Each counted as read.
-func (b *Batch) Reject(number int64, line []byte, err error) {
-	b.Counts.Read--
-	b.refuse(Refusal{Line: number, Text: string(line[:min(len(line), 200)]), Err: err})
-}
-
 // All returns the records, also of plain lists.
 func (b *Batch) All() iter.Seq[Record] {
 	return func(yield func(Record) bool) {
 		b.Each(func(line []byte, number int64) {
 			url, status, err := b.Check(line)
 			if err != nil {
-				b.Reject(number, line, err)
+				b.Counts.Read--
+				b.refuse(Refusal{Line: number, Text: string(line[:min(len(line), 200)]), Err: err})
 				return
 			}
 			r := Record{URL: string(url), Kind: Listed, Status: status, Line: number}
@@ -458,8 +460,8 @@ func (s *sink) nothing(name string) error {
 	for _, m := range []map[string]int64{s.total.RefusedFor, s.total.OtherFor} {
 		reasons = append(reasons, slices.Sorted(maps.Keys(m))...)
 	}
-	return fault.As(ErrFormat, "cannot read %s; got no URL; it was read as %s, and of its %d lines %d were refused and %d have none (%s)",
-		name, s.format, s.total.Units, s.total.Refused, s.total.Skipped(), strings.Join(reasons[:min(3, len(reasons))], "; "))
+	return fault.As(ErrFormat, "cannot read %s; got no URL; it was read as %s: %d refused, %d without one (%s)",
+		name, s.format, s.total.Refused, s.total.Skipped(), strings.Join(reasons[:min(3, len(reasons))], "; "))
 }
 
 func (s *sink) begin() {
@@ -595,6 +597,7 @@ func (s *sink) lines(f *File, how *reading) error {
 			s.number++
 			s.unit(bad("got a line of more than %d bytes", len(block.text)), string(block.text[:200]))
 		} else {
+			s.b.Counts.NotUTF8 += notUTF8(block.text, how.end)
 			splitLines(string(block.text), how.end, func(line string) bool {
 				s.line(how, line)
 				return !s.stopped

@@ -56,9 +56,10 @@ type line struct {
 type counts struct {
 	urls, recent, refused int64
 	byStatus              int64
-	unread                int64 // of refused, those that Counts has
+	unread                int64 // of refused, by the reader
 	filtered              []int64
 	examples              []string
+	reasons               map[string]int64 // of refused
 }
 
 // A worker canonicalizes and hashes batches.
@@ -117,6 +118,7 @@ func (w *worker) work(b *batch) {
 		add(start, uint32(len(b.text)), int64(i))
 	}
 	w.lines(b, w.texts[:n])
+	b.Counts.Reject(b.unread)
 }
 
 // lines decides what can be decided about lines alone.
@@ -153,7 +155,9 @@ func (w *worker) line(b *batch, t *text) bool {
 	status := 0
 	var err error
 	if len(b.Records) == 0 {
-		text, status, err = b.Check(text)
+		if text, status, err = b.Check(text); err != nil {
+			b.unread++
+		}
 		l.start = uint32(cap(b.text) - cap(text)) // what was cut stood around the URL
 		l.end = l.start + uint32(len(text))
 	} else {
@@ -171,10 +175,9 @@ func (w *worker) line(b *batch, t *text) bool {
 		w.form, err = w.opt.Identify(w.form[:0], text)
 	}
 	if err != nil {
-		if b.refused++; len(b.Records) == 0 {
-			b.unread++
-			b.Reject(t.number, text, err)
-		} else if len(b.examples) < mostExamples {
+		b.refused++
+		logs.CountReason(&b.reasons, err)
+		if len(b.examples) < mostExamples {
 			b.examples = append(b.examples, fmt.Sprintf("%.100q: %v", text, err))
 		}
 		if l.refused = w.opt.KeepInvalid; l.refused {

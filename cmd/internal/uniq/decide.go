@@ -48,7 +48,12 @@ func (r *runner) account(b *batch) {
 	in := &r.result.Inputs[b.input]
 	in.Units.Add(&b.Counts)
 	in.URLs += b.urls
-	in.NoURLs += b.refused
+	if in.NoURLs += b.refused; in.Why == nil {
+		in.Why = map[string]int64{}
+	}
+	for why, n := range b.reasons {
+		in.Why[why] += n
+	}
 	in.Refused += b.refused + b.Counts.Refused - b.unread
 	for _, refusal := range b.Refusals {
 		b.examples = append(b.examples, fmt.Sprintf("%v: %.100q", refusal, refusal.Text))
