@@ -82,8 +82,8 @@ func tellUnits(w io.Writer, name string, c *logs.Counts) {
 	if c.Assumed > 0 {
 		fmt.Fprintf(w, "firstseen: %s: %s with a host and neither scheme nor port: taken for http://; for https://, add --scheme https\n", name, plural(c.Assumed, "request"))
 	}
-	if c.NotUTF8 > 0 {
-		fmt.Fprintf(w, "firstseen: %s: %s not in UTF-8, read byte by byte; if it is Windows-1252, pass on what iconv -f WINDOWS-1252 -t UTF-8 makes of it\n", name, plural(c.NotUTF8, "line"))
+	if c.NotUTF8 {
+		fmt.Fprintf(w, "firstseen: %s: not all of it is UTF-8, so bytes are taken as they are; of Windows-1252, iconv -f WINDOWS-1252 -t UTF-8 makes that\n", name)
 	}
 	if !c.Lost() || len(c.Examples) == 0 { // which were told, or printed
 		return

@@ -390,7 +390,7 @@ func (p *jsonParser) request(o fields, r *Record) bool {
 	assumed := false
 	if isPath(target) {
 		host := cmp.Or(o.match(vocabulary[aHost], isServer), given(o.text("request.host", "requestaddr", "requesthost")))
-		assumed, target = schemeless(host, get, &p.opt), compose(host, target, get, &p.opt)
+		target, assumed = compose(host, target, get, &p.opt)
 	}
 	*r = o.capture(target)
 	r.assumed = assumed

@@ -8,7 +8,6 @@ import (
 	"iter"
 	"strings"
 	"sync"
-	"unicode/utf8"
 )
 
 // blockSize is the length of a block, and so of the longest line.
@@ -171,19 +170,6 @@ func cutLineEnd(text []byte, end byte) (line, rest []byte) {
 		line = line[:n-1]
 	}
 	return line, rest
-}
-
-// notUTF8 counts the lines that are not UTF-8.
-func notUTF8(text []byte, end byte) (n int64) {
-	if utf8.Valid(text) {
-		return 0
-	}
-	for line := text; len(text) > 0; {
-		if line, text = cutLineEnd(text, end); !utf8.Valid(line) {
-			n++
-		}
-	}
-	return n
 }
 
 // isBlank reports whether a line has nothing but blanks.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Lists come as people make them: one URL a line, with a header, with colours of a terminal, with the status that a tool
@@ -151,7 +152,7 @@ func (s *sink) plain(f *File, how *reading) error {
 			return fmt.Errorf("cannot read %s to its end: %w", f.Name, err)
 		}
 		b := &Batch{Format: List, first: block.first, end: end, obeyed: s.opt.Format == List, block: block}
-		if b.Counts.NotUTF8 = notUTF8(block.text, end); block.tooLong {
+		if b.Counts.NotUTF8 = !utf8.Valid(block.text); block.tooLong {
 			b.Counts.Units = 1
 			b.refuse(Refusal{Line: block.first, Text: string(block.text[:200]), Err: bad("got a line of more than %d bytes", len(block.text))})
 		} else if b.Text = block.text; block.first == 1 {

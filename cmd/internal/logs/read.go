@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/firstseen/firstseen/internal/fault"
 )
@@ -107,8 +108,8 @@ type Counts struct {
 	Cut map[string]int64 `json:"cut,omitempty"`
 	// Assumed counts requests to a host of which nothing said whether it is http or https: http was assumed.
 	Assumed int64 `json:"assumed_http,omitempty"`
-	// NotUTF8 counts lines that are not UTF-8. They are read as the bytes that they are.
-	NotUTF8 int64 `json:"not_utf8,omitempty"`
+	// NotUTF8 means that some lines are not UTF-8. They are read as the bytes that they are.
+	NotUTF8 bool `json:"not_utf8,omitempty"`
 	// Examples are the first units that were refused or have no URL, with the reason.
 	Examples []string `json:"-"`
 }
@@ -140,7 +141,7 @@ func (c *Counts) Skipped() int64 { return c.Headers + c.Comments + c.Other }
 func (c *Counts) Add(p *Counts) {
 	c.Units, c.Read, c.Blank, c.Headers = c.Units+p.Units, c.Read+p.Read, c.Blank+p.Blank, c.Headers+p.Headers
 	c.Comments, c.Refused, c.Other = c.Comments+p.Comments, c.Refused+p.Refused, c.Other+p.Other
-	c.Assumed, c.NotUTF8 = c.Assumed+p.Assumed, c.NotUTF8+p.NotUTF8
+	c.Assumed, c.NotUTF8 = c.Assumed+p.Assumed, c.NotUTF8 || p.NotUTF8
 	c.Examples = append(c.Examples, p.Examples[:min(len(p.Examples), 3-len(c.Examples))]...)
 	for to, from := range map[*map[string]int64]map[string]int64{&c.RefusedFor: p.RefusedFor, &c.OtherFor: p.OtherFor, &c.Cut: p.Cut} {
 		for reason, n := range from {
@@ -597,7 +598,7 @@ func (s *sink) lines(f *File, how *reading) error {
 			s.number++
 			s.unit(bad("got a line of more than %d bytes", len(block.text)), string(block.text[:200]))
 		} else {
-			s.b.Counts.NotUTF8 += notUTF8(block.text, how.end)
+			s.b.Counts.NotUTF8 = s.b.Counts.NotUTF8 || !utf8.Valid(block.text)
 			splitLines(string(block.text), how.end, func(line string) bool {
 				s.line(how, line)
 				return !s.stopped

@@ -768,7 +768,7 @@ func (t *tableParser) record(cells []string) (r Record, err error) {
 		case !t.zeek && schemeless(host, get, t.opt):
 			return r, errSchemeless
 		}
-		if r.URL = compose(host, target, get, t.opt); strings.HasPrefix(r.URL, DefaultBase) {
+		if r.URL, _ = compose(host, target, get, t.opt); strings.HasPrefix(r.URL, DefaultBase) {
 			return r, errHostless
 		}
 	case isHost(r.URL):

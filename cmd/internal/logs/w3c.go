@@ -87,11 +87,11 @@ func (p *w3cParser) url() (url string, kind Kind, assumed bool) {
 	case !strings.HasPrefix(target, "/"):
 		return target, Other, false
 	}
-	host, get := p.get(vocabulary[aHost]...), func(m meaning) string {
+	url, assumed = compose(p.get(vocabulary[aHost]...), target, func(m meaning) string {
 		if m == aQuery {
 			return "" // the target has it
 		}
 		return p.get(vocabulary[m]...)
-	}
-	return compose(host, target, get, p.opt), Fetch, schemeless(host, get, p.opt)
+	}, p.opt)
+	return url, Fetch, assumed
 }
