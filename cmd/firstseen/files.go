@@ -79,7 +79,13 @@ func tellUnits(w io.Writer, name string, c *logs.Counts) {
 		}
 		fmt.Fprintf(w, "firstseen: %s: cut off: %s\n", name, strings.Join(parts, ", "))
 	}
-	if !c.Lost() {
+	if c.Assumed > 0 {
+		fmt.Fprintf(w, "firstseen: %s: %s with a host and neither scheme nor port: taken for http://; for https://, add --scheme https\n", name, plural(c.Assumed, "request"))
+	}
+	if c.NotUTF8 {
+		fmt.Fprintf(w, "firstseen: %s: not all of it is UTF-8, so bytes are taken as they are; of Windows-1252, iconv -f WINDOWS-1252 -t UTF-8 makes that\n", name)
+	}
+	if !c.Lost() || len(c.Examples) == 0 { // which were told, or printed
 		return
 	}
 	fmt.Fprintf(w, "firstseen: %s: %s of %s lines or records gave no URL, such as\n", name, grouped(c.Refused+c.Other), grouped(c.Units))
@@ -212,7 +218,7 @@ func (l *logFlags) addLook(flags *pflag.FlagSet, name string) {
 	l.events, l.flag = "auto", name
 	oneOf(flags, &l.format, name, "auto", formats, "format of the input: auto, or one of "+strings.Join(formats[1:], ", "))
 	flags.StringVar(&l.field, "url-field", "", `what contains the URL: a field of JSON objects, as request.endpoint, or a column of a table by name or number; default: "url", or the name that the program which wrote them uses`)
-	flags.StringVar(&l.scheme, "scheme", "", "scheme for lists and tables of hosts and paths without one, such as https; default: they are refused")
+	flags.StringVar(&l.scheme, "scheme", "", "scheme for hosts without one, such as https; default: those of lists and tables are refused, and of logs of servers taken for http")
 }
 
 func (l *logFlags) options() logs.Options {

@@ -61,6 +61,8 @@ func (f *filterFlags) open(p *canon.Profile, own bool) (filters []uniq.Filter, e
 			names := []string{strings.ToLower(strings.TrimPrefix(strings.TrimSpace(name), "."))}
 			if names[0] == "static" {
 				names = staticExtensions
+			} else if strings.HasPrefix(names[0], "stat") || strings.Trim(names[0], "abcdefghijklmnopqrstuvwxyz0123456789+-_~") != "" || names[0] == "" {
+				return nil, misusef("--not-ext: %q is no extension; want some as jpg,pdf, or static", name)
 			}
 			for _, name := range names {
 				not[name] = true

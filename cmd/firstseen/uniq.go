@@ -217,11 +217,16 @@ func (f *uniqFlags) close(ctx context.Context, a *app, r *uniq.Result, before in
 		errs = append(errs, errors.New("interrupted: what was read until then is printed"))
 	}
 	for i := range r.Inputs {
-		if in := &r.Inputs[i]; !f.quiet || in.Units.Lost() {
+		in := &r.Inputs[i]
+		lost := 2*in.NoURLs > in.URLs && f.invalid == "drop"
+		if lost {
+			fmt.Fprintf(a.err, "firstseen: %s: %s of %s URLs cannot be used (a file is read in one format), such as\n  %s\n", in.Name, grouped(in.NoURLs), grouped(in.URLs), strings.Join(in.Examples, "\n  "))
+			in.Units.Examples = nil
+		}
+		if !f.quiet || in.Units.Lost() {
 			tellUnits(a.err, in.Name, &in.Units)
 		}
-		if in := &r.Inputs[i]; in.URLs > 0 && in.URLs <= in.Refused-in.Units.Refused && f.invalid == "drop" {
-			fmt.Fprintf(a.err, "firstseen: %s: none of %s URLs can be used, such as\n  %s\n", in.Name, grouped(in.URLs), strings.Join(in.Examples, "\n  "))
+		if lost && in.NoURLs == in.URLs {
 			errs = append(errs, errRefused)
 		}
 	}
@@ -234,8 +239,10 @@ func (f *uniqFlags) close(ctx context.Context, a *app, r *uniq.Result, before in
 // tellCounts writes what the closing line says for programs.
 func (f *uniqFlags) tellCounts(a *app, r *uniq.Result, before int) {
 	type input struct {
-		Name  string      `json:"input"`
-		Units logs.Counts `json:"units"`
+		Name    string           `json:"input"`
+		Refused int64            `json:"refused"`               // units, and URLs of those that were read
+		Why     map[string]int64 `json:"refused_for,omitempty"` // of the URLs
+		Units   logs.Counts      `json:"units"`
 	}
 	counts := struct {
 		Read       int64            `json:"read"`
@@ -253,7 +260,7 @@ func (f *uniqFlags) tellCounts(a *app, r *uniq.Result, before int) {
 		counts.Filtered[f.filters.names[i]] = n
 	}
 	for i := range r.Inputs {
-		counts.Inputs = append(counts.Inputs, input{r.Inputs[i].Name, r.Inputs[i].Units})
+		counts.Inputs = append(counts.Inputs, input{r.Inputs[i].Name, r.Inputs[i].Refused, r.Inputs[i].Why, r.Inputs[i].Units})
 	}
 	text, _ := json.Marshal(counts) // of numbers and names
 	fmt.Fprintf(a.err, "%s\n", text)
@@ -270,6 +277,13 @@ func (f *uniqFlags) closingLine(r *uniq.Result, before int) string {
 	}
 	for i, n := range r.Filtered {
 		text += fmt.Sprintf(", %s left out by %s", grouped(n), f.filters.names[i])
+	}
+	other := int64(0)
+	for i := range r.Inputs {
+		other += r.Inputs[i].Units.Other
+	}
+	if other > 0 {
+		text += fmt.Sprintf("; %s more without a URL that counts", grouped(other))
 	}
 	if r.Kept > 0 {
 		text += fmt.Sprintf(", %s of them printed as they are", grouped(r.Kept))

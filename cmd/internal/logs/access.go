@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"maps"
 	"net/netip"
 	"regexp"
@@ -22,6 +23,7 @@ import (
 type accessParser struct {
 	atOnce
 
+	opt    *Options
 	base   string // of targets where the line names no host
 	host   int    // which of the first two cells is the virtual host where both are names; -1: not known
 	behind int    // which of the cells behind the request is the virtual host; -1: none
@@ -54,8 +56,8 @@ type accessLine struct {
 	stamp                    string // of at
 }
 
-func newAccessParser(base string, lines []string) *accessParser {
-	p := &accessParser{base: base, host: -1, behind: -1, rival: -1}
+func newAccessParser(opt *Options, lines []string) *accessParser {
+	p := &accessParser{opt: opt, base: opt.Base, host: -1, behind: -1, rival: -1}
 	p.learn(lines)
 	return p
 }
@@ -199,7 +201,8 @@ func (p *accessParser) line(text string, emit func(Record)) error {
 	if len(behind) > 1 {
 		r.Via = given(unescape(behind[1]))
 	}
-	base, err := p.site(l)
+	base, assumed, err := p.site(l)
+	r.assumed = assumed
 	r.URL, r.Kind = requestURL(base, l.request)
 	if err != nil && r.Kind == Fetch && !strings.Contains(r.URL, "://") {
 		return err
@@ -277,8 +280,9 @@ func isServer(s string) bool {
 	return hostlike(s) || isAddress(s) || s == "localhost" || strings.HasPrefix(s, "localhost:")
 }
 
-// site is the base of the targets: the virtual host, if the line names one.
-func (p *accessParser) site(l *accessLine) (string, error) {
+// site is the base of the targets: the virtual host, if the line names one. Then nothing may say what its scheme is: servers that have both
+// log the port, so http is assumed.
+func (p *accessParser) site(l *accessLine) (base string, assumed bool, err error) {
 	at := placeOfHost(l.leading)
 	if at == twoNames {
 		at = p.host
@@ -291,17 +295,18 @@ func (p *accessParser) site(l *accessLine) (string, error) {
 		host = given(l.between[0])
 	case p.rival >= 0 && p.base != DefaultBase: // which was named because of that
 	case p.rival >= 0 && p.rival < len(l.behind):
-		return "", bad("got two hosts, %q and %q, behind the request: name the one of the URLs with --base", l.behind[p.behind], l.behind[p.rival])
+		return "", false, bad("got two hosts, %q and %q, behind the request: name the one of the URLs with --base", l.behind[p.behind], l.behind[p.rival])
 	case p.behind >= 0 && p.behind < len(l.behind):
 		host = given(l.behind[p.behind])
 	case p.base != DefaultBase && len(l.leading) > 1 && isAddress(l.leading[1]): // what is before it is of what wrote the line
 	case len(l.leading) > 0 && placeOfHost(l.leading) != noHost && (!strings.Contains(l.leading[0], ":") || len(l.leading) > 1 && isAddress(l.leading[1])):
-		return "", bad("got %q before the time; any of it can be the virtual host, or none: name the host with --base", strings.Join(l.leading, " "))
+		return "", false, bad("got %q before the time; any of it can be the virtual host, or none: name the host with --base", strings.Join(l.leading, " "))
 	}
 	if host == "" {
-		return p.base, nil
+		return p.base, false, nil
 	}
-	return site(schemeOf(p.base), host, ""), nil
+	unsaid := func(meaning) string { return "" }
+	return site(cmp.Or(p.opt.Scheme, schemeOf(p.base)), host, ""), schemeless(host, unsaid, p.opt), nil
 }
 
 func isAddress(s string) bool {

@@ -278,9 +278,10 @@ func (d *detector) try(format Format, p parser) *Batch {
 
 // objects returns the reading of JSON, and of lines with names, if most lines are.
 func (d *detector) objects() *reading {
-	p, objects, _, document := d.json()
+	p, objects, read, document := d.json()
+	one := d.whole && len(d.lines) == 1 && read > 1 // a document in a line, unless others follow
 	if 2*objects > len(d.lines) || document {
-		return &reading{format: JSON, parser: p, document: document && (2*objects <= len(d.lines) || d.spans()), end: d.end, sure: true}
+		return &reading{format: JSON, parser: p, document: one || document && (2*objects <= len(d.lines) || d.spans()), end: d.end, sure: !one}
 	}
 	return nil
 }
@@ -382,7 +383,7 @@ var lineFormats = []struct {
 	{Heritrix, each(parseHeritrix)},
 	{S3, each(parseS3)},
 	{ELB, each(parseELB)},
-	{Access, func(opt *Options, lines []string) parser { return newAccessParser(opt.Base, lines) }},
+	{Access, func(opt *Options, lines []string) parser { return newAccessParser(opt, lines) }},
 	{CDX, func(*Options, []string) parser { return &cdxParser{} }},
 	{Wget, func(*Options, []string) parser { return &wgetParser{} }},
 	{Scrapy, func(*Options, []string) parser { return &scrapyParser{} }},

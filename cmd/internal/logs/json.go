@@ -158,7 +158,7 @@ func (p *jsonParser) object(o fields, emit func(Record)) (err error) {
 	}
 	if field := p.opt.URLField; field != "" {
 		if url = o.text(field); url == "" {
-			return bad("got no text in field %q", field)
+			return bad("got no text in field %s", field)
 		}
 		if url, err = withScheme(url, p.opt.Scheme); err != nil {
 			return err
@@ -387,11 +387,13 @@ func (p *jsonParser) request(o fields, r *Record) bool {
 		}
 		return o.text(vocabulary[m]...)
 	}
+	assumed := false
 	if isPath(target) {
 		host := cmp.Or(o.match(vocabulary[aHost], isServer), given(o.text("request.host", "requestaddr", "requesthost")))
-		target = compose(host, target, get, &p.opt)
+		target, assumed = compose(host, target, get, &p.opt)
 	}
 	*r = o.capture(target)
+	r.assumed = assumed
 	if r.Kind = kind; r.Status == 0 && kind == Fetch {
 		r.Kind = Link // a sensor leaves out what did not happen
 	}

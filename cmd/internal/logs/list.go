@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Lists come as people make them: one URL a line, with a header, with colours of a terminal, with the status that a tool
@@ -19,6 +20,7 @@ import (
 var (
 	errNUL      = errors.New("got a NUL in a line of text")
 	errNoScheme = bad("got no scheme; for https://, add --scheme https")
+	errCells    = errors.New("got cells in quotes, as in a table or in JSON; a file is read in one format")
 	errTacked   = errors.New("got a URL and something behind it; a URL has no blank; take whole lines with the format list")
 )
 
@@ -36,9 +38,21 @@ func isHeaderOfList(line string) bool {
 	return slices.Contains(headers, plainName(line))
 }
 
+// headerOfList returns which line names the column, -1 for none. What stands before it is a title, and no URL.
+func headerOfList(lines []string) int {
+	i := slices.IndexFunc(lines[:min(len(lines), maxTitle)], func(line string) bool {
+		text := strings.TrimSpace(line)
+		return isHeaderOfList(line) || text[0] != '#' && (isHost(text) || cutLine(text, "", place{}).url != "")
+	})
+	if i < 0 || !isHeaderOfList(lines[i]) {
+		return -1
+	}
+	return i
+}
+
 // list reads what is no format of a program: plain lines, or lines with something around the URL.
 func (d *detector) list() (*reading, error) {
-	header := slices.IndexFunc(d.lines[:min(len(d.lines), maxTitle)], isHeaderOfList)
+	header := headerOfList(d.lines)
 	lines := d.lines[header+1:]
 	p := &listParser{scheme: d.opt.Scheme, titled: header >= 0}
 	var err error
@@ -86,8 +100,11 @@ func (d *detector) list() (*reading, error) {
 	case most(plain + cut + hosts):
 		return nil, d.unreadable("%d of its first %d lines are hosts or paths without a scheme, such as %.100q: for https://, add --scheme https", hosts, asked, last)
 	}
-	return nil, d.unreadable("it is none of the known formats, and no list with one URL a line (line 1 is %.100q): name the format with %s, or take each whole line as a URL with %s list",
-		d.lines[0], d.opt.Flag, d.opt.Flag)
+	hint := ""
+	if slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, "://") }) {
+		hint = `; if it is text with URLs in it, take them out: grep -oE 'https?://[^ )"<>]+' FILE | firstseen …`
+	}
+	return nil, d.unreadable("it is none of the known formats, and no list with one URL a line (line 1 is %.100q): name the format with %s%s", d.lines[0], d.opt.Flag, hint)
 }
 
 // countIf counts the lines that are something, without the blanks around them; comments are nothing.
@@ -104,7 +121,7 @@ func countIf(lines []string, is func(text string) bool) (n int) {
 func (d *detector) named() *reading {
 	how := &reading{format: List, end: d.end}
 	if 2*countIf(d.lines, isTacked) > len(d.lines) {
-		p := &listParser{titled: slices.ContainsFunc(d.lines[:min(len(d.lines), maxTitle)], isHeaderOfList)}
+		p := &listParser{titled: headerOfList(d.lines) >= 0}
 		p.status, _ = statusPlace(d.lines) // without one, there are the URLs
 		how.parser = p
 	}
@@ -135,7 +152,7 @@ func (s *sink) plain(f *File, how *reading) error {
 			return fmt.Errorf("cannot read %s to its end: %w", f.Name, err)
 		}
 		b := &Batch{Format: List, first: block.first, end: end, obeyed: s.opt.Format == List, block: block}
-		if block.tooLong {
+		if b.Counts.NotUTF8 = !utf8.Valid(block.text); block.tooLong {
 			b.Counts.Units = 1
 			b.refuse(Refusal{Line: block.first, Text: string(block.text[:200]), Err: bad("got a line of more than %d bytes", len(block.text))})
 		} else if b.Text = block.text; block.first == 1 {

@@ -116,18 +116,18 @@ var (
 )
 
 // compose makes the URL of a target that begins with "/" and of the other parts that a log has beside it. Without a host the
-// target is of the base.
-func compose(host, target string, get func(meaning) string, opt *Options) string {
+// target is of the base. Without any sign of the scheme http is assumed.
+func compose(host, target string, get func(meaning) string, opt *Options) (url string, assumed bool) {
 	if query := get(aQuery); strings.IndexByte(query, ' ') < 0 { // or it is what someone searched for
 		target = addQuery(target, query)
 	}
 	if strings.Contains(host, "://") {
-		return strings.TrimSuffix(host, "/") + target
+		return strings.TrimSuffix(host, "/") + target, false
 	}
 	if host != "" {
-		return site(cmp.Or(get(aScheme), opt.Scheme, schemeOf(opt.Base)), host, get(aPort)) + target
+		return site(cmp.Or(get(aScheme), opt.Scheme, schemeOf(opt.Base)), host, get(aPort)) + target, schemeless(host, get, opt)
 	}
-	return opt.Base + target
+	return opt.Base + target, false
 }
 
 // schemeless reports whether neither a record nor the caller says what the scheme of a host is.

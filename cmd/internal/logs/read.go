@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/firstseen/firstseen/internal/fault"
 )
@@ -105,6 +106,10 @@ type Counts struct {
 	OtherFor   map[string]int64 `json:"other_for,omitempty"`
 	// Cut counts lines that were read after something around their URL was cut off, by what it was.
 	Cut map[string]int64 `json:"cut,omitempty"`
+	// Assumed counts requests to a host of which nothing said whether it is http or https: http was assumed.
+	Assumed int64 `json:"assumed_http,omitempty"`
+	// NotUTF8 means that some lines are not UTF-8. They are read as the bytes that they are.
+	NotUTF8 bool `json:"not_utf8,omitempty"`
 	// Examples are the first units that were refused or have no URL, with the reason.
 	Examples []string `json:"-"`
 }
@@ -136,6 +141,7 @@ func (c *Counts) Skipped() int64 { return c.Headers + c.Comments + c.Other }
 func (c *Counts) Add(p *Counts) {
 	c.Units, c.Read, c.Blank, c.Headers = c.Units+p.Units, c.Read+p.Read, c.Blank+p.Blank, c.Headers+p.Headers
 	c.Comments, c.Refused, c.Other = c.Comments+p.Comments, c.Refused+p.Refused, c.Other+p.Other
+	c.Assumed, c.NotUTF8 = c.Assumed+p.Assumed, c.NotUTF8 || p.NotUTF8
 	c.Examples = append(c.Examples, p.Examples[:min(len(p.Examples), 3-len(c.Examples))]...)
 	for to, from := range map[*map[string]int64]map[string]int64{&c.RefusedFor: p.RefusedFor, &c.OtherFor: p.OtherFor, &c.Cut: p.Cut} {
 		for reason, n := range from {
@@ -165,10 +171,15 @@ func count(m *map[string]int64, reason string, n int64) {
 	(*m)[reason] += n
 }
 
-// refuse counts a refused unit by its reason: the error without what it quotes and counts.
+// refuse counts a refused unit by its reason.
 func (c *Counts) refuse(err error) {
 	c.Refused++
-	count(&c.RefusedFor, details.ReplaceAllString(err.Error(), "N"), 1)
+	CountReason(&c.RefusedFor, err)
+}
+
+// CountReason counts an error by its text, without what it quotes and counts.
+func CountReason(m *map[string]int64, err error) {
+	count(m, details.ReplaceAllString(err.Error(), "N"), 1)
 }
 
 // details of a reason are what differs from line to line.
@@ -326,7 +337,7 @@ func plainLine(line []byte) (url []byte, status int, err error) {
 		}
 	}
 	if bytes.IndexByte(line, '"') > 0 && quotedCell.Match(line) {
-		return line, 0, errTacked
+		return line, 0, errCells
 	}
 	return line, 0, nil
 }
@@ -450,8 +461,8 @@ func (s *sink) nothing(name string) error {
 	for _, m := range []map[string]int64{s.total.RefusedFor, s.total.OtherFor} {
 		reasons = append(reasons, slices.Sorted(maps.Keys(m))...)
 	}
-	return fault.As(ErrFormat, "cannot read %s; got no URL; it was read as %s, and of its %d lines %d were refused and %d have none (%s)",
-		name, s.format, s.total.Units, s.total.Refused, s.total.Skipped(), strings.Join(reasons[:min(3, len(reasons))], "; "))
+	return fault.As(ErrFormat, "cannot read %s; got no URL; it was read as %s: %d refused, %d without one (%s)",
+		name, s.format, s.total.Refused, s.total.Skipped(), strings.Join(reasons[:min(3, len(reasons))], "; "))
 }
 
 func (s *sink) begin() {
@@ -493,6 +504,9 @@ func (s *sink) emit(r Record) {
 		if r.Fields[i] == "" {
 			r.Fields[i] = r.field(name)
 		}
+	}
+	if r.assumed {
+		s.b.Counts.Assumed++
 	}
 	s.b.Records = append(s.b.Records, r)
 	s.b.bytes += len(r.URL)
@@ -584,6 +598,7 @@ func (s *sink) lines(f *File, how *reading) error {
 			s.number++
 			s.unit(bad("got a line of more than %d bytes", len(block.text)), string(block.text[:200]))
 		} else {
+			s.b.Counts.NotUTF8 = s.b.Counts.NotUTF8 || !utf8.Valid(block.text)
 			splitLines(string(block.text), how.end, func(line string) bool {
 				s.line(how, line)
 				return !s.stopped
@@ -606,15 +621,17 @@ func (s *sink) lines(f *File, how *reading) error {
 
 // row reads the row whose lines are held. Those that are no part of it are read again, from the first.
 func (s *sink) row(t *tableParser, end bool) {
-	lines := s.held
+	lines, last := s.held, s.number
+	s.number -= int64(len(lines) - 1) // a row is where it begins
 	n, err := t.lines(lines, end, s.take)
 	if n == 0 {
+		s.number = last
 		return
 	}
 	if s.held = nil; n == len(lines) { // nearly always: the next row can have their room
 		s.held = lines[:0]
 	}
-	s.number -= int64(len(lines))
+	s.number--
 	for i, line := range lines {
 		s.number++
 		switch {

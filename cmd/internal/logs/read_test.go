@@ -88,9 +88,9 @@ func TestCellsOfLines(t *testing.T) {
 		text, want string
 		refused    int64
 	}{
-		{header + "http://a.example/1,\"A\n" + w + ",c\"\n", "1@3", 0},
-		{header + "http://a.example/1,\"A\n" + w + ",c\nB\"\nhttp://a.example/2,x\n", "1@4 2@5", 0},
-		{header + "http://a.example/1,\"A \"\"\n\n" + w + ",\"\"c\"\"\n\"\nhttp://a.example/2,\"x\"\n", "1@5 2@6", 0},
+		{header + "http://a.example/1,\"A\n" + w + ",c\"\n", "1@2", 0},
+		{header + "http://a.example/1,\"A\n" + w + ",c\nB\"\nhttp://a.example/2,x\n", "1@2 2@5", 0},
+		{header + "http://a.example/1,\"A \"\"\n\n" + w + ",\"\"c\"\"\n\"\nhttp://a.example/2,\"x\"\n", "1@2 2@6", 0},
 		{header + "http://a.example/1,x\nhttp://a.example/2,\"5 inch\nhttp://a.example/3,c\nhttp://a.example/4,\"d\"\nhttp://a.example/5,e\n", "1@2 3@4 4@5 5@6", 1},
 		{header + "http://a.example/1,x\nhttp://a.example/2,\"5 inch\n\nhttp://a.example/3,c\nno row\nhttp://a.example/4,d\n", "1@2 3@5 4@7", 3},
 		{header + "http://a.example/1,x\nhttp://a.example/2,\"5 inch\n" + strings.Repeat("http://a.example/3,c\n", 60), "1@2" + func() (s string) {
@@ -120,10 +120,11 @@ func TestCellsOfLines(t *testing.T) {
 					cells[c] += pieces[random.IntN(len(pieces))]
 				}
 			}
-			_ = out.Write([]string{fmt.Sprintf("http://a.example/%d", i+1), cells[0], cells[1]})
 			out.Flush()
-			want += fmt.Sprintf(" %d@%d", i+1, bytes.Count(table.Bytes(), []byte("\n")))
+			want += fmt.Sprintf(" %d@%d", i+1, 1+bytes.Count(table.Bytes(), []byte("\n")))
+			_ = out.Write([]string{fmt.Sprintf("http://a.example/%d", i+1), cells[0], cells[1]})
 		}
+		out.Flush()
 		if got, counts := read(table.String()); got != want || counts.Refused > 0 {
 			t.Fatalf("%s: got %s, %+v; want %s", table.String(), got, counts, want)
 		}

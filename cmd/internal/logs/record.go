@@ -59,6 +59,8 @@ type Record struct {
 	Line int64
 	// Offset is where an archive record begins, in bytes of the file without its compression. Other records have 0.
 	Offset int64
+
+	assumed bool // http, as nothing says the scheme of the host
 }
 
 // recorded are the meanings that field knows.

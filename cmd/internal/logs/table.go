@@ -103,8 +103,9 @@ type sample struct {
 	columns []tally
 }
 
-// A tally counts the cells of a column: those with something of the web in them, and of these, those with a URL, a host, a path, or a request.
-type tally struct{ filled, urls, hosts, paths, requests int }
+// A tally counts the cells of a column: those with something in them, and of these, those with a URL, a host, a path, or a request. Addresses
+// are hosts, too.
+type tally struct{ filled, urls, hosts, addresses, paths, requests int }
 
 // most reports whether a column has URLs, paths or hosts in most cells that have something.
 func (c tally) most() bool {
@@ -131,7 +132,9 @@ func (t *tableParser) sample(rows [][]string) *sample {
 			case isURLCell(cell):
 				c.urls++
 			case isHost(cell):
-				c.hosts++
+				if c.hosts++; isAddress(cell) {
+					c.addresses++
+				}
 			case isPath(cell):
 				c.paths++
 			}
@@ -141,6 +144,27 @@ func (t *tableParser) sample(rows [][]string) *sample {
 		}
 	}
 	return s
+}
+
+// isData reports whether a row has a host or a path where most rows have one: then it is no header, whatever words are beside that. The first
+// row counts for itself only: names of fields can look like hosts, as url.full does.
+func (s *sample) isData(row int) bool {
+	cells := s.rows[row]
+	for i, cell := range cells[:min(len(cells), len(s.columns))] {
+		c, n := s.columns[i], 0
+		switch cell = strings.TrimSpace(cell); {
+		case isPath(cell):
+			n = c.paths
+		case isAddress(cell):
+			n = c.addresses
+		case isHost(cell) && !isURLName(plainName(cell)):
+			n = c.hosts - c.addresses
+		}
+		if 2*n > c.filled || 2*n == c.filled && n > 0 && row > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // isURLCell reports whether a cell is a URL, which may have blanks, but no tags as tools print them behind one.
@@ -172,9 +196,9 @@ func (t *tableParser) learn(lines []string) (bool, error) {
 		return false, nil
 	}
 	s := t.sample(body)
-	ok, err := t.choose(s, func(c tally) int { return c.urls })
-	if !ok && err == nil && t.names == nil {
-		if ok, err = t.choose(s, func(c tally) int { return c.hosts }); ok && t.opt.Scheme == "" {
+	ok, err := t.choose(s, "URLs", func(c tally) int { return c.urls })
+	if !ok && err == nil {
+		if ok, err = t.choose(s, "hosts", func(c tally) int { return c.hosts }); ok && t.opt.Scheme == "" {
 			err = bad("its column %s has hosts or paths without a scheme: for https://, add --scheme https", t.called(t.column[aURL]))
 		}
 	}
@@ -184,11 +208,11 @@ func (t *tableParser) learn(lines []string) (bool, error) {
 	}
 	for i, c := range s.columns {
 		switch {
-		case ok || err != nil || t.names == nil || t.opt.URLField != "":
-		case 2*c.urls > s.asked:
+		case ok || err != nil || t.opt.URLField != "":
+		case 2*(c.urls+c.hosts) > s.asked:
 			err = bad("its column %s has URLs, but of something else than the pages, by its name: if they are meant, name it with --url-field", t.called(i))
-		case 2*c.hosts > s.asked && t.opt.Scheme == "":
-			err = bad("its column %s has hosts or paths without a scheme: for https://, add --scheme https --url-field %d", t.called(i), i+1)
+		case 2*c.paths > s.asked:
+			err = bad("its column %s has paths without a host: name both, as in --url-field %d --base https://example.org", t.called(i), i+1)
 		}
 	}
 	if ok && err == nil && t.names == nil && t.column[aURL] == 0 && t.sep != "\t" && t.opt.Format != Table {
@@ -227,23 +251,23 @@ func (t *tableParser) firstRows(lines []string) (rows [][]string, hash []string)
 	return rows, hash
 }
 
-// findHeader finds the names of the columns, and returns the rows behind them. Names are words; a known one is enough, and
-// so is a row of words as wide as the rows, right before them.
+// findHeader finds the names of the columns, and returns the rows behind them. Names stand before all rows of data, and are words; a known one
+// is enough, and so is the first row of words that is as wide as the rows.
 func (t *tableParser) findHeader(rows [][]string, hash []string) [][]string {
-	header := -1
+	header, all := -1, t.sample(rows)
 	for i, cells := range rows[:min(len(rows), maxTitle)] {
-		if slices.ContainsFunc(cells, func(s string) bool { return plausible(s) || cellURL.MatchString(s) }) {
+		if all.isData(i) || slices.ContainsFunc(cells, func(s string) bool { return plausible(s) || cellURL.MatchString(s) }) {
 			break
 		}
 		if len(cells) < 2 || slices.ContainsFunc(cells, func(s string) bool { return strings.Contains(s, "://") || isPath(s) }) {
 			continue
 		}
-		known, words := false, len(cells) >= t.width && i+1 < len(rows)
+		known, words := false, len(cells) >= t.width && i+1 < len(rows) && header < 0
 		for c, cell := range cells {
 			name := plainName(cell)
 			known = known || isURLName(name) || slices.Contains(vocabulary[aHost], name) || slices.Contains(vocabulary[aPath], name)
 			_, err := strconv.ParseFloat(strings.TrimSuffix(cell, "%"), 64)
-			words = words && err != nil && (cell != "" || c == len(cells)-1)
+			words = words && err != nil && (cell != "" || c == len(cells)-1) && ParseTime(cell).IsZero() && !isAddress(cell) && !strings.HasPrefix(cell, "*.")
 		}
 		if known || words && 2*t.fit > len(rows)-i {
 			if header = i; known {
@@ -282,8 +306,8 @@ func isURLName(name string) bool {
 var beside = regexp.MustCompile(`referr?ers?(?:url|page)?$|^(?:http|request)?referr?er|image|canoni|canón|kanoni|канони|redirect|weiterleit|cover|thumb|logo|icon|sitemap|avatar|screenshot|photo|picture|poster|` +
 	`^parent|^via$|seealso|camefrom|foundat|^el.*index$|реферер|参照元`)
 
-// choose chooses the column of the URL, of which most rows have one.
-func (t *tableParser) choose(s *sample, count func(tally) int) (bool, error) {
+// choose chooses the column of the URL, of which most rows have one: what count counts, which messages call so.
+func (t *tableParser) choose(s *sample, called string, count func(tally) int) (bool, error) {
 	t.findNamed(s.rows)
 	if field := t.opt.URLField; field != "" {
 		t.column[aURL] = t.columnOf(field)
@@ -316,11 +340,17 @@ func (t *tableParser) choose(s *sample, count func(tally) int) (bool, error) {
 			}
 		}
 	}
+	resolved := func(i int) bool { return s.columns[i].hosts == s.columns[i].addresses && s.columns[i].urls == 0 }
+	if slices.ContainsFunc(found, func(i int) bool { return !resolved(i) }) {
+		found = slices.DeleteFunc(found, resolved) // the addresses of the hosts beside them
+	}
 	switch {
 	case len(found) == 0:
 		return false, nil
 	case len(found) > 1:
-		return false, bad("its columns %s and %s both have URLs: name one with --url-field", t.called(found[0]), t.called(found[1]))
+		return false, bad("its columns %s and %s both have %s: name one with --url-field", t.called(found[0]), t.called(found[1]), called)
+	case t.halves(s, found[0]) != "":
+		return false, bad("its columns have hosts and paths apart: name them in its first line, as (printf '%s\\n'; cat FILE) does, and add --scheme https", t.halves(s, found[0]))
 	case t.isLog(s, found[0]):
 		return false, bad("its column %s has URLs, but another has paths, as logs and maps of redirects have, so they may be referrers or targets: name the column with --url-field %d", t.called(found[0]), found[0]+1)
 	}
@@ -341,6 +371,31 @@ func (t *tableParser) rival(column int, s *sample) error {
 		}
 	}
 	return nil
+}
+
+// halves returns a header that joins hosts and paths of two columns, one of which was chosen; "" where it stands for itself. Addresses beside
+// paths are of clients.
+func (t *tableParser) halves(s *sample, chosen int) string {
+	host, path := -1, -1
+	for i, c := range s.columns {
+		if t.names != nil && beside.MatchString(t.names[i]) {
+			continue
+		}
+		if 2*(c.hosts-c.addresses) > s.asked {
+			host = i
+		} else if 2*c.paths > s.asked {
+			path = i
+		}
+	}
+	if host < 0 || path < 0 || chosen != host && chosen != path {
+		return ""
+	}
+	names := make([]string, len(s.columns))
+	for i := range names {
+		names[i] = "x"
+	}
+	names[host], names[path] = "host", "path"
+	return strings.ReplaceAll(strings.Join(names, t.sep), "\t", `\t`)
 }
 
 // isLog reports whether another column has paths: then those are what was asked for, and the URL may be a referrer. A name can say that
@@ -461,11 +516,15 @@ func (t *tableParser) certain(body [][]string) (bool, error) {
 	certain, parameters := 0, 0
 	for _, cells := range body {
 		rest := cells[1:]
+		_, host, full := strings.Cut(cells[0], "://")
+		if !full {
+			host = cells[0]
+		}
 		if t.sep == ";" && !slices.ContainsFunc(rest, func(s string) bool { return !parameter.MatchString(s) }) {
 			parameters++ // of the path, as in ";id=1"
 		}
 		tail := len(rest) > 0 && (strings.ContainsAny(rest[len(rest)-1], "=&?") || isFileName(rest[len(rest)-1]))
-		if slices.ContainsFunc(rest, func(s string) bool {
+		if !strings.ContainsAny(host, "/?#") || slices.ContainsFunc(rest, func(s string) bool { // no host has a separator
 			return strings.ContainsAny(s, " \"%<>") || (cell.MatchString(s) || successes.MatchString(s) || failures.MatchString(s)) && !tail
 		}) {
 			certain++
@@ -586,7 +645,7 @@ func (t *tableParser) lines(lines []string, end bool, emit func(Record)) (n int,
 			return 1, isHeader
 		case text[0] == '#' && (t.header == nil || !strings.HasPrefix(t.header[0], "#")), isRule(text):
 			return 1, isComment
-		case strings.HasPrefix(text, "sep="):
+		case strings.HasPrefix(text, "sep=") && len(text) < len("sep=,;"):
 			return 1, isHeader
 		}
 	}
@@ -640,7 +699,7 @@ func (t *tableParser) isNames(cells []string) bool {
 // areWords reports whether all cells are short texts.
 func (t *tableParser) areWords(cells []string) bool {
 	return len(cells) > 1 && !slices.ContainsFunc(cells, func(cell string) bool {
-		return strings.TrimSpace(cell) == "" || len(cell) > 60 || numbers.MatchString(cell) || strings.ContainsAny(cell, "/:@")
+		return strings.TrimSpace(cell) == "" || len(cell) > 60 || numbers.MatchString(cell) || strings.ContainsAny(cell, "/:@") || isHost(cell)
 	})
 }
 
@@ -651,7 +710,7 @@ func (t *tableParser) rename(names []string) bool {
 	t.header, t.fields, t.width = slices.Clone(names), nil, len(names)
 	t.setNames(names)
 	t.column = noColumns
-	_, _ = t.choose(&sample{}, nil)
+	_, _ = t.choose(&sample{}, "", nil)
 	if t.findAnswers(nil); had && t.column[aStatus] < 0 {
 		t.column[aURL] = -1
 	}
@@ -709,7 +768,7 @@ func (t *tableParser) record(cells []string) (r Record, err error) {
 		case !t.zeek && schemeless(host, get, t.opt):
 			return r, errSchemeless
 		}
-		if r.URL = compose(host, target, get, t.opt); strings.HasPrefix(r.URL, DefaultBase) {
+		if r.URL, _ = compose(host, target, get, t.opt); strings.HasPrefix(r.URL, DefaultBase) {
 			return r, errHostless
 		}
 	case isHost(r.URL):

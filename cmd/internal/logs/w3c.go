@@ -46,7 +46,7 @@ func (p *w3cParser) line(text string, emit func(Record)) error {
 		return bad("got %d columns; want the %d of #Fields", len(p.cells), len(p.names))
 	}
 	r := Record{Time: layoutTime(time.DateTime, p.get("date")+" "+p.get("time")), Length: number(p.get("scbytes")), Via: p.get("cs(referer)")}
-	r.URL, r.Kind = p.url()
+	r.URL, r.Kind, r.assumed = p.url()
 	if slices.Contains(p.names, "scstatus") {
 		r.answered(p.get("scstatus"))
 	}
@@ -68,7 +68,7 @@ func (p *w3cParser) get(names ...string) string {
 }
 
 // url makes the URL of a line. cs-uri may be whole, with or without its scheme, or be what cs-uri-stem is.
-func (p *w3cParser) url() (string, Kind) {
+func (p *w3cParser) url() (url string, kind Kind, assumed bool) {
 	target := addQuery(p.get(w3cTargets...), p.get("csuriquery"))
 	if slices.Contains(p.names, "xedgelocation") { // CloudFront escapes its fields, also the percent signs in them
 		target = strings.ReplaceAll(target, "%25", "%")
@@ -76,21 +76,22 @@ func (p *w3cParser) url() (string, Kind) {
 	scheme := p.get(vocabulary[aScheme]...)
 	switch {
 	case p.get("csmethod") == "CONNECT": // a tunnel to a host
-		return target, Other
+		return target, Other, false
 	case isURL(strings.ReplaceAll(target, " ", "+")):
-		return target, Fetch
+		return target, Fetch, false
 	case isHost(target):
 		if scheme = cmp.Or(scheme, p.opt.Scheme); encrypted.MatchString(scheme) || scheme == "" && p.get("sport") == "443" {
-			return "https://" + target, Fetch
+			return "https://" + target, Fetch, false
 		}
-		return "http://" + target, Fetch
+		return "http://" + target, Fetch, scheme == "" && p.get("sport") != "80"
 	case !strings.HasPrefix(target, "/"):
-		return target, Other
+		return target, Other, false
 	}
-	return compose(p.get(vocabulary[aHost]...), target, func(m meaning) string {
+	url, assumed = compose(p.get(vocabulary[aHost]...), target, func(m meaning) string {
 		if m == aQuery {
 			return "" // the target has it
 		}
 		return p.get(vocabulary[m]...)
-	}, p.opt), Fetch
+	}, p.opt)
+	return url, Fetch, assumed
 }

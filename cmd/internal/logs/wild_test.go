@@ -98,6 +98,7 @@ func TestWhatIsLeftOut(t *testing.T) {
 			{"request":{"method":"GET","url":"data:image/png;base64,AA"},"response":{"status":200}}]}}` + "\n": "fetch 200 https://s.example/1\n",
 		`{"url":"mailto:x@s.example","link":"https://s.example/1"}` + "\n" + `{"url":"about:blank","originalUrl":"https://s.example/2"}` + "\n": "fetch https://s.example/1\nfetch https://s.example/2\n",
 		"\u00a0\n": "listed \u00a0\n",
+		"https://s.example/1\nhttps://s.example/2\nurl\nhttps://s.example/3\n": "listed https://s.example/1\nlisted https://s.example/2\nlisted url\nlisted https://s.example/3\n", // a header of the second of two files
 	} {
 		if got := wild(t, []byte(text), Options{Events: Auto}); got != want {
 			t.Errorf("%s: got\n%swant\n%s", text, got, want)

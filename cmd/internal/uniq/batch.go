@@ -59,6 +59,7 @@ type counts struct {
 	unread                int64 // of refused, by the reader
 	filtered              []int64
 	examples              []string
+	reasons               map[string]int64 // of refused
 }
 
 // A worker canonicalizes and hashes batches.
@@ -175,6 +176,7 @@ func (w *worker) line(b *batch, t *text) bool {
 	}
 	if err != nil {
 		b.refused++
+		logs.CountReason(&b.reasons, err)
 		if len(b.examples) < mostExamples {
 			b.examples = append(b.examples, fmt.Sprintf("%.100q: %v", text, err))
 		}

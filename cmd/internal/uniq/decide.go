@@ -48,9 +48,15 @@ func (r *runner) account(b *batch) {
 	in := &r.result.Inputs[b.input]
 	in.Units.Add(&b.Counts)
 	in.URLs += b.urls
+	if in.NoURLs += b.refused; in.Why == nil {
+		in.Why = map[string]int64{}
+	}
+	for why, n := range b.reasons {
+		in.Why[why] += n
+	}
 	in.Refused += b.refused + b.Counts.Refused - b.unread
 	for _, refusal := range b.Refusals {
-		b.examples = append(b.examples, refusal.Error())
+		b.examples = append(b.examples, fmt.Sprintf("%v: %.100q", refusal, refusal.Text))
 	}
 	in.Examples = append(in.Examples, b.examples[:min(len(b.examples), mostExamples-len(in.Examples))]...)
 }

@@ -97,7 +97,9 @@ type InputCounts struct {
 	Whole   bool // read to its end, and all of it passed on and recorded
 	Units   logs.Counts
 	URLs    int64
-	Refused int64 // of them, and units that could not be read
+	NoURLs  int64            // of them, those that were refused
+	Why     map[string]int64 // the reasons
+	Refused int64            // NoURLs, and units that could not be read
 	// Examples are the first that were refused, with the reason.
 	Examples []string
 }
