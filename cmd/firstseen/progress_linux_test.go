@@ -103,7 +103,7 @@ func TestFileIntoStandardOutput(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer file.Close()
-				cmd := exec.CommandContext(t.Context(), self, "replay", "--csv", "/dev/"+std, "-")
+				cmd := exec.CommandContext(t.Context(), self, "replay", "--report", "/dev/"+std, "-")
 				cmd.Env, cmd.Stdin = append(os.Environ(), asCommand+"=1"), strings.NewReader("http://a.example/\n")
 				if cmd.Stdout = file; std == "stderr" {
 					cmd.Stdout, cmd.Stderr = nil, file
@@ -116,8 +116,8 @@ func TestFileIntoStandardOutput(t *testing.T) {
 					t.Fatal(err)
 				}
 				got := string(text)
-				if !strings.HasPrefix(got, "before\n") || !strings.Contains(got, "\na.example,1,") || !strings.HasSuffix(got, "\nafter\n") {
-					t.Errorf("%s: got %q; want the counts of hosts between what was there before and after", std, got)
+				if !strings.HasPrefix(got, "before\n") || !strings.Contains(got, ">a.example</th>") || !strings.HasSuffix(got, "\nafter\n") {
+					t.Errorf("%s: got %q; want the report between what was there before and after", std, got)
 				}
 			}
 			if all, err := os.ReadDir(dir); err != nil || len(all) != 2 {

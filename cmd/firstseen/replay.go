@@ -2,16 +2,12 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/csv"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -27,17 +23,16 @@ import (
 
 // replayFlags are the flags of the replay command.
 type replayFlags struct {
-	profile    profileFlags
-	db, crawl  string
-	also       []pebblestore.AlsoSeen
-	json, keys bool
-	hosts      int
-	memory     int64 // bytes
-	log        logFlags
-	byRule     bool
-	report     string // HTML file
-	csv        string // of the hosts
-	title      string
+	profile   profileFlags
+	db, crawl string
+	also      []pebblestore.AlsoSeen
+	json      bool
+	hosts     int
+	memory    int64 // bytes
+	log       logFlags
+	byRule    bool
+	report    string // HTML file
+	title     string
 }
 
 func newReplayCmd(a *app) *cobra.Command {
@@ -72,9 +67,7 @@ Ctrl-C stops reading and prints the results until then.`,
 	cmd.Flags().BoolVar(&f.byRule, "by-rule", false, "print how many URLs each optional rule merges, alone and when the others are on")
 	cmd.Flags().StringVar(&f.report, "report", "", "write the result as one HTML file; includes --by-rule, where the profile has rules to switch")
 	cmd.Flags().StringVar(&f.title, "title", "", "title of the report; default: the names of the inputs")
-	cmd.Flags().StringVar(&f.csv, "csv", "", "write the counts of all hosts as a CSV file")
 	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
-	cmd.Flags().BoolVar(&f.keys, "keys-sha256", false, "print the SHA-256 of the crawl's keys, 16 bytes each, sorted and joined")
 	number(cmd.Flags(), &f.hosts, "hosts", 10, 0, 0, "how many hosts to list, those with most duplicates first")
 	sized(cmd.Flags(), &f.memory, "exact-memory", 1<<20, 512, 1, "memory to find exact duplicates, in MiB or as 1G; beyond it hashes go to temporary files")
 	return cmd
@@ -90,11 +83,6 @@ func (f *replayFlags) run(ctx context.Context, a *app, names []string) (err erro
 		return err
 	}
 	defer page.Drop()
-	hosts, err := durable.Create(f.csv)
-	if err != nil {
-		return err
-	}
-	defer hosts.Drop()
 	w, p, end, err := openSeenSet(ctx, f.db, p, f.also...)
 	if err != nil {
 		return err
@@ -114,7 +102,7 @@ func (f *replayFlags) run(ctx context.Context, a *app, names []string) (err erro
 	if f.title == "" {
 		f.title = titleOf(names)
 	}
-	return worst(err, f.tell(ctx, a, result, w), f.write(page, hosts, result, p))
+	return worst(err, f.tell(a, result), f.write(page, result, p))
 }
 
 // check reads the flags that a mistake can be in, and makes the profile.
@@ -154,25 +142,16 @@ func titleOf(names []string) string {
 	return fmt.Sprintf("%s and %d more", filepath.Base(names[0]), len(names)-1)
 }
 
-func (f *replayFlags) write(page, hosts *durable.File, r *replay.Result, p *canon.Profile) error {
-	return errors.Join(
-		page.Write(func(w io.Writer) error {
-			return report.Write(w, report.Data{Result: r, Title: f.title, Profile: p.String(), Made: time.Now()})
-		}),
-		hosts.Write(func(w io.Writer) error { return hostsCSV(w, r.Hosts) }))
+func (f *replayFlags) write(page *durable.File, r *replay.Result, p *canon.Profile) error {
+	return page.Write(func(w io.Writer) error {
+		return report.Write(w, report.Data{Result: r, Title: f.title, Profile: p.String(), Made: time.Now()})
+	})
 }
 
 // tell writes the result. Input errors are printed to stderr and set the exit status.
-func (f *replayFlags) tell(ctx context.Context, a *app, r *replay.Result, s store.Store) error {
-	sum := ""
-	if f.keys {
-		var err error
-		if sum, err = keysSHA256(context.WithoutCancel(ctx), s, f.crawl); err != nil {
-			return err
-		}
-	}
+func (f *replayFlags) tell(a *app, r *replay.Result) error {
 	out := newOutput(a.out)
-	summary := newReplayReport(r, f.hosts, sum)
+	summary := newReplayReport(r, f.hosts)
 	switch {
 	case f.json:
 		out.json(summary)
@@ -204,57 +183,20 @@ func inputErrors(a *app, r *replay.Result) error {
 	return worst(errs...)
 }
 
-// keysSHA256 is the SHA-256 of the sorted keys, joined.
-func keysSHA256(ctx context.Context, s store.Store, crawl string) (string, error) {
-	h := sha256.New()
-	for key, err := range s.Keys(ctx, crawl) {
-		if err != nil {
-			return "", fmt.Errorf("cannot list the keys: %w", err)
-		}
-		h.Write(key[:])
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// hostsCSV writes all hosts, one a line.
-func hostsCSV(w io.Writer, hosts []replay.HostStats) error {
-	c := csv.NewWriter(w)
-	_ = c.Write([]string{"host", "urls", "duplicates", "exact", "unique", "bytes", "duplicate_bytes"}) // the error stays
-	for _, h := range hosts {
-		row := []string{noFormula(h.Host)}
-		for _, n := range []int64{h.URLs, h.Duplicates(), h.Exact, h.Unique, h.Bytes, h.DuplicateBytes} {
-			row = append(row, strconv.FormatInt(n, 10))
-		}
-		_ = c.Write(row)
-	}
-	c.Flush()
-	return c.Error()
-}
-
-// noFormula is a text of a CSV file that no spreadsheet takes for a formula: one that begins
-// like a formula gets an apostrophe.
-func noFormula(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
-		return "'" + text
-	}
-	return text
-}
-
 // replayReport is a result as it is written: its JSON form is the object of --json.
 type replayReport struct {
 	*replay.Result
-	Rate       float64            `json:"urls_per_second"`
-	HostCount  int                `json:"host_count"`
-	Hosts      []replay.HostStats `json:"hosts"`
-	KeysSHA256 string             `json:"keys_sha256,omitempty"`
+	Rate      float64            `json:"urls_per_second"`
+	HostCount int                `json:"host_count"`
+	Hosts     []replay.HostStats `json:"hosts"`
 }
 
-func newReplayReport(r *replay.Result, hosts int, sum string) replayReport {
+func newReplayReport(r *replay.Result, hosts int) replayReport {
 	rate := 0.0
 	if r.Seconds > 0 {
 		rate = float64(r.URLs+r.Refused) / r.Seconds
 	}
-	return replayReport{Result: r, Rate: rate, HostCount: len(r.Hosts), Hosts: r.Hosts[:min(hosts, len(r.Hosts))], KeysSHA256: sum}
+	return replayReport{Result: r, Rate: rate, HostCount: len(r.Hosts), Hosts: r.Hosts[:min(hosts, len(r.Hosts))]}
 }
 
 // write writes the summary for a person.
@@ -280,15 +222,10 @@ func (r replayReport) write(out *output) {
 	}
 	r.writeHosts(out)
 	r.writeInputs(out)
-	r.writeRepeats(out)
 	r.writeRules(out)
-	writePatterns(out, "unique URLs that a frontier refuses as traps", r.Traps)
-	writePatterns(out, "unique URLs with a pattern of endless sites", r.Patterns)
+	r.writeTraps(out)
 	r.writeRefusals(out)
 	out.line(fmt.Sprintf("\n%.2f s, %s URLs/s", r.Seconds, grouped(int64(r.Rate))))
-	if r.KeysSHA256 != "" {
-		out.line("SHA-256 of the sorted keys: " + r.KeysSHA256)
-	}
 }
 
 // reasons is the refusals by code: " (scheme 3, url 1)".
@@ -351,19 +288,6 @@ func (r replayReport) writeInputs(out *output) {
 	}
 }
 
-// writeRepeats prints how many URLs a filter must remember.
-func (r replayReport) writeRepeats(out *output) {
-	var words []string
-	for _, w := range r.Repeats.Window {
-		if w.Share == 0.5 || w.Share == 0.9 || w.Share == 0.99 {
-			words = append(words, fmt.Sprintf("%.0f %% of the last %s", 100*w.Share, grouped(w.Limit)))
-		}
-	}
-	if len(words) > 0 {
-		out.line("\nexact repeats within the events before: " + strings.Join(words, ", "))
-	}
-}
-
 func (r replayReport) writeRules(out *output) {
 	if r.Rules == nil {
 		return
@@ -387,12 +311,11 @@ func (r replayReport) writeRules(out *output) {
 	}
 }
 
-// writePatterns lists traps or patterns, where there are any.
-func writePatterns(out *output, title string, list []replay.Pattern) {
-	if len(list) > 0 {
-		out.line("\n" + title)
+func (r replayReport) writeTraps(out *output) {
+	if len(r.Traps) > 0 {
+		out.line("\nunique URLs that a frontier refuses as traps")
 	}
-	for _, p := range list {
+	for _, p := range r.Traps {
 		out.line(fmt.Sprintf("%15s  %s: %s", grouped(p.Unique), p.Name, p.Example))
 	}
 }

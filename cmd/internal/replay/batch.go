@@ -54,7 +54,7 @@ type found struct {
 	hostAt     uint32
 	key        store.Key
 	unicode    bool
-	patterns   patternSet
+	trap       trapNumber
 	group      uint64 // of the sample for the rules
 	err        error
 	unread     bool // err is the reader's, not the canonicalizer's

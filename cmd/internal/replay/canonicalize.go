@@ -38,7 +38,7 @@ func (b *batch) canonicalize(p *canon.Profile, groups *canon.Profile) {
 			f.hostAt = f.start + uint32(bytes.Index(form, host))
 			f.host = uint32(len(host))
 		}
-		f.patterns, scratch = patternsOf(form, scratch)
+		f.trap = trapOf(form)
 		if groups != nil {
 			var err error
 			if scratch, err = groups.AppendCanonical(scratch[:0], b.spelling(f.event)); err == nil {

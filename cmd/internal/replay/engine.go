@@ -55,10 +55,8 @@ type engine struct {
 
 	// Of the exact table's stage.
 	exact  *table
-	last   column[repeats]
-	events uint32 // so far, modulo 2^32
-	gaps   gaps
-	bytes  column[int64] // of repeats, where the log has sizes
+	count  column[uint32] // events of a spelling after its first
+	bytes  column[int64]  // of repeats, where the log has sizes
 	failed []InputError
 
 	tasks chan func()
@@ -216,35 +214,21 @@ func (e *engine) read(in logs.Input, number int, queue chan<- *batch, failure *e
 	}
 }
 
-// repeats is what the exact table's stage keeps of a spelling.
-type repeats struct {
-	last  uint32 // number of the event
-	count uint32 // events after the first
-}
-
 // lookUp takes a batch through the exact table.
 func (e *engine) lookUp(b *batch) {
 	b.ordinals = make([]uint32, len(b.events))
 	for i, s := range b.sums {
 		ordinal, fresh := e.exact.number(s)
 		b.ordinals[i] = ordinal
-		e.events++
-		if ordinal == noOrdinal {
+		if fresh || ordinal == noOrdinal {
 			b.found = append(b.found, found{event: uint32(i)})
 			continue
 		}
-		r := e.last.at(ordinal)
-		if fresh {
-			b.found = append(b.found, found{event: uint32(i)})
-		} else {
-			b.exact++
-			r.count++
-			e.gaps.add(uint64(e.events - r.last))
-			if size := b.events[i].Size; size > 0 {
-				*e.bytes.at(ordinal) += size
-			}
+		b.exact++
+		*e.count.at(ordinal)++
+		if size := b.events[i].Size; size > 0 {
+			*e.bytes.at(ordinal) += size
 		}
-		r.last = e.events
 	}
 	e.opt.Counters.URLs.Add(int64(len(b.events)))
 	e.opt.Counters.Exact.Add(b.exact)

@@ -60,23 +60,18 @@ func TestRunTellsOfEachInput(t *testing.T) {
 	}
 }
 
-func TestPatterns(t *testing.T) {
-	for form, want := range map[string]patternSet{
-		"http://a.example/":                                         0,
-		"http://a.example/" + strings.Repeat("x", 2048):             1 << 0,
-		"http://a.example/1" + strings.Repeat("/2/3/4/5", 6):        1 << 1,
-		"http://a.example/1/2/3/4/5/6/7/8/9/10/11/12/13":            0,
-		"http://a.example/ab/ab/x/ab/ab/ab":                         1 << 2,
-		"http://a.example/ab/ab/x/ab/ab":                            0,
-		"http://a.example/events?month=2":                           calendar,
-		"http://a.example/x;jsessionid=1":                           sessionID,
-		"http://a.example/?PHPSESSID=1":                             sessionID,
-		"http://a.example/pub/?C=N;O=D":                             sortLink,
-		"http://a.example/?a=1&b=2&c=3&d=4&e=5&f=6&g=7&h=8&i=9&j=0": manyParameters,
-		"http://a.example/?nosid=1":                                 0,
+func TestTraps(t *testing.T) {
+	for form, want := range map[string]frontier.Reason{
+		"http://a.example/":                                  "",
+		"http://a.example/" + strings.Repeat("x", 2048):      frontier.ReasonTooLong,
+		"http://a.example/1" + strings.Repeat("/2/3/4/5", 6): frontier.ReasonPathDepth,
+		"http://a.example/1/2/3/4/5/6/7/8/9/10/11/12/13":     "",
+		"http://a.example/ab/ab/x/ab/ab/ab":                  frontier.ReasonRepeats,
+		"http://a.example/ab/ab/x/ab/ab":                     "",
+		"http://a.example/events?month=2":                    "",
 	} {
-		if got, _ := patternsOf([]byte(form), nil); got != want {
-			t.Errorf("%.80s: got %b; want %b", form, got, want)
+		if got := trapReasons[trapOf([]byte(form))]; got != want {
+			t.Errorf("%.80s: got %q; want %q", form, got, want)
 		}
 	}
 }
@@ -96,38 +91,8 @@ func TestTrapsAreThoseOfAFrontier(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var c patternCounts
-		set, _ := patternsOf([]byte(url), nil)
-		c.add(set)
-		got := ""
-		if found, _ := c.result(); len(found) > 0 {
-			got = found[0].Name
-		}
-		if want := string(answer[0].Reason); got != want {
+		if got, want := trapReasons[trapOf([]byte(url))], answer[0].Reason; got != want {
 			t.Errorf("%.80s: got trap %q; want %q", url, got, want)
-		}
-	}
-}
-
-// TestGaps holds a quantile to the true one, within the width of its step.
-func TestGaps(t *testing.T) {
-	var g gaps
-	for d := uint64(1); d <= 10_000; d++ {
-		g.add(d)
-	}
-	r := g.result()
-	for _, q := range r.Window {
-		want := int64(q.Share * 10_000)
-		if q.Limit < want || q.Limit > want+want/8+1 {
-			t.Errorf("got %d for share %v; want %d or an eighth more", q.Limit, q.Share, want)
-		}
-	}
-	if len(r.Window) != 5 || r.Within[len(r.Within)-1].Count != 10_000 {
-		t.Errorf("got %+v; want five quantiles, and all repeats in the last count", r)
-	}
-	for d := uint64(0); d < 1<<20; d = d*9/8 + 1 {
-		if step := gapStep(d); gapLimit(step) < int64(d) || step > 0 && gapLimit(step-1) >= int64(d) {
-			t.Errorf("distance %d is in step %d, up to %d", d, step, gapLimit(step))
 		}
 	}
 }

@@ -35,9 +35,7 @@ type Result struct {
 	Inputs        []InputStats     `json:"inputs"`
 	Units         logs.Counts      `json:"units"` // of all inputs
 	Kinds         Kinds            `json:"kinds"`
-	Traps         []Pattern        `json:"traps"`    // what a frontier refuses, by its reason
-	Patterns      []Pattern        `json:"patterns"` // hints only
-	Repeats       Gaps             `json:"repeats"`  // distances of exact repeats, in events
+	Traps         []Trap           `json:"traps"`
 	Rules         *Rules           `json:"rules,omitempty"`
 	// Spilled is how many spellings were beyond the budget of the exact table;
 	// repeats among them aren't attributed to a host as exact ones.
@@ -59,12 +57,11 @@ func (t *tally) result(e *engine) (*Result, error) {
 	r := &Result{
 		Lines: t.done.Units, Blank: t.done.Blank, Skipped: t.done.Skipped(), Bad: t.done.Refused, Kinds: t.doneKinds,
 		New: t.isNew, Unique: t.unique, RefusedBy: t.refused, Errors: e.failed, Spilled: t.spills,
-		Inputs: t.inputs, FirstRefusals: t.bad, Repeats: e.gaps.result(),
+		Inputs: t.inputs, FirstRefusals: t.bad, Traps: t.traps.result(),
 	}
 	for i := range r.Inputs {
 		r.Units.Add(&r.Inputs[i].Units)
 	}
-	r.Traps, r.Patterns = t.patterns.result()
 	t.sumSpellings(e, r)
 	r.ExactUnique += t.exact
 	r.Hosts = t.hosts.byDuplicates()
@@ -91,7 +88,7 @@ func (t *tally) result(e *engine) (*Result, error) {
 // sumSpellings adds up the repeats of each spelling, for the host it belongs to.
 func (t *tally) sumSpellings(e *engine, r *Result) {
 	for i := range e.exact.n {
-		owner, times := *t.owner.at(i), int64(e.last.at(i).count)
+		owner, times := *t.owner.at(i), int64(*e.count.at(i))
 		switch {
 		case owner == 0: // the store failed before it answered
 		case owner < firstHost:

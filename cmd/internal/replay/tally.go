@@ -43,20 +43,20 @@ type tally struct {
 	exact       int64      // different ones
 	sums        []uniq.Sum // of the pending keys
 
-	refused  map[string]int64
-	inputs   []InputStats
-	patterns patternCounts
-	sample   *sample
+	refused map[string]int64
+	inputs  []InputStats
+	traps   trapCounts
+	sample  *sample
 }
 
 // pending is a URL on its way to the store.
 type pending struct {
-	ordinal  uint32
-	host     uint32
-	input    int
-	sum      uniq.Sum
-	size     int64
-	patterns patternSet
+	ordinal uint32
+	host    uint32
+	input   int
+	sum     uniq.Sum
+	size    int64
+	trap    trapNumber
 }
 
 // badRecord is the code of what the reader refused, and not the canonicalizer.
@@ -138,11 +138,11 @@ func (t *tally) accept(b *batch, f *found) {
 	form := b.canon[f.start:f.end]
 	t.pending = append(t.pending, pending{
 		ordinal: b.ordinals[f.event], host: t.hosts.number(b.canon[f.hostAt : f.hostAt+f.host]), input: b.number,
-		sum: b.sums[f.event], size: event.Size, patterns: f.patterns,
+		sum: b.sums[f.event], size: event.Size, trap: f.trap,
 	})
 	t.keys = append(t.keys, f.key)
 	t.unicode = t.unicode || f.unicode
-	t.patterns.show(f.patterns, form)
+	t.traps.show(f.trap, form)
 	if t.sample != nil {
 		t.sample.add(f.group, b.spelling(f.event))
 	}
@@ -227,7 +227,7 @@ func (t *tally) answered(p pending, fresh, unique bool) {
 	if unique {
 		t.unique++
 		h.Unique++
-		t.patterns.add(p.patterns)
+		t.traps[p.trap].Unique++
 		t.inputs[p.input].Unique++
 	} else {
 		h.DuplicateBytes += p.size

@@ -81,7 +81,7 @@ func Write(w io.Writer, d Data) error {
 // parse makes the template of a page.
 func parse(text string) (*template.Template, error) {
 	t := template.New("page").Funcs(template.FuncMap{
-		"n": Grouped, "count": func(n int) string { return Grouped(int64(n)) }, "bytes": bytesText, "percent": percent,
+		"n": Grouped, "count": func(n int) string { return Grouped(int64(n)) }, "bytes": bytesText,
 		"pct":  func(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) },
 		"time": func(t time.Time) string { return t.Format(time.DateTime) },
 	})
