@@ -235,7 +235,12 @@ func TestNewRefuses(t *testing.T) {
 	if _, err := New(whatwg, Options{}); !errors.Is(err, store.ErrIdentity) {
 		t.Errorf("got %v; want ErrIdentity for the store of another profile", err)
 	}
-	for _, opt := range []Options{{Lease: -1}, {MaxDepth: -1}, {Adaptive: -1}} {
+	for _, s := range []store.Store{nil, (*memstore.Store)(nil)} {
+		if _, err := New(s, Options{}); err == nil || !strings.Contains(err.Error(), "there is no store") {
+			t.Errorf("got %v without a store; want an error that says so", err)
+		}
+	}
+	for _, opt := range []Options{{Lease: -1}, {MaxDepth: -1}, {Adaptive: -1}, {Profile: &canon.Profile{}}} {
 		if f, err := New(memstore.New(memstore.Options{}), opt); err == nil {
 			t.Errorf("got %v made with %+v; want an error", f, opt)
 		}

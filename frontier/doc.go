@@ -10,12 +10,12 @@
 //		}
 //		for lease != nil {
 //			resp, err := httpClient.Get(lease.URL) // a client that follows no redirects
-//			page, follow, err := frontier.SettleResponse(ctx, f, lease, resp, err)
+//			page, follow, err := frontier.SettleResponse(ctx, f, lease, resp, err) // also of an error
 //			if page { // or it was settled: dropped, retried, redirected
 //				f.AddBatch(ctx, frontier.Links(lease, hrefs(resp)...)) // hrefs closes the body
 //				f.Done(ctx, lease)
 //			}
-//			lease = follow // the same page by another URL, after a redirect
+//			lease = follow // the same page by another URL: after a redirect, or as net/http can parse it
 //		}
 //	}
 //
@@ -28,7 +28,7 @@
 // dropped, only Force, Put, Recrawl, [Options.Probe] and expiry ([Options.SeenFor], Forget) queue it
 // again. The frontier hands out URLs as leases: each URL to one fetcher at a time, each host no
 // faster than its delay allows. The URL of a lease is the first-seen URL, unchanged. Fetch it, not
-// its canonical form.
+// its canonical form. If net/http can't parse it, as with a stray "%", [SettleResponse] has another spelling for it.
 //
 // # What is promised
 //

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -97,10 +98,13 @@ var _ Interface = (*Frontier)(nil)
 // and then the store. A new store takes its identity, durably, from the first frontier on it.
 //
 // Errors: store.ErrIdentity if the store was made with another profile, and one
-// that names the option if an option is invalid.
+// that names the option if an option, or the store, is invalid.
 func New(s store.Store, opt Options) (*Frontier, error) {
 	if err := opt.validate(); err != nil {
 		return nil, err
+	}
+	if v := reflect.ValueOf(s); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, errors.New("cannot make frontier: there is no store; look at the error of its Open")
 	}
 	opt = opt.withDefaults()
 	opt.Profile = opt.Profile.WithListsOf(s.Identity().Profile)

@@ -2,9 +2,9 @@ package frontier
 
 import (
 	"math"
-	"net/url"
 	"time"
 
+	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
@@ -71,18 +71,17 @@ func (u *Link) check() error {
 }
 
 // Links makes links of the URLs found on the page of a lease, one of each, in order: of its crawl, one
-// level deeper. Absolute URLs stay as found; relative ones are resolved against the URL of the lease.
+// level deeper. References are resolved against the URL of the lease, as browsers do ([canon.Base]); absolute URLs stay as found.
 func Links(from *Lease, found ...string) []Link {
 	if from == nil {
 		from = &Lease{}
 	}
-	base, err := url.Parse(from.URL)
-	if err != nil {
-		base = nil
-	}
+	base, err := canon.ParseBase(from.URL)
 	links := make([]Link, len(found))
 	for i, ref := range found {
-		links[i] = Link{URL: resolve(base, ref), Crawl: from.Crawl, Depth: from.Depth + 1}
+		if links[i] = (Link{URL: ref, Crawl: from.Crawl, Depth: from.Depth + 1}); err == nil {
+			links[i].URL = base.Resolve(ref)
+		}
 	}
 	return links
 }

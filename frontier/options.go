@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -183,6 +184,9 @@ func (o Options) validate() error {
 		if field.value < 0 {
 			return fmt.Errorf("cannot make frontier; got %s %v; want none below 0", field.name, field.is)
 		}
+	}
+	if o.Profile != nil && o.Profile.Name() == "" {
+		return errors.New("cannot make frontier; got an empty Profile; want one of package canon, such as canon.Qiita()")
 	}
 	if !(o.Probe >= 0 && o.Probe <= 1) {
 		return fmt.Errorf("cannot make frontier; got Probe %v; want 0 to 1", o.Probe)

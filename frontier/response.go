@@ -10,6 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/internal/whatwg"
 )
 
 const (
@@ -45,6 +48,10 @@ const (
 //	408, 425, other 5xx, no response Retry after the back-off
 //	anything else                    Drop
 //	no response, since ctx ended     Release
+//	a URL that net/http can't send   Redirect to a spelling that it can, or Drop
+//
+// The last are those that it can't parse, as "http://example.com/100%-sale", and those of ftp. Nothing was sent, so they don't count
+// against the host ([Options.FailingAfter]). Any other error counts, also that of a context of the fetch alone: the host was too slow for it.
 //
 // A URL that failed too often ([Options.Attempts]) is dropped; [Link.Force] queues it again. The
 // status of a response that is no page is reported to [Options.OnFetched].
@@ -60,55 +67,92 @@ func SettleResponse(ctx context.Context, f Interface, l *Lease, resp *http.Respo
 	if l == nil {
 		return false, nil, errNoLease
 	}
-	settle := context.WithoutCancel(ctx)
-	if resp == nil {
-		s := Settlement{Lease: l, Outcome: Retry}
-		if ctx.Err() != nil && errors.Is(fetchErr, ctx.Err()) {
-			s.Outcome = Release
-		}
-		_, err := f.Settle(settle, []Settlement{s})
-		return false, nil, err
-	}
-	if resp.Request != nil && resp.Request.Response != nil {
+	if resp != nil && resp.Request != nil && resp.Request.Response != nil {
 		return false, nil, fmt.Errorf("cannot settle %q: its client followed a redirect by itself; want a CheckRedirect that returns http.ErrUseLastResponse", l.URL)
 	}
-	code := resp.StatusCode
-	if code/100 == 2 || code == http.StatusNotModified {
+	var s Settlement
+	var target string
+	if resp == nil {
+		s.Outcome, target = unanswered(ctx, l, fetchErr)
+	} else if code := resp.StatusCode; code/100 == 2 || code == http.StatusNotModified {
 		return true, nil, nil
+	} else {
+		s, target = answered(resp)
 	}
-	// What is read of a short body lets the connection be used again.
-	_, _ = io.CopyN(io.Discard, resp.Body, 16<<10)
-	_ = resp.Body.Close()
-	if target := location(resp); target != "" {
+	s.Lease = l
+	settle := context.WithoutCancel(ctx)
+	if target != "" {
 		r, err := f.Redirect(settle, l, target)
 		if errors.Is(err, ErrStale) {
 			err = nil
 		}
 		return false, r.Follow, err
 	}
-	s := Settlement{Lease: l, Outcome: Drop, Fetched: &Fetched{Status: code}}
+	_, err = f.Settle(settle, []Settlement{s})
+	return false, nil, err
+}
+
+// answered says what becomes of a lease whose response is no page, or where it redirects to. It closes the body.
+func answered(resp *http.Response) (s Settlement, target string) {
+	if resp.Body != nil {
+		// What is read of a short body lets the connection be used again.
+		_, _ = io.CopyN(io.Discard, resp.Body, 16<<10)
+		_ = resp.Body.Close()
+	}
+	code := resp.StatusCode
+	s = Settlement{Outcome: Drop, Fetched: &Fetched{Status: code}}
 	switch {
+	case code/100 == 3:
+		target = strings.TrimSpace(resp.Header.Get("Location"))
 	case code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable:
 		s.Outcome, s.At = Defer, retryAfter(resp, time.Now())
 		s.BlockQueue = s.At
 	case code/100 == 5 || code == http.StatusRequestTimeout || code == http.StatusTooEarly:
 		s.Outcome = Retry
 	}
-	_, err = f.Settle(settle, []Settlement{s})
-	return false, nil, err
+	return s, target
 }
 
-// location returns where a response redirects to, "" if nowhere.
-func location(resp *http.Response) string {
-	text := strings.TrimSpace(resp.Header.Get("Location"))
-	if resp.StatusCode/100 != 3 || text == "" {
+// unanswered says what becomes of a lease without a response, or by which URL to go on. For some errors net/http has texts alone:
+// TestSettleResponseOfClientErrors has them from its client.
+func unanswered(ctx context.Context, l *Lease, err error) (o Outcome, target string) {
+	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
+		return Release, ""
+	}
+	var failed *url.Error
+	if !errors.As(err, &failed) || failed.Err == nil {
+		return Retry, ""
+	}
+	text := failed.Err.Error()
+	if location, ok := strings.CutPrefix(text, "failed to parse Location header "); ok { // before CheckRedirect is asked
+		location, _ = strconv.QuotedPrefix(location)
+		target, _ = strconv.Unquote(location)
+		return Retry, target
+	}
+	if failed.Op == "parse" || strings.HasPrefix(text, "unsupported protocol scheme") || strings.HasSuffix(text, "no Host in request URL") {
+		switch target = requestable(l.URL); target {
+		case "":
+			return Drop, ""
+		case l.URL: // it was another URL
+		default:
+			return Retry, target
+		}
+	}
+	return Retry, ""
+}
+
+// requestable spells a URL as a browser does, and as net/http can parse it, which refuses a "%" that begins no escape.
+// "" stands for a URL that it can't request.
+func requestable(raw string) string {
+	form, err := canon.WHATWG().Canonicalize(raw)
+	if err != nil {
 		return ""
 	}
-	var base *url.URL
-	if resp.Request != nil {
-		base = resp.Request.URL
+	form = whatwg.MapEscapes(form, "%25", func(escape string, _ byte) string { return escape })
+	if u, err := url.Parse(form); err != nil || u.Scheme != "http" && u.Scheme != "https" {
+		return ""
 	}
-	return resolve(base, text)
+	return form
 }
 
 // retryAfter returns until when a server asks to be left alone, zero if it does not ask.
@@ -131,32 +175,4 @@ func retryAfter(resp *http.Response, now time.Time) time.Time {
 		return time.Time{}
 	}
 	return now.Add(min(wait, maxRetryAfter))
-}
-
-// resolve returns a reference found at a base, which may be nil, as an absolute URL. One
-// that is absolute stays as it was found, and so does one that can't be resolved: it will
-// be refused.
-func resolve(base *url.URL, ref string) string {
-	if hasScheme(ref) || base == nil {
-		return ref
-	}
-	u, err := base.Parse(strings.TrimSpace(ref))
-	if err != nil {
-		return ref
-	}
-	return u.String()
-}
-
-// hasScheme reports whether a reference begins with a scheme, and so is absolute.
-func hasScheme(ref string) bool {
-	ref = strings.TrimLeft(ref, " \t\r\n")
-	for i := range len(ref) {
-		switch c := ref[i] | 0x20; {
-		case 'a' <= c && c <= 'z':
-		case i > 0 && ('0' <= ref[i] && ref[i] <= '9' || strings.IndexByte("+-.", ref[i]) >= 0):
-		default:
-			return i > 0 && ref[i] == ':'
-		}
-	}
-	return false
 }

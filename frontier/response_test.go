@@ -2,15 +2,19 @@ package frontier
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -148,8 +152,114 @@ func TestLinksAreResolved(t *testing.T) {
 		}
 	}
 	want := []string{"HTTP://B.example/%7e", " http://b.example/ ", "http://a.example/dir/x", "http://a.example/y?z#f", "http://a.example/dir/page?p=http://c",
-		"http://d.example", "http://a.example/a:b", "mailto:me", "http://[bad", "%zz", "http://a.example/dir/page?q"}
+		"http://d.example", "http://a.example/a:b", "mailto:me", "http://[bad", "http://a.example/dir/%zz", "http://a.example/dir/page?q"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q; want %q", got, want)
 	}
+}
+
+// TestLinksAreThoseOfBrowsers compares generated references, on generated bases, with those of package canon.
+func TestLinksAreThoseOfBrowsers(t *testing.T) {
+	var refs []string
+	for _, scheme := range []string{"", "http:", "HTTP:", "https:", "mailto:", " http:"} {
+		for _, authority := range []string{"", "/", "//", `\\`, "//h2", "//u@h2:80", "///h2", `/\h2`} {
+			for _, rest := range []string{"", "/100%-sale", `a\b`, "../%zz/./%2e%2e/x", "?q=50%&r=://x", "#f%", " x y\n", "//%", "ü"} {
+				refs = append(refs, scheme+authority+rest)
+			}
+		}
+	}
+	for _, at := range []string{"http://h", "http://h/x/y?q#f", `HTTP://H:80\x\100%\`, "https://h/a/../b//", "ftp://h/x/y", "mailto:a@b", "x:/a/b", "", "no URL"} {
+		base, err := canon.ParseBase(at)
+		for i, l := range Links(&Lease{URL: at}, refs...) {
+			want := refs[i]
+			if err == nil {
+				want = base.Resolve(refs[i])
+			}
+			if l.URL != want {
+				t.Errorf("%q on %q: got %q; want %q", refs[i], at, l.URL, want)
+			}
+		}
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestSettleResponseOfClientErrors takes errors from net/http's client: those of a fetch that never reached the host, and no others, leave
+// the host alone.
+func TestSettleResponseOfClientErrors(t *testing.T) {
+	fail := func(err error) roundTrip { return func(*http.Request) (*http.Response, error) { return nil, err } }
+	redirect := func(to string) roundTrip {
+		return func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 302, Header: http.Header{"Location": {to}}, Request: r, Body: http.NoBody}, nil
+		}
+	}
+	page := "http://a.example/page"
+	for _, tt := range []struct {
+		name, url string
+		by        http.RoundTripper // nil for that of net/http
+		state     store.State
+		follow    string // of the same page
+		target    string // another page, queued
+		failures  int    // of the host
+	}{
+		{name: "a scheme that it lacks", url: "ftp://a.example/f", state: store.Dropped},
+		{name: "a stray %", url: "http://a.example/100%-sale?50%", state: store.Leased, follow: "http://a.example/100%25-sale?50%25"},
+		{name: "a stray % in a fragment", url: "http://a.example/#100%", state: store.Leased, follow: "http://a.example/#100%25"},
+		{name: "no slashes", url: `http:\\a.example\x`, state: store.Leased, follow: "http://a.example/x"},
+		{name: "spaces around", url: " http://a.example/\n", state: store.Leased, follow: "http://a.example/"},
+		{name: "a host that it can't parse", url: "http://a{b.example/", state: store.Dropped},
+		{name: "a redirect that it can't parse", url: page, by: redirect("/50%-off"), state: store.Done, target: "http://a.example/50%-off"},
+		{name: "a redirect to itself that it can't parse", url: "http://a.example//%25", by: redirect("/%"), state: store.Leased, follow: "http://a.example/%"},
+		{name: "a redirect to no URL", url: page, by: redirect("http://[x/%zz"), state: store.Done},
+		{name: "a parse error of another URL", url: page, by: fail(&url.Error{Op: "parse", URL: "%zz", Err: url.EscapeError("%zz")}), state: store.Queued, failures: 1},
+		{name: "no connection", url: page, by: fail(&net.OpError{Op: "dial", Err: errors.New("refused")}), state: store.Queued, failures: 1},
+		{name: "no name", url: page, by: fail(&net.DNSError{Err: "no such host", IsNotFound: true}), state: store.Queued, failures: 1},
+		{name: "no certificate", url: page, by: fail(x509.UnknownAuthorityError{}), state: store.Queued, failures: 1},
+		{name: "half a response", url: page, by: fail(io.ErrUnexpectedEOF), state: store.Queued, failures: 1},
+		{name: "a timeout of the fetch", url: page, by: fail(context.DeadlineExceeded), state: store.Queued, failures: 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := openKeep(t, true, Options{Delay: -1, Traps: Traps{Off: true}})
+			addAll(t, f, Link{URL: tt.url})
+			l := leaseOne(t, f)
+			client := &http.Client{Transport: tt.by, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+			resp, err := client.Get(l.URL)
+			if err == nil {
+				t.Fatalf("got %v; want an error of the client", resp)
+			}
+			page, follow, err := SettleResponse(bg, f, l, resp, err)
+			if err != nil || page || (follow == nil) != (tt.follow == "") || follow != nil && follow.URL != tt.follow {
+				t.Fatalf("got page %v, follow %+v, %v; want %q followed", page, follow, err, tt.follow)
+			}
+			if e, err := f.Lookup(bg, Link{URL: tt.url}); err != nil || e.State != tt.state {
+				t.Errorf("got %v, %v; want state %v", e.State, err, tt.state)
+			}
+			if n, _ := f.Failing("", l.Queue); n != tt.failures {
+				t.Errorf("got %d failures of the host; want %d", n, tt.failures)
+			}
+			if tt.target != "" {
+				nextOf(t, f, tt.target)
+			}
+		})
+	}
+}
+
+// TestSettleResponseOfCause: a caller that ends its fetches with a cause gets the cause from net/http.
+func TestSettleResponseOfCause(t *testing.T) {
+	f := open(t, Options{Delay: -1})
+	addAll(t, f, Link{URL: "http://a.example/"})
+	ctx, cancel := context.WithCancelCause(bg)
+	cancel(errors.New("shutdown"))
+	l := leaseOne(t, f)
+	_, _, err := SettleResponse(ctx, f, l, nil, &urlError{context.Cause(ctx)})
+	must(t, err)
+	if l = leaseOne(t, f); l.Releases != 1 {
+		t.Errorf("got %+v; want it released", l)
+	}
+	if page, follow, err := SettleResponse(bg, f, l, &http.Response{StatusCode: 302, Header: http.Header{"Location": {"x"}}}, nil); page || follow != nil || err != nil {
+		t.Errorf("got %v, %v, %v of a response made by hand", page, follow, err)
+	}
+	nextOf(t, f, "http://a.example/x")
 }

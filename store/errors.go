@@ -31,8 +31,8 @@ var (
 	ErrIdentity = errors.New("the store was made with another identity")
 	// ErrFormat is returned for a store of another format, older or newer.
 	ErrFormat = errors.New("the store has another format")
-	// ErrLocked is returned by an open while another process has the store.
-	ErrLocked = errors.New("another process has the store open")
+	// ErrLocked is returned by an open while another process, or this one, has the store.
+	ErrLocked = errors.New("another process has the store open, or this one opened it before")
 	// ErrFailed is returned by every call after the disk failed. Acknowledged steps are safe. A write that got it
 	// may have been carried out: repeat it once the store was closed and opened again, and the answer may be "duplicate".
 	ErrFailed = errors.New("the store failed earlier: close it, and open it again")
@@ -44,7 +44,7 @@ var (
 	ErrInvalid = errors.New("the argument is invalid")
 	// ErrNoTexts is an [ErrInvalid]: a call needs to know of URLs that were completed or dropped what a store has only if it keeps
 	// their texts.
-	ErrNoTexts = fault.As(ErrInvalid, "the store keeps no texts of URLs that are done or dropped, and so cannot list them or say when they were fetched: keep them (serve --keep-urls, KeepURLs)")
+	ErrNoTexts = fault.As(ErrInvalid, "the store has no texts of URLs that ended while it did not keep them (serve --keep-urls, KeepURLs), and so cannot list them or say when they were fetched")
 	// ErrUnavailable is returned when a step can't be carried out, or not as
 	// durably as promised, for now: servers don't answer, replicas are missing,
 	// memory is full. What became of the step is not known; it is safe to do it

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store"
 )
@@ -97,13 +98,11 @@ func (c *crawler) work(ctx context.Context) error {
 func (c *crawler) visit(ctx context.Context, lease *frontier.Lease) (follow *frontier.Lease, err error) {
 	settle := context.WithoutCancel(ctx)
 	rules, err := c.robots.of(ctx, c.client, lease.URL)
-	switch {
-	case ctx.Err() != nil:
-		return nil, ignoreStale(c.f.Release(settle, lease)) // the next run begins with it
-	case err != nil: // a site whose robots.txt fails is not to be fetched now
-		_, err := c.f.Retry(settle, lease, time.Time{})
-		return nil, ignoreStale(err)
-	case !rules.allows(lease.URL):
+	if err != nil { // a site whose robots.txt fails is not to be fetched now, and ftp never
+		_, follow, err = c.settle(ctx, lease, nil, err)
+		return follow, err
+	}
+	if !rules.allows(lease.URL) {
 		c.disallowed.Add(1)
 		return nil, ignoreStale(c.f.Drop(settle, lease))
 	}
@@ -114,9 +113,9 @@ func (c *crawler) visit(ctx context.Context, lease *frontier.Lease) (follow *fro
 	}
 
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, lease.URL, http.NoBody)
-	if err != nil { // not a URL to net/http
-		c.failed.Add(1)
-		return nil, ignoreStale(c.f.Drop(settle, lease))
+	if err != nil {
+		_, follow, err = c.settle(ctx, lease, nil, err)
+		return follow, err
 	}
 	req.Header.Set("User-Agent", c.agent)
 	resp, err := c.client.Do(req)
@@ -124,16 +123,13 @@ func (c *crawler) visit(ctx context.Context, lease *frontier.Lease) (follow *fro
 		resp.Body.Close()
 		return nil, ignoreStale(c.f.Done(settle, lease))
 	}
-	page, follow, err := frontier.SettleResponse(ctx, c.f, lease, resp, err)
+	page, follow, err := c.settle(ctx, lease, resp, err)
 	if !page {
-		if resp != nil && resp.StatusCode >= 400 {
-			c.failed.Add(1)
-		}
 		return follow, err
 	}
 	links, err := linksOf(resp)
 	if err != nil { // half a page: as if there had been no response
-		_, _, err = frontier.SettleResponse(ctx, c.f, lease, nil, err)
+		_, _, err = c.settle(ctx, lease, nil, err)
 		return nil, err
 	}
 	// Links first: if the process dies in between, the page is fetched again, and its links are duplicates.
@@ -143,6 +139,15 @@ func (c *crawler) visit(ctx context.Context, lease *frontier.Lease) (follow *fro
 	c.pages.Add(1)
 	c.out.Println("fetched", lease.URL)
 	return nil, ignoreStale(c.f.Done(settle, lease))
+}
+
+// settle settles a lease whose fetch brought no page, and counts the fetch if it failed.
+func (c *crawler) settle(ctx context.Context, lease *frontier.Lease, resp *http.Response, err error) (page bool, follow *frontier.Lease, _ error) {
+	page, follow, err = frontier.SettleResponse(ctx, c.f, lease, resp, err)
+	if resp == nil && follow == nil && ctx.Err() == nil || resp != nil && resp.StatusCode >= 400 {
+		c.failed.Add(1)
+	}
+	return page, follow, err
 }
 
 // ignoreStale drops the error of a lease that is over: it took too long, and another fetcher has the page.
@@ -160,10 +165,8 @@ func leaves(resp *http.Response, from string) bool {
 }
 
 func hostOf(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return ""
-	}
+	form, _ := canon.WHATWG().Canonicalize(raw) // as browsers read it, which package net/url does not
+	u := url.URL{Host: string(canon.Host([]byte(form)))}
 	return u.Hostname()
 }
 
@@ -173,7 +176,11 @@ func linksOf(resp *http.Response) (links []string, err error) {
 	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") {
 		return nil, nil
 	}
-	base := resp.Request.URL
+	page := resp.Request.URL.String()
+	base, err := canon.ParseBase(page)
+	if err != nil {
+		return nil, err
+	}
 	tokens := html.NewTokenizer(io.LimitReader(resp.Body, maxPage))
 	for {
 		switch tokens.Next() {
@@ -188,13 +195,15 @@ func linksOf(resp *http.Response) (links []string, err error) {
 				continue
 			}
 			for _, a := range t.Attr {
-				u, err := base.Parse(strings.TrimSpace(a.Val))
+				link := base.Resolve(a.Val)
 				switch {
-				case a.Key != "href" || err != nil:
+				case a.Key != "href":
+				case t.Data == "a" && hostOf(link) == hostOf(page):
+					links = append(links, link)
 				case t.Data == "base":
-					base = u
-				case u.Hostname() == resp.Request.URL.Hostname():
-					links = append(links, u.String())
+					if b, err := canon.ParseBase(link); err == nil {
+						base = b
+					}
 				}
 			}
 		}

@@ -96,6 +96,10 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 	if n == 0 {
 		fmt.Fprintf(rw, `<a href="/private/1">d</a> <a href="/gone">e</a> <a href="/busy">f</a> <a href="http://%s//twice">g</a> <a href="/old">h</a> <a href="/away">i</a>`, r.Host)
+		for i := range 6 { // none is requested, and the host is not blamed
+			fmt.Fprintf(rw, `<a href="ftp://%s/f%d">j</a>`, r.Host, i)
+		}
+		_, _ = io.WriteString(rw, `<a href="/100%-sale">k</a><a href='http:\b\c'>l</a>`)
 	}
 }
 
@@ -125,7 +129,7 @@ func crawl(t *testing.T, ctx context.Context, o options, w *web) string {
 func TestPasses(t *testing.T) {
 	w := newWeb(t, 10)
 	o := testOptions(t.TempDir())
-	want := []string{"//twice", "/away", "/busy", "/gone", "/old", "/p/0", "/p/1", "/p/2", "/p/3", "/p/4", "/p/5", "/p/6", "/p/7", "/p/8", "/p/9", "/robots.txt", "/twice"}
+	want := []string{"//twice", "/100%-sale", "/away", "/b/c", "/busy", "/gone", "/old", "/p/0", "/p/1", "/p/2", "/p/3", "/p/4", "/p/5", "/p/6", "/p/7", "/p/8", "/p/9", "/robots.txt", "/twice"}
 	for _, pass := range []string{"monday", "monday", "tuesday"} {
 		o.pass = pass
 		before := w.all
@@ -167,8 +171,8 @@ func TestInterrupted(t *testing.T) {
 	if out := crawl(t, t.Context(), o, w); !strings.Contains(out, "continuing pass monday") || !strings.Contains(out, "is finished") {
 		t.Errorf("got %s; want the pass continued and finished", out)
 	}
-	if paths, _ := w.report(); len(paths) != 60+7 {
-		t.Errorf("got %d paths; want 67", len(paths))
+	if paths, _ := w.report(); len(paths) != 60+9 {
+		t.Errorf("got %d paths; want 69", len(paths))
 	}
 }
 
@@ -193,7 +197,7 @@ func TestKilled(t *testing.T) {
 	_ = cmd.Wait()
 	crawl(t, t.Context(), testOptions(dir), w)
 	paths, again := w.report()
-	if len(paths) != 60+7 || len(again) > 1 {
-		t.Errorf("got %d paths, and %v again; want 67, and at most the page that was in flight", len(paths), again)
+	if len(paths) != 60+9 || len(again) > 1 {
+		t.Errorf("got %d paths, and %v again; want 69, and at most the page that was in flight", len(paths), again)
 	}
 }

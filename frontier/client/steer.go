@@ -17,8 +17,8 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// Redirect reports that fetching a lease was answered by a redirect to target, an
-// absolute URL, and answers whether to follow it now.
+// Redirect reports that fetching a lease was answered by a redirect to target, absolute or relative to the
+// URL of the lease, and answers whether to follow it now.
 func (c *Client) Redirect(ctx context.Context, l *frontier.Lease, target string) (frontier.Redirection, error) {
 	if l == nil {
 		return frontier.Redirection{}, fault.As(store.ErrInvalid, "cannot redirect: there is no lease")

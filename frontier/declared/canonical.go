@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -163,19 +162,19 @@ func resolve(base, link string) (string, error) {
 	case len(link) > maxURL:
 		return "", fmt.Errorf("got %d bytes; want at most %d", len(link), maxURL)
 	}
-	b, err := url.Parse(base)
+	b, err := canon.ParseBase(base)
 	if err != nil {
 		return "", fmt.Errorf("cannot resolve it: %w", err)
 	}
-	u, err := b.Parse(link)
+	form, err := canon.WHATWG().Canonicalize(b.Resolve(link))
 	if err != nil {
 		return "", err
 	}
-	if u.Scheme != "http" && u.Scheme != "https" {
-		return "", fmt.Errorf("got scheme %.20q; want http or https", u.Scheme)
+	if scheme, _, _ := strings.Cut(form, ":"); scheme != "http" && scheme != "https" {
+		return "", fmt.Errorf("got scheme %.20q; want http or https", scheme)
 	}
-	u.Fragment, u.RawFragment = "", ""
-	return canon.WHATWG().Canonicalize(u.String())
+	form, _, _ = strings.Cut(form, "#")
+	return form, nil
 }
 
 // link is one link of a Link field: what of it is looked at.

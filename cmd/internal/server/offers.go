@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -224,10 +223,10 @@ func (s *service) tellFetch(k *frontier.Known) {
 	f := frontier.Fetched{Digest: firstValue(info, digestNames), Redirect: firstValue(info, redirectNames),
 		NoVarySearch: firstValue(info, noVaryNames), CleanParam: firstValue(info, cleanNames)}
 	if link := firstValue(info, canonicalNames); link != "" {
-		f.Canonical = absolute(k.URL, link)
+		f.Canonical = audit.Resolve(k.URL, link)
 	}
 	if f.Redirect != "" {
-		k.Redirect = absolute(k.URL, f.Redirect)
+		k.Redirect = audit.Resolve(k.URL, f.Redirect)
 	}
 	k.Outcome = outcomeOf(info)
 	if !wanted || f.Digest+f.Redirect+f.Canonical+f.NoVarySearch+f.CleanParam == "" {
@@ -252,14 +251,6 @@ func outcomeOf(info *frontierpb.URLInfo) frontier.Outcome {
 		return frontier.Retry
 	}
 	return frontier.Done
-}
-
-// absolute returns an absolute target as it is, and any other resolved.
-func absolute(base, target string) string {
-	if strings.Contains(target, "://") {
-		return target
-	}
-	return audit.Resolve(base, target)
 }
 
 func firstValue(info *frontierpb.URLInfo, names []string) string {
