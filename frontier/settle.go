@@ -220,9 +220,11 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 		} else if out[k].URL != "" {
 			f.respelled.Add(1)
 		} else if s.reason == "" && gaveUp[k] != "" { // others are logged, too: see returnTaken
-			f.refused.count(refusalKey{crawl: p.crawl.name, reason: gaveUp[k], dropped: true}, s.Lease.URL)
+			f.refused.count(refusalKey{crawl: p.crawl.name, reason: gaveUp[k], dropped: true}, leases[k].URL)
 		}
-		f.reportFetched(s.Fetched, s.Lease.URL, now)
+		if status != store.Unknown { // of a URL that was forgotten while it was fetched, nothing is to be kept again
+			f.reportFetched(s.Fetched, s.Lease.URL, now)
+		}
 	}
 	for queue, c := range waits {
 		if err := f.store.Configure(ctx, p.crawl.stored, queue, c); err != nil {
