@@ -198,7 +198,9 @@ func TestForget(t *testing.T) {
 			s.Offer(Capture{URL: fmt.Sprintf("http://h%d.example/%s", i, c), Time: noon, Status: 200, Digest: "d"})
 		}
 	}
-	odd := func(url string) bool { return strings.Contains(url, "1.example") || strings.HasSuffix(url, "http://h4.example/?b=2") }
+	odd := func(url string) bool {
+		return strings.Contains(url, "1.example") || strings.HasSuffix(url, "http://h4.example/?b=2")
+	}
 	gone := func(url string) (bool, error) { return odd(url), nil }
 	check := func(s *Sample) {
 		t.Helper()
