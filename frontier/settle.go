@@ -3,6 +3,7 @@ package frontier
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -222,9 +223,12 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 		} else if s.reason == "" && gaveUp[k] != "" { // others are logged, too: see returnTaken
 			f.refused.count(refusalKey{crawl: p.crawl.name, reason: gaveUp[k], dropped: true}, leases[k].URL)
 		}
-		if status != store.Unknown { // of a URL that was forgotten while it was fetched, nothing is to be kept again
-			f.reportFetched(s.Fetched, s.Lease.URL, now)
+		if s.Fetched != nil && f.opt.OnFetched != nil && (status == store.Stale || status == store.Unknown) {
+			if _, err := f.store.Lookup(ctx, p.crawl.stored, out[k].Key); errors.Is(err, store.ErrNotFound) {
+				continue // it was forgotten while it was fetched: nothing of it is to be kept again
+			}
 		}
+		f.reportFetched(s.Fetched, s.Lease.URL, now)
 	}
 	for queue, c := range waits {
 		if err := f.store.Configure(ctx, p.crawl.stored, queue, c); err != nil {
