@@ -150,3 +150,17 @@ func TestDroppedURLsAreLogged(t *testing.T) {
 		}
 	})
 }
+
+// TestGivenUpByKeyIsAnExample: a URL that is given up at its last failure is named, although the client named key and token alone.
+func TestGivenUpByKeyIsAnExample(t *testing.T) {
+	f := openKeep(t, true, Options{Delay: -1, Attempts: 1})
+	addAll(t, f, Link{URL: "http://a.example/1"})
+	l := leaseOne(t, f)
+	_, err := f.Settle(bg, []Settlement{{Lease: &Lease{Crawl: l.Crawl, Key: l.Key, Token: l.Token}, Outcome: Retry}})
+	must(t, err)
+	for r := range f.Refusals() {
+		if !r.Dropped || len(r.Examples) != 1 || r.Examples[0] != "http://a.example/1" {
+			t.Errorf("got %+v; want the URL", r)
+		}
+	}
+}

@@ -377,6 +377,27 @@ func (f *Frontier) changeExclusions(ctx context.Context, crawl string, rules []s
 	return len(rules), err
 }
 
+// forgetRules takes back all that OwnCrawl keeps for a crawl, or with "*" for any.
+func (f *Frontier) forgetRules(ctx context.Context, crawl string) error {
+	f.exclusions.changing.Lock()
+	defer f.exclusions.changing.Unlock()
+	rules, unforgotten, err := storedRules(ctx, f.store)
+	for of, list := range rules {
+		for _, rule := range list {
+			if err == nil && (crawl == "*" || of == crawl) {
+				err = keepRule(ctx, f.store, of, rule, false)
+			}
+		}
+	}
+	for of := range unforgotten {
+		if err == nil && (crawl == "*" || of == crawl) {
+			err = setForgetting(ctx, f.store, of, 0)
+		}
+	}
+	_, errRead := f.readExclusions(context.WithoutCancel(ctx)) // what was taken back must not hold here
+	return errors.Join(err, errRead)
+}
+
 // keepRule records whether a rule is in force.
 func keepRule(ctx context.Context, s store.Store, crawl, rule string, is bool) error {
 	if err := s.Configure(ctx, OwnCrawl, ruleKey(crawl, rule), store.QueueChange{Paused: &is}); err != nil {

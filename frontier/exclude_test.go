@@ -16,6 +16,7 @@ import (
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/memstore"
+	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
 // changingList excludes the URLs that contain a text, which may change.
@@ -579,5 +580,47 @@ func TestRulesOfACopyAreChecked(t *testing.T) {
 	must(t, c.Set(bg, s, store.Scope{Rules: [][]byte{[]byte("b.example"), []byte(depthFirst)}}))
 	if rules, left, err = storedRules(bg, s); err != nil || len(rules["DEFAULT"]) != 3 || len(left) != 1 {
 		t.Errorf("got %q, %v, %v; want both beside it, and the crawl to be gone through", rules, left, err)
+	}
+}
+
+// TestForgottenCrawlLeavesNothing: a crawl that is forgotten takes its exclusions, its order and what is counted of it along, for a new one of
+// its name and in the store; others keep theirs.
+func TestForgottenCrawlLeavesNothing(t *testing.T) {
+	onDisk, err := pebblestore.Open(t.TempDir(), pebblestore.Options{KeepURLs: true})
+	must(t, err)
+	defer func() { must(t, onDisk.Close()) }()
+	for name, s := range map[string]store.Store{"memory": memstore.New(memstore.Options{KeepURLs: true}), "disk": onDisk} {
+		t.Run(name, func(t *testing.T) {
+			f := openOn(t, s, Options{Crawl: "old", Delay: -1, FailingAfter: 1})
+			in := func(crawl, url string) Link { return Link{URL: url, Crawl: crawl} }
+			for _, crawl := range []string{"old", "other", "*"} {
+				_, err := f.Exclude(bg, crawl, "x.example/"+strings.Trim(crawl, "*")+"/")
+				must(t, err)
+				must(t, f.SetDepthFirst(bg, crawl, crawl != "*"))
+			}
+			must(t, f.WaitExcluded(bg))
+			addAll(t, f, in("old", "http://x.example/1"), in("old", "http://x.example/old/1"))
+			must(t, setForgetting(bg, s, "old", 7)) // as a process leaves it that ended
+			l := leaseOne(t, f)
+			_, err := f.Retry(bg, l, time.Time{})
+			must(t, err)
+			if n, err := f.Forget(bg, Selection{Crawl: "old"}); n != 1 || err != nil {
+				t.Fatalf("forgot %d, %v; want 1", n, err)
+			}
+			if f.DepthFirst("old") || !f.DepthFirst("other") {
+				t.Error("want the order of the crawl forgotten, not that of the other")
+			}
+			if n, waits := f.Failing("old", "x.example"); n != 0 || waits {
+				t.Errorf("got %d failures, waits %v; want none", n, waits)
+			}
+			if r := addAll(t, f, in("old", "http://x.example/old/1"), in("other", "http://x.example/other/1")); r[0].Status != StatusNew || r[1].Reason != ReasonExcluded {
+				t.Errorf("got %+v; want no rule for the new crawl, and that of the other", r)
+			}
+			for q, err := range s.Queues(bg, OwnCrawl, "") {
+				if crawl, rule, _ := ruleOf(q.Name); err != nil || crawl == "old" {
+					t.Errorf("the store has %q, %v; want nothing of the crawl", rule, err)
+				}
+			}
+		})
 	}
 }

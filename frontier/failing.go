@@ -187,6 +187,17 @@ func (f *failing) end(name queueName) {
 	f.forget(name)
 }
 
+// forgetCrawl drops the counts of a crawl, or with "*" of all.
+func (f *failing) forgetCrawl(crawl string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for name := range f.queues {
+		if crawl == "*" || name.crawl == crawl {
+			f.forget(name)
+		}
+	}
+}
+
 func (f *failing) forget(name queueName) {
 	delete(f.queues, name)
 	delete(f.waits, name)

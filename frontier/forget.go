@@ -27,7 +27,8 @@ type Selection struct {
 }
 
 // Forget makes URLs new again and returns how many keys were removed. Leases on them end. The
-// counts of the query trap begin again, and those of refused URLs where a whole crawl is forgotten.
+// counts of the query trap begin again. With a whole crawl go its settings, exclusions and order, and the counts of its refused URLs
+// and failed fetches; that it has a profile of its own holds on.
 func (f *Frontier) Forget(ctx context.Context, sel Selection) (int64, error) {
 	if err := f.enter(); err != nil {
 		return 0, err
@@ -52,12 +53,19 @@ func (f *Frontier) Forget(ctx context.Context, sel Selection) (int64, error) {
 	if sel.Crawl == "*" {
 		stored = "*"
 	}
+	whole := keys == nil && sel.Queue == "" && sel.Before.IsZero()
+	if whole { // the rules first: a call that fails in between can be repeated, as the crawl is still there
+		if err := f.forgetRules(ctx, f.named(sel.Crawl)); err != nil {
+			return 0, err
+		}
+	}
 	n, err := f.store.Forget(ctx, store.Selection{Crawl: stored, Keys: keys, Queue: sel.Queue, Before: sel.Before})
 	if err != nil {
 		return n, err // which names what can't be forgotten
 	}
-	if keys == nil && sel.Queue == "" && sel.Before.IsZero() {
+	if whole {
 		f.refused.forget(sel.Crawl, c.name)
+		f.failing.forgetCrawl(f.named(sel.Crawl))
 	}
 	f.queries.reset()
 	f.rooms.wake(f.named(sel.Crawl))

@@ -3,6 +3,7 @@ package frontier
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -220,7 +221,12 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 		} else if out[k].URL != "" {
 			f.respelled.Add(1)
 		} else if s.reason == "" && gaveUp[k] != "" { // others are logged, too: see returnTaken
-			f.refused.count(refusalKey{crawl: p.crawl.name, reason: gaveUp[k], dropped: true}, s.Lease.URL)
+			f.refused.count(refusalKey{crawl: p.crawl.name, reason: gaveUp[k], dropped: true}, leases[k].URL)
+		}
+		if s.Fetched != nil && f.opt.OnFetched != nil && (status == store.Stale || status == store.Unknown) {
+			if _, err := f.store.Lookup(ctx, p.crawl.stored, out[k].Key); errors.Is(err, store.ErrNotFound) {
+				continue // it was forgotten while it was fetched: nothing of it is to be kept again
+			}
 		}
 		f.reportFetched(s.Fetched, s.Lease.URL, now)
 	}

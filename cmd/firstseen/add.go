@@ -39,6 +39,7 @@ type adding struct {
 	priority int
 	depth    int
 	force    bool
+	raise    bool
 	after    time.Time // of the last fetch
 	skip     bool      // traps
 
@@ -100,6 +101,7 @@ For each file a line says what became of its URLs. The status is 1 if some were 
 	fs.StringVar(&f.priorityField, "priority-field", "", "column or field with the priority: 0 to 7, or 0.0 to 1.0 as sitemaps have it")
 	fs.StringVar(&f.depthField, "depth-field", "", "column or field with the number of links from a seed")
 	fs.StringSliceVar(&f.metaFields, "meta-field", nil, "columns or fields to keep as metadata, under their names; NAME=COLUMN gives one another name; of a list of JSON, or a text that is one, each value")
+	fs.BoolVar(&f.raise, "raise", false, "give URLs that are queued already the priority, if it is higher than theirs")
 	fs.BoolVar(&f.force, "force", false, "queue URLs again that were seen before")
 	moment(fs, &f.after, "unless-fetched-after", "queue URLs again that were done or dropped before an age as 7d or 12h, a day as 2026-01-31, or a time")
 	fs.BoolVar(&f.skip, "skip-traps", false, "queue URLs that look like those of crawler traps; sitemaps have it anyway")
@@ -232,7 +234,7 @@ func (f *adding) file(ctx context.Context, a *app, files *fileSet, name string, 
 
 // fill sets what a file and the flags say of a URL.
 func (f *adding) fill(u *frontier.Link, r *logs.Record, format logs.Format) (refusal string) {
-	u.Queue, u.Priority, u.Depth, u.Force, u.SkipTraps, u.UnlessFetchedAfter = f.queue, uint8(f.priority), f.depth, f.force, f.skip, f.after
+	u.Queue, u.Priority, u.Depth, u.Force, u.SkipTraps, u.UnlessFetchedAfter, u.Raise = f.queue, uint8(f.priority), f.depth, f.force, f.skip, f.after, f.raise
 	meta := map[string][]string{}
 	value := func(field string) string {
 		i := f.at[field]

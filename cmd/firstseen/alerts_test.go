@@ -67,7 +67,8 @@ var alertCases = map[string]alertCase{
 		fires: []of{{"firstseen_disk_free_bytes": "100000000000-200000000x480"}},
 		quiet: []of{{"firstseen_disk_free_bytes": "100000000000-10000000x480"},
 			{"firstseen_disk_free_bytes": "100000000000+10000000x480"},
-			{"firstseen_disk_free_bytes": "0x480"}}}, // --min-free -1 measures nothing
+			{"firstseen_disk_free_bytes": "_x300 100000000000-200000000x180"}, // it started two hours ago: that says nothing of a day
+			{"firstseen_disk_free_bytes": "0x480"}}},                          // --min-free -1 measures nothing
 	"FirstseenBackupOld": {interval: "5m", at: "49h",
 		fires: []of{{"firstseen_backup_time_seconds": "0x600"}},
 		quiet: []of{{"firstseen_backup_time_seconds": "0x200 86400x400"}, {"up": "1x600"}}}, // no --backup-dir, no series

@@ -119,7 +119,7 @@ func (p *place) open(ctx context.Context, a *app, readOnly bool) (c *client, end
 			return nil, nil, errors.Join(err, s.Close())
 		}
 	}
-	local, err := server.OpenLocal(ctx, s, front, readOnly, warnings)
+	local, err := server.OpenLocal(ctx, s, front, readOnly, capturesDir(p.db), warnings)
 	if err != nil {
 		return nil, nil, errors.Join(err, s.Close())
 	}
@@ -272,6 +272,8 @@ func (c *client) unanswered(err error) error {
 		return fmt.Errorf("cannot ask the daemon at %s: its answer is no HTTP; want the port of its HTTP interface (--http, 7072 by default)", c.base)
 	case errors.Is(err, io.EOF):
 		return fmt.Errorf("cannot ask the daemon at %s: it closed the connection: it ended, or this is not the port of its HTTP interface (--http, 7072 by default)", c.base)
+	case errors.As(err, new(x509.UnknownAuthorityError)):
+		return fmt.Errorf("cannot ask the daemon at %s: %w; give --ca with the certificate of that authority", c.base, err)
 	case strings.Contains(err.Error(), "HTTP response to HTTPS client"):
 		return fmt.Errorf("cannot ask the daemon at %s: it has no TLS; use http://", c.base)
 	}

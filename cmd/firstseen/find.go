@@ -442,8 +442,8 @@ func writeWhy(out *output, e *wire.Explanation) {
 		if q.Reason != "" {
 			text += ", " + q.Reason
 		}
-		if !q.Next.IsZero() {
-			text += ", until " + q.Next.UTC().Format(time.RFC3339)
+		if until := q.Next.UTC().Format(time.RFC3339); !q.Next.IsZero() && !strings.HasSuffix(text, until) {
+			text += ", until " + until
 		}
 		line("queue", text)
 	}

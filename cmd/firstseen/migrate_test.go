@@ -64,11 +64,23 @@ func toMigrate(t *testing.T, db string) {
 			t.Fatal(results, err)
 		}
 		lease, err := f.Next(t.Context())
-		if err == nil {
-			err = f.Done(t.Context(), lease)
+		if err == nil { // one page twice, and one that failed and is forgotten: what is kept of the URLs does not count that
+			err = f.Recrawl(t.Context(), lease, time.Now())
 		}
-		if err != nil {
-			t.Fatal(err)
+		for _, end := range []func(context.Context, *frontier.Lease) error{f.Done, f.Drop} {
+			if err == nil {
+				lease, err = f.Next(t.Context())
+			}
+			if err == nil {
+				err = end(t.Context(), lease)
+			}
+			if err == nil && lease.URL == links[0].URL {
+				_, err = f.Add(t.Context(), "http://gone.example/")
+			}
+		}
+		_, errForget := f.Forget(t.Context(), frontier.Selection{URLs: []frontier.Link{{URL: "http://gone.example/"}}})
+		if errors.Join(err, errForget) != nil {
+			t.Fatal(err, errForget)
 		}
 		results, err = f.AddBatch(t.Context(), links[1:])
 		for _, r := range results {
@@ -160,6 +172,10 @@ func TestMigrateProfile(t *testing.T) {
 				}
 				if q, err := f.Queue(t.Context(), "", "b.example"); err != nil || q.Delay != 7*time.Second {
 					t.Errorf("got %+v, %v; want the delay of the queue", q, err)
+				}
+				st, err := f.Stats(t.Context(), "")
+				if q, errQueue := f.Queue(t.Context(), "", "done.example"); errors.Join(err, errQueue) != nil || q.Fetched != 2 || st.Fetched != 2 || st.Failed != 1 || st.Completed != 1 || st.Dropped != 0 {
+					t.Errorf("got %+v and %+v, %v, %v; want what was counted, of which limits count pages", q, st, err, errQueue)
 				}
 				if _, err := f.Lookup(t.Context(), frontier.Link{URL: "http://a.example/post"}); !errors.Is(err, store.ErrNotFound) {
 					t.Errorf("without the discriminator: got %v; want %v", err, store.ErrNotFound)

@@ -110,6 +110,9 @@ func (f *serveFlags) run(ctx context.Context, a *app) error {
 	if err := errors.Join(f.server.Check(ctx), f.checkNode()); err != nil {
 		return misuse{err}
 	}
+	for _, warning := range f.server.Warnings() {
+		a.log.Warn(warning)
+	}
 	if f.untilEOF && !f.check {
 		ctx = untilEOF(ctx, a.in)
 	}
@@ -157,7 +160,7 @@ func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile) (*front
 	sample, sampleErr := f.openCaptures(a.log)
 	var front *frontier.Frontier // fetches are reported after New has returned
 	learned := evidence.New(evidence.Options{
-		Off: !f.heuristics, Traps: f.traps.evidence, Captures: sample, CapturesError: sampleErr, Logger: a.log,
+		Off: !f.heuristics, Traps: f.traps.evidence, Captures: sample, CapturesDir: capturesDir(f.server.Dir), CapturesError: sampleErr, Logger: a.log,
 		Saved:   filepath.Join(f.db, "declared.json"),
 		Profile: func() *canon.Profile { return front.Profile("*") },
 		Use:     func(p *canon.Profile) error { return front.SetProfile(p) },
@@ -210,7 +213,7 @@ func (f *serveFlags) serve(ctx context.Context, a *app, front *frontier.Frontier
 	if err := s.Listen(ctx); err != nil {
 		return err
 	}
-	go reloadOn(ctx, hup, a, s)
+	go reloadOn(ctx, hup, a, s, f.server.Warnings)
 	report := func(state string) {
 		if err := notify(state); err != nil {
 			a.log.Error("cannot report the state of the daemon to the service manager", "error", err)
@@ -222,12 +225,15 @@ func (f *serveFlags) serve(ctx context.Context, a *app, front *frontier.Frontier
 }
 
 // reloadOn renews what can be renewed at each signal, until ctx ends.
-func reloadOn(ctx context.Context, hup <-chan os.Signal, a *app, s *server.Server) {
+func reloadOn(ctx context.Context, hup <-chan os.Signal, a *app, s *server.Server, warnings func() []string) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-hup:
+			for _, warning := range warnings() {
+				a.log.Warn(warning)
+			}
 			if err := s.Reload(ctx); err != nil {
 				a.log.Error("not everything was reloaded; what the error names stays as it was", "error", err)
 				continue

@@ -37,8 +37,8 @@ func (s *steering) scope(crawlGiven bool) error {
 	return nil
 }
 
-// configuredText is a line about what was changed.
-func configuredText(is *wire.Configured) string {
+// configuredText is a line about what was changed. A queue that is unblocked waits for no failed fetches either, which is no setting.
+func configuredText(is *wire.Configured, unblocks bool) string {
 	name := "all queues"
 	switch is.Scope {
 	case "queue":
@@ -54,7 +54,11 @@ func configuredText(is *wire.Configured) string {
 		}
 	}
 	if changes == nil {
-		changes = []string{"nothing changed: " + strings.Join(now, ", ")}
+		is := "nothing changed: "
+		if unblocks {
+			is = "a wait for its host is over; no setting changed: "
+		}
+		changes = []string{is + strings.Join(now, ", ")}
 	}
 	return name + ": " + strings.Join(changes, ", ")
 }
@@ -149,7 +153,7 @@ results. A queue or crawl that is not there is an error, unless --create sets it
 		if err := c.post(ctx, "/v1/queue", s.set, &is); err != nil {
 			return err
 		}
-		return a.say(configuredText(&is))
+		return a.say(configuredText(&is, s.set.Queue != "" && s.set.BlockedUntil != nil && !s.set.BlockedUntil.After(time.Now())))
 	})
 	fs.Lookup("crawl").Usage = "crawl of the queue; to change settings of a whole crawl, name it"
 	fs.StringVar(&s.set.Queue, "queue", "", "settings of this queue, in the crawl of --crawl")

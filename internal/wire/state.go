@@ -140,7 +140,9 @@ type FoundURL struct {
 	Queue    string `json:"queue"`
 	State    string `json:"state" enum:"queued,scheduled,leased,done,dropped"`
 	// Reason is why the daemon gave a dropped URL up.
-	Reason        string `json:"reason,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// Status is the HTTP status of the latest fetch that brought no page, if it was reported.
+	Status        int    `json:"status,omitempty"`
 	Key           string `json:"key"`
 	Priority      uint8  `json:"priority,omitempty"`
 	Depth         int    `json:"depth,omitempty"`

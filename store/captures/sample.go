@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"math"
 	"os"
@@ -61,7 +62,7 @@ type Sample struct {
 	coarse *canon.Profile // whose forms are the places
 	lock   io.Closer      // keeps other processes from writing
 
-	offers  chan Capture
+	offers  chan offer
 	stopped chan struct{} // closed when all that was offered is taken
 	dropped atomic.Int64
 	damaged atomic.Int64
@@ -83,6 +84,12 @@ type Sample struct {
 	bytes  int // of their lines
 	counts Stats
 	closed bool
+}
+
+// offer is a capture that waits, or, with taken, a wait for those before it.
+type offer struct {
+	Capture
+	taken chan<- struct{}
 }
 
 // variant is the captures of one URL, as lines of the file: the first, and the latest if there is another.
@@ -131,7 +138,7 @@ func Open(dir string, opt Options) (*Sample, error) {
 		return nil, fmt.Errorf("cannot open captures: %w", err)
 	}
 	s := &Sample{opt: opt, name: filepath.Join(dir, "captures.log"), coarse: coarse, places: map[uint64][]variant{},
-		offers: make(chan Capture, waiting), stopped: make(chan struct{})}
+		offers: make(chan offer, waiting), stopped: make(chan struct{})}
 	if err := s.open(dir); err != nil {
 		return nil, fmt.Errorf("cannot open captures in %s: %w", dir, err)
 	}
@@ -261,12 +268,17 @@ func (s *Sample) raise(level uint8) {
 		if s.keeps(place) {
 			continue
 		}
-		for _, v := range of {
-			for _, line := range v.lines() {
-				s.rows, s.bytes = s.rows-1, s.bytes-len(line)
-			}
+		for i := range of {
+			s.discount(&of[i])
 		}
 		delete(s.places, place)
+	}
+}
+
+// discount takes a variant that goes from the counts. s.mu is held.
+func (s *Sample) discount(v *variant) {
+	for _, line := range v.lines() {
+		s.rows, s.bytes = s.rows-1, s.bytes-len(line)
 	}
 }
 
@@ -287,7 +299,7 @@ func hash64(text []byte) uint64 {
 func (s *Sample) Offer(all ...Capture) {
 	for _, c := range all {
 		select {
-		case s.offers <- c:
+		case s.offers <- offer{Capture: c}:
 		default:
 			s.dropped.Add(1)
 		}
@@ -297,11 +309,17 @@ func (s *Sample) Offer(all ...Capture) {
 // takeOffers adds what waits, in batches.
 func (s *Sample) takeOffers() {
 	defer close(s.stopped)
-	for c := range s.offers {
-		batch := append(make([]Capture, 0, len(s.offers)+1), c)
+	for first := range s.offers {
+		all := append(make([]offer, 0, len(s.offers)+1), first)
 		for range len(s.offers) {
-			if c, ok := <-s.offers; ok {
-				batch = append(batch, c)
+			if o, ok := <-s.offers; ok {
+				all = append(all, o)
+			}
+		}
+		batch := make([]Capture, 0, len(all))
+		for _, o := range all {
+			if o.taken == nil {
+				batch = append(batch, o.Capture)
 			}
 		}
 		s.writing.Lock()
@@ -310,7 +328,61 @@ func (s *Sample) takeOffers() {
 		if err != nil {
 			s.dropped.Add(int64(len(batch)))
 		}
+		for _, o := range all {
+			if o.taken != nil {
+				close(o.taken)
+			}
+		}
 	}
+}
+
+// Forget is [Sample.Forget] of the sample in a directory that no process has open, if there is one.
+func Forget(dir string, gone func(url string) (bool, error)) error {
+	if _, err := os.Stat(filepath.Join(dir, "captures.log")); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	s, err := Open(dir, Options{MaxRows: math.MaxInt / meanBytes})
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.Forget(gone), s.Close())
+}
+
+// Forget removes the captures of the URLs that gone reports, among them those offered before, from memory and from the file, which is written
+// again. The sample must not be closed. After an error of the file, the captures may come back with the next Open: call it again.
+func (s *Sample) Forget(gone func(url string) (bool, error)) error {
+	taken := make(chan struct{})
+	s.offers <- offer{taken: taken}
+	<-taken
+	urls := make(map[uint64]bool) // by the hash of a variant
+	for c, err := range s.All() {
+		hash := hash64([]byte(c.URL))
+		if _, asked := urls[hash]; err == nil && !asked {
+			urls[hash], err = gone(c.URL)
+		}
+		if err != nil {
+			return fmt.Errorf("cannot forget captures: %w", err)
+		}
+	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	s.mu.Lock()
+	for place, of := range s.places {
+		s.places[place] = slices.DeleteFunc(of, func(v variant) bool {
+			if urls[v.hash] {
+				s.discount(&v)
+			}
+			return urls[v.hash]
+		})
+		if len(s.places[place]) == 0 {
+			delete(s.places, place)
+		}
+	}
+	s.mu.Unlock()
+	if err := s.writeAgain(); err != nil {
+		return fmt.Errorf("cannot forget captures: %w", err)
+	}
+	return nil
 }
 
 // Add offers captures to the sample. A capture without a canonical form, or with a text that
@@ -372,7 +444,7 @@ func (s *Sample) addAll(all []Capture) error {
 		_ = s.write(appendLevel(nil, level), 1)
 	}
 	if s.lines >= s.rewrite {
-		s.writeAgain()
+		_ = s.writeAgain() // the old file is as good
 	}
 	return nil
 }
@@ -425,7 +497,7 @@ func (s *Sample) fullAt() int { return 2*s.rows + 10_000 }
 
 // writeAgain writes a new file without the lines that were replaced or dropped, and gives it the name of the old one.
 // After a power cut the name is that of either file, both whole. s.writing is held.
-func (s *Sample) writeAgain() {
+func (s *Sample) writeAgain() error {
 	s.mu.Lock()
 	all, level, lines, next := s.sorted(), s.level, 2+s.rows, s.fullAt()
 	s.mu.Unlock()
@@ -452,12 +524,13 @@ func (s *Sample) writeAgain() {
 		}
 	}
 	if err != nil {
-		s.rewrite = s.lines + s.lines/2 // the old file is as good; later there may be room
+		s.rewrite = s.lines + s.lines/2 // later there may be room
 		s.fault(err)
-		return
+		return err
 	}
-	_ = s.file.Close() // nothing is in it that the new file has not
+	_ = s.file.Close() // nothing is in it that the new file has not, or only what is to go
 	s.file, s.empty, s.torn, s.lines, s.rewrite = f, false, false, lines, next
+	return nil
 }
 
 // sorted copies what is held: the variants of a place together, in the order in which they came. s.mu is held.

@@ -438,6 +438,23 @@ func (s *Store) Configure(ctx context.Context, crawl, queue string, ch store.Que
 	return s.do(ctx, firstRows, (&configureOp{crawl: crawl, queue: queue, change: ch}).apply)
 }
 
+// Recount sets what queues of a crawl have counted, Completed, Dropped, Fetched and Failed: in a store made of another, where limits go on
+// from there.
+func (s *Store) Recount(ctx context.Context, crawl string, queues []store.QueueInfo) error {
+	return s.do(ctx, firstRows, func(tx *txn) error {
+		c := tx.crawl(crawl, true)
+		for i := range queues {
+			q, err := tx.queue(c, queues[i].Name)
+			if err != nil {
+				return err
+			}
+			q.Recount(&queues[i])
+			tx.changedQueue(q)
+		}
+		return nil
+	})
+}
+
 // configureOp makes a change, and then files those queues again that it may concern.
 type configureOp struct {
 	crawl, queue string

@@ -76,3 +76,36 @@ func TestDaemonsAgreeOnACrawlsProfile(t *testing.T) {
 		t.Errorf("got %d leases, %v; want one", len(leases), err)
 	}
 }
+
+// TestForgottenCrawlLeavesNoRules: the exclusions and the order of a crawl go with it, for every daemon.
+func TestForgottenCrawlLeavesNoRules(t *testing.T) {
+	t.Parallel()
+	s, err := redisstore.Open(t.Context(), redisstore.Options{Addrs: []string{redisstore.SharedServer(t)}, Prefix: "forgotten:", Shards: 8, Replicas: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	f, err := frontier.New(s, frontier.Options{Delay: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	if _, err := f.Exclude(t.Context(), "old", "a.example/secret/"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.SetDepthFirst(t.Context(), "old", true); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Forget(t.Context(), frontier.Selection{Crawl: "old"}); err != nil {
+		t.Fatal(err)
+	}
+	for q, err := range s.Queues(t.Context(), frontier.OwnCrawl, "") {
+		if err != nil || q.Paused || q.Limit > 0 {
+			t.Errorf("got %q, %v; want no rule in force", q.Name, err)
+		}
+	}
+	r, err := f.AddBatch(t.Context(), []frontier.Link{{URL: "http://a.example/secret/1", Crawl: "old"}})
+	if err != nil || r[0].Status != frontier.StatusNew {
+		t.Errorf("got %+v, %v; want the URL taken by a new crawl of that name", r, err)
+	}
+}

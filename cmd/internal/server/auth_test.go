@@ -290,6 +290,9 @@ func TestReloadTokens(t *testing.T) {
 	if err := r.Reload(t.Context()); err == nil {
 		t.Error("got no error for a bad token file")
 	}
+	if !r.reloadFailed.Load() {
+		t.Error("firstseen_reload_failed says nothing of it")
+	}
 	if got := stats(readToken); got != codes.OK {
 		t.Errorf("old token after a bad file: got %s; want OK", got)
 	}

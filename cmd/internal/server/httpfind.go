@@ -119,7 +119,7 @@ func (s *httpAPI) getURLs(w http.ResponseWriter, r *http.Request) {
 }
 
 func foundURL(e *frontier.Entry, now time.Time) *wire.FoundURL {
-	u := &wire.FoundURL{URL: e.URL, URLBytes: wire.BytesOf(e.URL), Crawl: e.Crawl, Queue: e.Entry.Queue, State: string(e.StateAt(now)), Reason: string(e.Reason),
+	u := &wire.FoundURL{URL: e.URL, URLBytes: wire.BytesOf(e.URL), Crawl: e.Crawl, Queue: e.Entry.Queue, State: string(e.StateAt(now)), Reason: string(e.Reason), Status: e.Status,
 		Key: hex.EncodeToString(e.Key[:]), Priority: e.Priority, Depth: e.Depth, Discriminator: e.Discriminator, Attempts: e.Attempts,
 		Created: e.Created, Fetched: e.Fetched, Expires: e.Expires, Leased: e.Leased, Client: e.Client}
 	if u.Metadata = wireMetadata(e.Meta); u.Metadata == nil {
@@ -233,6 +233,9 @@ func whyText(e *wire.Explanation, entry *frontier.Entry) string {
 		text := "It was dropped"
 		if known.Reason != "" {
 			text += ": " + known.Reason
+		}
+		if e.Excluded != "" {
+			return text + fmt.Sprintf("; it is excluded by %s, so nothing queues it again until that is taken back.", e.Excluded)
 		}
 		return text + "; requeue it, or offer it with force, to have it fetched."
 	}

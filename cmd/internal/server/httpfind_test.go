@@ -152,3 +152,18 @@ func TestFindOfATenant(t *testing.T) {
 		}
 	}
 }
+
+// TestStatusOfWhatWasDropped: find says with which answer of the server a client dropped a URL.
+func TestStatusOfWhatWasDropped(t *testing.T) {
+	s := start(t, canon.Qiita(), Config{})
+	s.request(t, "POST", "/v1/urls", `{"url":"http://a.com/1"}`)
+	leased := s.request(t, "POST", "/v1/lease", `{"crawl":"DEFAULT"}`)
+	_, key, _ := strings.Cut(leased, `"key":"`)
+	_, token, _ := strings.Cut(leased, `"token":"`)
+	key, _, _ = strings.Cut(key, `"`)
+	token, _, _ = strings.Cut(token, `"`)
+	s.request(t, "POST", "/v1/done", `{"leases":[{"key":"`+key+`","token":"`+token+`","outcome":"drop","fetched":{"url":"http://a.com/1","status":403}}]}`)
+	if got := s.request(t, "GET", "/v1/urls?state=dropped", ""); !strings.Contains(got, `"status":403`) {
+		t.Errorf("got %s; want the status", got)
+	}
+}

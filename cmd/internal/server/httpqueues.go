@@ -220,5 +220,8 @@ func (s *httpAPI) postForget(ctx context.Context, body *wire.ForgetRequest) (is 
 			return err
 		})
 	}
+	if err == nil && body.All {
+		err = s.forgetCaptures(ctx)
+	}
 	return is, err
 }

@@ -211,6 +211,7 @@ func (s *Server) warn() {
 // be renewed stays as it was and is in the error; the others are renewed.
 func (s *Server) Reload(ctx context.Context) error {
 	err := errors.Join(s.tokens.reload(), s.keys.reload(), s.cfg.Reload(ctx))
+	s.reloadFailed.Store(err != nil)
 	s.endRevoked()
 	return err
 }

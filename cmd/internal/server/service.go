@@ -29,6 +29,8 @@ type service struct {
 	store *storeWatch
 	local bool // for a command on a store: its user knows what it changes
 
+	reloadFailed atomic.Bool // the latest time
+
 	paused     atomic.Bool // nothing is handed out
 	pausedHere localPause  // nothing is handed out by this one of several daemons
 

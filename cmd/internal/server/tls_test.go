@@ -246,3 +246,34 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+// TestWarnings: a certificate that is over or not valid yet, and a disk below its least free space, are said, and refuse nothing.
+func TestWarnings(t *testing.T) {
+	a := newAuthority(t)
+	var c Config
+	c.TLS.CertFile, c.TLS.KeyFile = a.issue("fine")
+	c.Dir, c.MinFree = filepath.Join(t.TempDir(), "none yet"), 1
+	if got := c.Warnings(); got != nil {
+		t.Errorf("got %q; want none", got)
+	}
+	c.MinFree = 1 << 62
+	for _, dates := range [][2]time.Duration{{-2 * time.Hour, -time.Hour}, {time.Hour, 2 * time.Hour}} {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		is := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(dates[0]), NotAfter: time.Now().Add(dates[1])}
+		der, err := x509.CreateCertificate(rand.Reader, is, is, &key.PublicKey, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := x509.MarshalECPrivateKey(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.TLS.CertFile, c.TLS.KeyFile = a.write("c.pem", "CERTIFICATE", der), a.write("k.pem", "EC PRIVATE KEY", text)
+		if got := c.Warnings(); len(got) != 2 || !strings.Contains(got[0], "clients will refuse the certificate") || !strings.Contains(got[1], "writes will be refused") {
+			t.Errorf("got %q; want the certificate and the disk named", got)
+		}
+	}
+}

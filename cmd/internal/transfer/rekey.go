@@ -178,7 +178,7 @@ func (r *rekeying) count(ctx context.Context, c crawlChange) error {
 }
 
 // move copies a crawl, and lists the URLs that merge and split.
-func (r *rekeying) move(ctx context.Context, c crawlChange, dst store.Store) error {
+func (r *rekeying) move(ctx context.Context, c crawlChange, dst *pebblestore.Store) error {
 	to := frontier.NewCrawl(dst, c.from.Name, c.identity)
 	src := r.src
 	if !c.same() {
@@ -205,6 +205,9 @@ func (r *rekeying) move(ctx context.Context, c crawlChange, dst store.Store) err
 		}
 		return to.Set(ctx, dst, scope)
 	}})
+	if err == nil {
+		err = r.recount(ctx, c.from.Stored, dst, to.Stored)
+	}
 	if c.same() {
 		r.n.Kept += n.Keys
 		return err
@@ -222,6 +225,28 @@ func (r *rekeying) move(ctx context.Context, c crawlChange, dst store.Store) err
 		}
 	}
 	return nil
+}
+
+// recount carries what the queues of a crawl have counted. A crawl file does not: the import counted each URL that is done as one page, so
+// pages that were fetched again, or whose URLs an age forgot, would be room below a limit again.
+func (r *rekeying) recount(ctx context.Context, from string, dst *pebblestore.Store, to string) error {
+	const atOnce = 500
+	var some []store.QueueInfo
+	for q, err := range r.src.Queues(ctx, from, "") {
+		if err != nil {
+			return err
+		}
+		if q.Completed+q.Dropped+q.Fetched+q.Failed > 0 {
+			some = append(some, q)
+		}
+		if len(some) == atOnce {
+			if err := dst.Recount(ctx, to, some); err != nil {
+				return err
+			}
+			some = some[:0]
+		}
+	}
+	return dst.Recount(ctx, to, some)
 }
 
 // compare lists a URL that merged or split. Its entry has the new key.

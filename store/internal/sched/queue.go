@@ -142,6 +142,13 @@ func (q *Queue) Result(s *store.Settlement) {
 	}
 }
 
+// Recount sets what the queue has counted.
+func (q *Queue) Recount(is *store.QueueInfo) {
+	d := q.ends()
+	d.completed, d.dropped, d.fetched, d.failed = d.completed+is.Completed, d.dropped+is.Dropped, d.fetched+is.Fetched, d.failed+is.Failed
+	q.count(d)
+}
+
 // ForgetEnds sets all counts to 0.
 func (q *Queue) ForgetEnds() { q.count(q.ends()) }
 
