@@ -389,9 +389,9 @@ func (f *Frontier) forgetRules(ctx context.Context, crawl string) error {
 			}
 		}
 	}
-	for of := range unforgotten {
+	for _, of := range unforgotten {
 		if err == nil && (crawl == "*" || of == crawl) {
-			err = setForgetting(ctx, f.store, of, 0)
+			err = setForgetting(ctx, f.store, of, false)
 		}
 	}
 	_, errRead := f.readExclusions(context.WithoutCancel(ctx)) // what was taken back must not hold here

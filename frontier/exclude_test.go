@@ -600,7 +600,7 @@ func TestForgottenCrawlLeavesNothing(t *testing.T) {
 			}
 			must(t, f.WaitExcluded(bg))
 			addAll(t, f, in("old", "http://x.example/1"), in("old", "http://x.example/old/1"))
-			must(t, setForgetting(bg, s, "old", 7)) // as a process leaves it that ended
+			must(t, setForgetting(bg, s, "old", true)) // as a process leaves it that ended
 			l := leaseOne(t, f)
 			_, err := f.Retry(bg, l, time.Time{})
 			must(t, err)

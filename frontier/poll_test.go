@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"sync/atomic"
 	"testing"
@@ -85,6 +86,29 @@ func TestForgettingOfAKilledFrontier(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestForgettingOfManyCrawls: crawls that get rules at the same time wait together until other frontiers know these, and rules that are taken back
+// meanwhile leave no mark.
+func TestForgettingOfManyCrawls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := openOn(t, sharedStore{newCountingStore()}, Options{Delay: -1})
+		began := time.Now()
+		for i := range 20 {
+			_, err := a.Exclude(bg, fmt.Sprint("crawl", i), "x.example", "y.example")
+			must(t, err)
+		}
+		time.Sleep(time.Second)
+		_, err := a.Include(bg, "crawl7", "y.example")
+		must(t, err)
+		must(t, a.WaitExcluded(bg))
+		if took := time.Since(began); took > 2*exclusionsKnown {
+			t.Errorf("got all forgotten after %v; want one wait of %v", took, exclusionsKnown)
+		}
+		if left, err := a.loadExclusions(bg); err != nil || len(left) > 0 {
+			t.Errorf("got %v, %v to be forgotten; want none", left, err)
+		}
+	})
 }
 
 // slowStore takes its time to end a listing.

@@ -17,14 +17,15 @@ import (
 // excluded URL was taken from it. Forgetting them only as they are taken was tried first: each costs the queue its delay, and the URLs behind
 // them wait.
 //
-// Before a rule is kept, its crawl is marked in the store, and after a pass the mark is removed. A frontier that opens goes through marked
-// crawls, and so does one where the rule is given again. Nobody watches over other frontiers of a shared store: what a killed one left is
-// forgotten then, or when it is taken.
+// Before a rule is kept, its crawl is marked in the store. The mark is removed after a pass, unless the crawl has got another rule since. A
+// frontier that opens goes through marked crawls, and so does one where the rule is given again. Nobody watches over other frontiers of a
+// shared store: what a killed one left is forgotten then, or when it is taken. The mark may be gone if another frontier was at work too.
 
 // purges are the queues in which excluded URLs are to be forgotten. Without a queue it is the whole crawl, or all crawls for "*".
 type purges struct {
 	mu      sync.Mutex
 	pending map[queueName]bool // guarded by mu
+	known   time.Time          // guarded by mu; when all frontiers of a shared store have read the rules of the crawls that wait
 	ended   chan struct{}      // guarded by mu; closed when the goroutine ends, nil if none runs
 	err     error              // guarded by mu; the first since WaitExcluded returned one
 }
@@ -79,6 +80,9 @@ func (p *purges) add(f *Frontier, q queueName) {
 		return
 	}
 	p.pending[q] = true
+	if q.queue == "" && f.poll > 0 {
+		p.known = time.Now().Add(exclusionsKnown)
+	}
 	if p.ended == nil {
 		p.ended = make(chan struct{})
 		f.working.Go(func() {
@@ -123,11 +127,12 @@ func (f *Frontier) purge(q queueName) error {
 	if q.queue != "" {
 		return f.purgeQueue(ctx, q.crawl, q.queue)
 	}
-	if f.poll > 0 { // until then other frontiers may not have read the rule, and queue what it excludes
-		select {
-		case <-time.After(exclusionsKnown):
-		case <-f.closing:
-		}
+	f.purges.mu.Lock()
+	known := f.purges.known // until then other frontiers may queue what the rules exclude
+	f.purges.mu.Unlock()
+	select {
+	case <-time.After(time.Until(known)):
+	case <-f.closing:
 	}
 	before, _, err := storedRules(ctx, f.store)
 	if err == nil {
@@ -149,7 +154,11 @@ func (f *Frontier) purge(q queueName) error {
 		return err
 	}
 	after, _, err := storedRules(ctx, f.store)
-	if err != nil || !slices.Equal(before[q.crawl], after[q.crawl]) { // who added some goes through the crawl too
+	added := func(rule string) bool { // both are in order
+		_, was := slices.BinarySearch(before[q.crawl], rule)
+		return !was
+	}
+	if err != nil || slices.ContainsFunc(after[q.crawl], added) { // who added it goes through the crawl too
 		return err
 	}
 	return setForgetting(ctx, f.store, q.crawl, false)
