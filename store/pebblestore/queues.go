@@ -455,7 +455,7 @@ func (s *Store) Recount(ctx context.Context, crawl string, queues []store.QueueI
 	})
 }
 
-// configureOp makes a change, and then files those queues again that it may concern.
+// configureOp makes a change, and then refiles the queues that it may affect.
 type configureOp struct {
 	crawl, queue string
 	change       store.QueueChange
