@@ -8,7 +8,7 @@ import (
 )
 
 // DamagedKeys is the error of a call that could not look up some of its keys, because the records of
-// whether they were seen are damaged. The other keys have their answers, and are recorded if the call records. It is
+// seen keys are damaged. The other keys have answers, and are recorded if the call records keys. It is
 // an [ErrCorrupt].
 type DamagedKeys struct {
 	At  []int // indexes of the keys without an answer, ascending
@@ -33,8 +33,8 @@ var (
 	ErrFormat = errors.New("the store has another format")
 	// ErrLocked is returned by an open while another process, or this one, has the store.
 	ErrLocked = errors.New("another process has the store open, or this one opened it before")
-	// ErrFailed is returned by every call after the disk failed. Acknowledged steps are safe. A write that got it
-	// may have been carried out: repeat it once the store was closed and opened again, and the answer may be "duplicate".
+	// ErrFailed is returned by every call after the disk failed. Acknowledged steps are safe. A write that returned it
+	// may have been carried out: repeat it after reopening the store; the answer may then be "duplicate".
 	ErrFailed = errors.New("the store failed earlier: close it, and open it again")
 	// ErrCorrupt is returned where stored bytes don't match their checksum or
 	// format.
@@ -42,13 +42,13 @@ var (
 	// ErrInvalid is returned for an argument that can't be stored, such as a
 	// queue key that is too long.
 	ErrInvalid = errors.New("the argument is invalid")
-	// ErrNoTexts is an [ErrInvalid]: a call needs to know of URLs that were completed or dropped what a store has only if it keeps
-	// their texts.
+	// ErrNoTexts is an [ErrInvalid]: the call asks about completed or dropped URLs whose texts the store did
+	// not keep.
 	ErrNoTexts = fault.As(ErrInvalid, "the store has no texts of URLs that ended while it did not keep them (serve --keep-urls, KeepURLs), and so cannot list them or say when they were fetched")
 	// ErrUnavailable is returned when a step can't be carried out, or not as
 	// durably as promised, for now: servers don't answer, replicas are missing,
-	// memory is full. What became of the step is not known; it is safe to do it
-	// again.
+	// memory is full. The step may or may not have been carried out; it is safe
+	// to repeat it.
 	ErrUnavailable = errors.New("the store is unavailable")
 	// ErrClock is returned by a Forget by [Selection.Age] while the store doubts its
 	// clock. Nothing was forgotten.

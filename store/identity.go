@@ -59,7 +59,7 @@ func (id Identity) String() string {
 	return fmt.Sprintf("profile %q, version %d, key kind %q, Unicode %s", id.Profile, id.Version, id.KeyKind, id.Unicode)
 }
 
-// Stated returns [ErrIdentity] if id does not say how keys are made.
+// Stated returns [ErrIdentity] if id has no profile.
 func (id Identity) Stated() error {
 	if id.Profile == "" {
 		return mismatch("the store does not say how its keys are made; call Prepare first, with store.Terms{Identity: store.IdentityOf(profile)}")
@@ -88,7 +88,7 @@ func (id Identity) Adopt(want Identity, keys, unicodeHosts bool) (Identity, erro
 	return asked, nil
 }
 
-// moveURLs are the commands that make keys again, of URLs whose text is kept.
+// moveURLs are the commands that rebuild the keys of URLs whose text is kept.
 const moveURLs = "firstseen migrate --db OLD --to NEW with the --profile, --rules and --rule-file that are wanted " +
 	"(from Redis, first: firstseen copy --from-redis ADDR --to-db OLD)"
 
@@ -99,7 +99,7 @@ func (m mismatch) Error() string { return string(m) }
 
 func (m mismatch) Unwrap() error { return ErrIdentity }
 
-// differs describes how id, of a store, differs from what a user asked for.
+// differs describes how a store's identity id differs from what a user asked for.
 func (id Identity) differs(asked Identity) string {
 	switch {
 	case id.KeyKind != asked.KeyKind:
@@ -111,12 +111,12 @@ func (id Identity) differs(asked Identity) string {
 	return fmt.Sprintf("it was created with profile %q, not %q; use its profile, or give its URLs to a new store: %s", id.Profile, asked.Profile, moveURLs)
 }
 
-// Terms are what a user asks of a store before it uses it: see [Store.Prepare].
+// Terms are what a user requires of a store before using it: see [Store.Prepare].
 type Terms struct {
-	// Identity is how the user makes keys. The default is as the store says.
+	// Identity is how the user makes keys. The default is the store's.
 	Identity Identity
 	// Retention is how long the user wants keys to be remembered. A store that forgets
 	// keys by age in groups then makes a group of the keys of at most an eighth of that time.
-	// The default, 0, is no wish.
+	// The default, 0, is none.
 	Retention time.Duration
 }

@@ -7,7 +7,7 @@ type Item struct {
 	Key   Key    // identity in the crawl
 	Queue string // queue key, at most 255 bytes; "" records the key as seen and queues nothing
 	URL   string // text as found, handed to the fetcher unchanged
-	Meta  []byte // the caller's own (the frontier's record, frontier/record.go), of which the store keeps a copy, and hands out copies
+	Meta  []byte // the caller's own data (the frontier's record, frontier/record.go); the store keeps a copy and hands out copies
 
 	// Due is when the URL may first be fetched. The default is immediately.
 	Due time.Time
@@ -19,9 +19,9 @@ type Item struct {
 	// it were new, unless it is held. Caps hold: beyond them it is Full. The
 	// default is false.
 	Force bool
-	// EndedBefore queues the URL, as Force does, also if it was completed or dropped before this time ([Entry.Ended]). Any other
-	// known key is a duplicate: one that is held, or ended later, or of which the store has no text. A store that keeps no texts of
-	// such URLs does not know the time, and returns [ErrNoTexts]. The default is not to.
+	// EndedBefore also queues a URL that was completed or dropped before this time ([Entry.Ended]), as Force does. Any other
+	// known key is a duplicate: held, ended later, or without a stored text. A store that keeps no texts of
+	// ended URLs does not know the time, and returns [ErrNoTexts]. The default is not to.
 	EndedBefore time.Time
 	// Variant means that the URL is not in its canonical form. If its key is marked (see [Settlement.Mark]) with another
 	// spelling, it is queued as by Force, and the mark is gone: a page is not lost because the first
@@ -86,7 +86,7 @@ type Verdict struct {
 	// another spelling of a marked key; its Status is Duplicate.
 	Requeued bool
 	// First is the URL that was first seen with this key, if it was asked for
-	// ([AddOptions.WantFirst]) and is kept: of a duplicate, and of a Force item that is Full.
+	// ([AddOptions.WantFirst]) and is kept: for a duplicate, and for a Force item that is Full.
 	First string
 	// SeenIn names the key file that has the key of a duplicate: see
 	// pebblestore.Options.AlsoSeen. It is "" for any other.
@@ -98,7 +98,7 @@ type State uint8
 
 // The states of an Entry.
 const (
-	SeenOnly State = iota // recorded, and nothing else is kept of it
+	SeenOnly State = iota // recorded; only the key is kept
 	Queued                // waiting in its queue
 	Leased                // leased to a fetcher, or its lease ran out and it was not taken again
 	Done                  // completed, and its text is kept
@@ -116,19 +116,19 @@ type Entry struct {
 	URL     string
 	Meta    []byte
 	Due     time.Time // zero when done or dropped
-	Created time.Time // since when the text is kept: it was recorded, or queued again after its text was dropped
-	// Token names its lease, when leased; else it is 0. One settlement that ends the lease is accepted with it, even after expiry,
-	// unless the URL was handed out again; Extend may come before it any number of times. After that the result of a fetch is
-	// still accepted: see [Settlement.Late]. Never given twice.
+	Created time.Time // since when the text is kept: the URL was recorded, or queued again after its text was dropped
+	// Token identifies the lease, when leased; else it is 0. No token is issued twice. It is accepted for one settlement that ends
+	// the lease, even after expiry, unless the URL was handed out again; before that, for any number of Extends. After that the
+	// result of a fetch is still accepted: see [Settlement.Late].
 	Token    uint64
 	Expires  time.Time // end of the lease, when leased
 	Leased   time.Time // when the lease was taken or last extended, when leased; zero if that is not known
 	Client   string    // the TakeRequest's, when leased
 	Ended    time.Time // when it was completed or dropped, if it is; in a store of an earlier format Created
 	Priority uint8
-	// Attempts is the number of leases of its round: since it was recorded or forced, or since a settlement
+	// Attempts is the number of leases in its round: since it was recorded or forced, or since a settlement
 	// began a new round or changed its state after it was completed or dropped.
 	Attempts int
-	// Respelled means that it was queued as another spelling of a marked key.
+	// Respelled: it was queued as another spelling of a marked key.
 	Respelled bool
 }

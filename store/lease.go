@@ -14,7 +14,7 @@ type TakeRequest struct {
 	// MaxURLs bounds the answer. The default is 1. Here and below, a negative number or
 	// duration is the default, too.
 	MaxURLs int
-	// MaxBytes ends the answer with the URL whose text and Meta make it so large, as if
+	// MaxBytes ends the answer with the URL whose text and Meta bring it to this size, as if
 	// MaxURLs were reached. The default is no bound. A store in another process may send more.
 	MaxBytes int64
 	// MaxQueues bounds the number of queues taken from. The default is no bound.
@@ -29,7 +29,7 @@ type TakeRequest struct {
 	Client string
 
 	// Delay is the politeness delay of queues that have none of their own: the least
-	// time from this take of a queue to the next, whatever the next request has. The
+	// time from this take of a queue to the next, whatever the next request asks for. The
 	// default is none.
 	Delay time.Duration
 	// MaxInFlight bounds the leases of one queue that run at any time, for
@@ -53,8 +53,8 @@ type Taken struct {
 	// that is after the call. It is zero if no time changes anything, and if MaxURLs or MaxBytes
 	// is reached.
 	Next time.Time
-	// State says why there are no leases, of what the request may take from: the crawls, or the one queue. It
-	// is Served if there are leases.
+	// State is the reason why there are no leases, over all that the request may take from: the crawls, or the one
+	// queue. It is Served if there are leases.
 	State TakeState
 	// Holding counts the queues that hold something, by what keeps them, if there are no leases.
 	Holding Holding
@@ -83,9 +83,9 @@ func (s TakeState) String() string {
 	return "unknown"
 }
 
-// Holding counts the queues that hold something, and those of them that a pause, a reached limit or a block holds
-// back, of the queue, its crawl or the store. Of several reasons one counts, in this order. A block does not count
-// where the delay or the due time of the first URL is later.
+// Holding counts the queues that hold something, and those of them held back by a pause, a reached limit or a block
+// of the queue, its crawl or the store. Each counts under one reason, the first of these. A block does not count
+// if the delay or the due time of the first URL is later.
 type Holding struct {
 	Queues, Paused, Limited, Blocked int64
 }
@@ -105,17 +105,17 @@ const (
 // each state.
 type Settlement struct {
 	Key Key
-	// Token is that of the lease. 0 settles the URL without regard to leases, and ends
+	// Token is the lease's. 0 settles the URL without regard to leases, and ends
 	// any lease, except that Extend moves its end.
 	Token   uint64
 	Outcome Outcome
-	// Late accepts the token of an earlier lease of the same round, too: a page that was fetched is fetched, whoever has
-	// the URL now. If that is another lease, it is overtaken: see [Store]. Only for Complete, and for Requeue with
+	// Late accepts the token of an earlier lease of the same round, too: a fetched page counts, whoever has
+	// the URL now. A lease that runs then is overtaken: see [Store]. Only for Complete, and for Requeue with
 	// NewRound. The default is false.
 	Late bool
 	Due  time.Time // for Requeue and Extend; zero: immediately
-	// After is used instead of Due unless it is 0: so long after the step, by the
-	// clock of the store, which may not be the caller's. It must not be negative.
+	// After, unless 0, replaces Due: the URL is due this long after the step, by the
+	// store's clock, which may differ from the caller's. It must not be negative.
 	After time.Duration
 
 	// Fetched counts a fetched page for the queue, and towards its limits. Only for Complete and Requeue.
@@ -126,8 +126,8 @@ type Settlement struct {
 	// without effect on a URL that is [Entry.Respelled].
 	Mark uint32
 
-	// Ended is when the URL was completed or dropped, if that was before the step, as a log or another store says: see [Entry.Ended]. A URL that
-	// ended already keeps the later time. Only for Complete and Drop. The default is the time of the step.
+	// Ended is when the URL was completed or dropped, if a log or another store has an earlier time than the step's: see [Entry.Ended]. A URL that
+	// had already ended keeps the later time. Only for Complete and Drop. The default is the time of the step.
 	Ended time.Time
 
 	// URL replaces the fetch URL. With Create it is the URL of a new entry,
@@ -137,11 +137,11 @@ type Settlement struct {
 	Meta []byte
 	// Priority replaces the priority; nil keeps it.
 	Priority *uint8
-	// NewRound begins a new round, as after a success: the count of leases is 0, and tokens given before are stale.
+	// NewRound begins a new round, as after a success: the count of leases is 0, and earlier tokens are stale.
 	NewRound bool
-	// OnlyQueued settles the URL only if it is queued; one in another state is Stale. Token must be 0. The default is false.
+	// OnlyQueued settles the URL only if it is queued; in another state it is Stale. Token must be 0. The default is false.
 	OnlyQueued bool
-	// Unleased settles the URL unless it is leased; one that is is Stale. Token must be 0. The default is false.
+	// Unleased settles the URL unless it is leased: a leased one is Stale. Token must be 0. The default is false.
 	Unleased bool
 
 	// Create makes a URL from the settlement, in this Queue, which must be named, if the
@@ -149,7 +149,7 @@ type Settlement struct {
 	// Outcome not Extend. The default is false.
 	Create bool
 	Queue  string
-	// UnicodeHost is that of Item, for Create.
+	// UnicodeHost is [Item.UnicodeHost], for Create.
 	UnicodeHost bool
 
 	// QueueChange is applied to the URL's queue in the same step, if the step

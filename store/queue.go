@@ -5,39 +5,39 @@ import "time"
 // QueueSettings are what an operator or a policy set on a queue. Zero values
 // mean that the caller's defaults hold.
 type QueueSettings struct {
-	Delay        time.Duration `json:"delay,omitzero"`         // least time from LastTake to the next take, also if it is set in between; negative: none, whatever the default
+	Delay        time.Duration `json:"delay,omitzero"`         // least time from LastTake to the next take, even if set in between; negative: none, whatever the default
 	MaxInFlight  int           `json:"max_in_flight,omitzero"` // bound on leases at any time; negative: none
 	BlockedUntil time.Time     `json:"blocked_until,omitzero"` // not served before this
-	Limit        int64         `json:"limit,omitzero"`         // of fetched pages: no take makes Fetched, with the URLs that are leased, exceed it; 0: none; must not be negative
+	Limit        int64         `json:"limit,omitzero"`         // on fetched pages: no take makes Fetched plus the leased URLs exceed it; 0: none; must not be negative
 	Weight       uint8         `json:"weight,omitzero"`        // share in the rotation, 1 to 255; 0 is 1
 	Paused       bool          `json:"paused,omitzero"`        // not served
-	// Group names a group of queues of one crawl, such as the hosts of one server, of at most 255 bytes, which share the delay and the bound on leases and take turns: after a
-	// take of one of them none is served before the delay of that one is over, and the leases of all count for
-	// MaxInFlight; the one whose turn it is may hold up the others by a lower MaxInFlight than theirs. "": none. A crawl and the store have none.
+	// Group names, in at most 255 bytes, a group of queues of one crawl, such as the hosts of one server. They share the delay and the bound on leases, and take turns: after a
+	// take from one of them, none is served until that one's delay is over, and the leases of all count towards
+	// MaxInFlight; a queue whose turn it is may hold up the others if its MaxInFlight is lower. "": none. A crawl and the store have none.
 	Group string `json:"group,omitzero"`
 }
 
-// CrawlSettings are those of a crawl, or the defaults of the store. Where they are of one queue (Delay, MaxInFlight, Weight)
-// they are for the queues that have none of their own.
+// CrawlSettings are the settings of a crawl, or the store's defaults. Those that apply to a single queue (Delay, MaxInFlight,
+// Weight) are defaults for queues without their own.
 type CrawlSettings struct {
-	QueueSettings // Limit is that of the whole crawl, over all its queues; of the store: of each crawl that has none of its own
-	// QueueLimit is the Limit of each queue that has none of its own. 0: none.
+	QueueSettings // Limit is for the whole crawl, over all its queues; the store's is for each crawl without its own
+	// QueueLimit is the Limit of each queue without its own. 0: none.
 	QueueLimit int64 `json:"queue_limit,omitzero"`
-	// Retention is how long a crawl wants its keys to be remembered after they were last fetched, or recorded, if they never
-	// were. In a crawl without one [Selection.Before] and [Selection.Age] count from when a key was recorded.
+	// Retention is how long a crawl wants its keys to be remembered after they were last fetched, or recorded, if never
+	// fetched. In a crawl without one, [Selection.Before] and [Selection.Age] count from when a key was recorded.
 	// 0: none. The store has none.
 	Retention time.Duration `json:"retention,omitzero"`
 }
 
-// Scope is what is set for a whole crawl, Crawl "", or for all crawls of a store, "*": its settings, and the rules that a
-// frontier keeps for it, such as exclusions. Files of a crawl have it under the names of its tags.
+// Scope has the settings of a whole crawl (Crawl is "") or of all crawls of a store ("*"), and the rules that a
+// frontier keeps for it, such as exclusions. Crawl files store it as JSON with these tags.
 type Scope struct {
 	Crawl string `json:"crawl,omitzero"`
 	CrawlSettings
 	Rules [][]byte `json:"rules,omitempty"`
 }
 
-// Change is what makes a crawl have these settings; none of them unsets one, or makes a block end earlier.
+// Change returns the change that gives a crawl these settings. It unsets nothing, and shortens no block.
 func (s *CrawlSettings) Change() QueueChange {
 	c := s.QueueSettings.Change()
 	c.QueueLimit, c.Retention = set(s.QueueLimit), set(s.Retention)
@@ -68,17 +68,17 @@ type QueueChange struct {
 	Paused       *bool
 	// Group is ErrInvalid for a crawl and the store, and with a redisstore that was made without groups.
 	Group *string
-	// QueueLimit and Retention are those of [CrawlSettings]. For a queue they are ErrInvalid, and Retention
+	// QueueLimit and Retention are as in [CrawlSettings]. For a queue they are ErrInvalid; Retention also
 	// for the store.
 	QueueLimit *int64
 	Retention  *time.Duration
-	// NotBefore moves the time of the next take, if it is later than what the
-	// delay says: an adaptive delay, counted from the end of a fetch. It
-	// replaces the one set before, but see Later. Only a queue has it: for a crawl or
+	// NotBefore postpones the next take, if it is later than the end of the
+	// delay: an adaptive delay, counted from the end of a fetch. It
+	// replaces the previous one, but see Later. Only a queue has it: for a crawl or
 	// the store it is ErrInvalid.
 	NotBefore *time.Time
-	// Later keeps BlockedUntil and NotBefore as they are where that is later
-	// already: so a Retry-After does not shorten a longer block of an operator. The default is to replace them.
+	// Later keeps a BlockedUntil or NotBefore that is already later: a Retry-After
+	// does not shorten an operator's longer block. The default is to replace them.
 	Later bool
 	// MustExist makes Configure return ErrNotFound for a queue that neither
 	// holds nor has counted anything, or an unknown crawl. The default is
@@ -98,16 +98,16 @@ type QueueInfo struct {
 	Fetched   int64     // pages fetched
 	Failed    int64     // URLs dropped after a failure
 	LastTake  time.Time // zero: never
-	// NotBefore is the earliest time of the next take by the delay, that of its group, and [QueueChange.NotBefore],
-	// whatever the URLs. It is zero if the queue has neither of them.
+	// NotBefore is when its delay, its group's delay and [QueueChange.NotBefore] allow the next take,
+	// whatever the URLs. It is zero if the queue has none of them.
 	NotBefore time.Time
 	// Next is when the queue may next be served: the latest of the end of its delay (LastTake, if it
-	// has none) and that of its group, [QueueChange.NotBefore], and the first due time of a queued URL or end of an
+	// has none) and of its group's delay, [QueueChange.NotBefore], and the first due time of a queued URL or end of an
 	// expired lease. It is zero if there is no such URL. Blocks, pauses, bounds and limits do
 	// not matter.
 	Next time.Time
-	// GroupInFlight is InFlight of all queues of its group together, which the bound on leases counts, and GroupNotBefore when the
-	// delay is over after the latest take of any of them. Both are zero without a group.
+	// GroupInFlight is the InFlight of all queues of its group together, to which the bound on leases applies. GroupNotBefore is the
+	// end of the delay after the latest take from any of them. Both are zero without a group.
 	GroupInFlight  int64
 	GroupNotBefore time.Time
 }
@@ -121,8 +121,8 @@ type Selection struct {
 	// names no key, and so forgets nothing.
 	Keys []Key
 	// Queue forgets the URLs of one queue that are held, and those completed or
-	// dropped whose text is kept. Of any other key the store does not know the
-	// queue: it stays seen. The queue keeps its settings and its last take; its
+	// dropped whose text is kept. The store does not know the queue of other keys:
+	// they stay seen. The queue keeps its settings and its last take; its
 	// counts become 0.
 	Queue string
 	// Before forgets keys first recorded before this time and not held now; in a crawl with a
@@ -131,7 +131,7 @@ type Selection struct {
 	Before time.Time
 	// Age is Before, counted back from the time of the step: for automatic sweeps. A store may
 	// doubt its clock, and then returns [ErrClock] and forgets nothing. memstore and pebblestore
-	// doubt a clock that is behind the latest time that they noted, or ahead of it by more than a
+	// doubt a clock that is behind the latest time they have noted, or ahead of it by more than a
 	// day and an eighth of Age, until it has run for an hour; then they advance by an eighth of
 	// Age each hour.
 	Age time.Duration

@@ -15,7 +15,7 @@
 //	memstore     for tests, models, and crawls that may be lost
 //
 // The suite in storetest tests all of them against the same contract, which [Store] documents. One
-// promise of redisstore is weaker, and of pebblestore for batches of more than about 2,000: a call that fails may have been carried out
+// promise is weaker in redisstore, and in pebblestore for batches of more than about 2,000: a failed call may have been carried out
 // for some of its URLs, each of them completely. Repeating it is safe on all backends.
 //
 // # Time
@@ -97,23 +97,24 @@ const DefaultCrawl = "DEFAULT"
 //
 // # Rounds and tokens
 //
-// A round is one attempt to bring a URL to its end. It begins when the URL is recorded or forced, when a settlement says so
-// ([Settlement.NewRound]), and when an ended URL changes its state. The store keeps the tokens of a round, the
-// 16 latest, with the text of the URL. A token is one of three:
+// A round is one attempt to finish a URL. It begins when the URL is recorded or forced, when a settlement begins one
+// ([Settlement.NewRound]), and when an ended URL changes its state. The store keeps the 16 latest tokens of a round
+// with the text of the URL. A token is one of three:
 //
-//	current     of the lease that the URL has; accepted, also after its end
+//	current     of the URL's lease; accepted even after the lease ran out
 //	earlier     of another lease of the round; accepted with [Settlement.Late]
 //	overtaken   of a lease that an earlier one overtook, until it is settled or ends
 //
-// Any other token is Stale: of an earlier round, of another URL, or never given. So is any token but the current one
-// without Late, and Extend of a queued URL. An earlier token that is accepted settles a held or Dropped URL as the current one would;
-// of a URL that is Done it is AlreadyDone. A store that does not keep the text of ended URLs does not know their tokens, which are Stale.
+// Any other token is Stale: one from an earlier round, of another URL, or never issued. So are an earlier token
+// without Late, and Extend of a queued URL. An accepted earlier token settles a held or Dropped URL as the current one would;
+// for a URL that is Done it is AlreadyDone. A store without the texts of ended URLs does not know their tokens, which are Stale.
 //
-// A lease that runs while an earlier one of its round completes or requeues the URL is overtaken. It is no longer a lease of that URL,
-// which is not held by it, but it still counts as in flight, and for MaxInFlight, since its fetcher is at the host;
-// and a settlement that queues the URL makes it due no earlier than the end of that lease. Whatever
-// settles it is AlreadyDone, and, but for Extend, ends it; a URL that only waited for that is due then. It ends without a word, and is Stale, when its time is over, when the key is forced or forgotten, when it is settled
-// with token 0, and when another lease of the key is overtaken.
+// A lease is overtaken if an earlier token of its round completes or requeues the URL while it runs. It no longer holds the
+// URL, but still counts as in flight and towards MaxInFlight, since its fetcher is at the host; and a settlement that
+// queues the URL makes it due no earlier than the end of that lease. Any settlement of an overtaken lease is AlreadyDone
+// and, except for Extend, ends it; a URL that waited only for that is then due. The lease ends silently, and its token
+// is Stale, when its time is over, when its key is forced, forgotten or settled with token 0, and when another lease of
+// the key is overtaken.
 //
 // # Counts and limits
 //
@@ -124,16 +125,16 @@ const DefaultCrawl = "DEFAULT"
 // Forgetting by age does not change the counts. Forgetting a queue sets the counts of the queue to 0. They are never negative, and
 // those of a crawl are the sums of those of its queues.
 //
-// A limit, of a queue or of a crawl, is one of fetched pages. Each leased URL reserves one, also when its lease ran out, until it is
-// leased again or settled. No take makes Fetched and the leased URLs together exceed a limit. A settlement may, by a token
-// that is not the current one: that page was fetched. So may a limit that is lowered. Then as many of the leases that ran out are given again as
-// there is room for.
+// The limit of a queue or crawl is on fetched pages. Each leased URL reserves one, even after its lease ran out, until it is
+// leased again or settled. No take makes Fetched plus the leased URLs exceed a limit. A settlement with a token other than
+// the current one may, since that page was fetched; so may lowering the limit. Then only as many expired leases are handed
+// out again as there is room for.
 type Store interface {
 	// See records keys without queueing anything, and sets fresh[i] to whether
-	// keys[i] was new; of keys equal within the batch the first is new. The
+	// keys[i] was new; of equal keys in the batch the first is new. The
 	// slices have equal length. All of the batch is durable when it returns. The error is
-	// [DamagedKeys] if that holds for some keys alone, and [ErrIdentity] before Prepare: no program would accept
-	// a store with keys that does not say how they were made.
+	// [DamagedKeys] if only some keys could not be looked up, and [ErrIdentity] before Prepare: no program would
+	// accept a store that has keys but no identity.
 	See(ctx context.Context, crawl string, keys []Key, fresh []bool, opt SeeOptions) error
 
 	// Add records and queues items, and returns a verdict for each, in order.
@@ -147,9 +148,9 @@ type Store interface {
 	// expired, earliest first, with a new token, and then the due ones, by [Item.Priority]. The
 	// leases of a queue are together in the answer.
 	//
-	// The queues of a crawl take turns, by weight. One with a due URL of priority [Urgent] that may be served
-	// goes first, and keeps its turn; but of two queues served one after the other (on redisstore: by one shard) at
-	// most one goes first, so all others wait at most twice as long as their turns take.
+	// The queues of a crawl take turns, by weight. A queue that may be served and has a due URL of priority [Urgent]
+	// goes first, and keeps its turn; but of two queues served in a row (on redisstore: by one shard) at
+	// most one goes first, so all others wait at most twice as long for their turns.
 	Take(ctx context.Context, req TakeRequest) (Taken, error)
 
 	// Settle ends leases and reschedules or completes URLs. The results are in
@@ -161,12 +162,12 @@ type Store interface {
 	// Configure changes the settings of one queue, of a crawl (queue "") or,
 	// with crawl "*" and queue "", of the whole store. A queue that holds
 	// nothing keeps its settings. Delay, MaxInFlight, QueueLimit and Weight of a
-	// crawl or the store are those of queues that have none of their own, the
-	// nearest first, before those of a request; a pause or block of a crawl or
-	// the store stops all its queues. Limit is that of a queue, or of a whole crawl: both hold.
+	// crawl, and after these the store's, are defaults for queues without their
+	// own, and come before those of a request; a pause or block of a crawl or
+	// the store stops all its queues. Limit is for a queue, or for a whole crawl: both hold.
 	Configure(ctx context.Context, crawl, queue string, c QueueChange) error
-	// CrawlSettings returns the settings of a crawl, or with crawl "*" those of the store. Those of an unknown crawl are
-	// zero.
+	// CrawlSettings returns the settings of a crawl, or with crawl "*" of the store; zero for an unknown
+	// crawl.
 	CrawlSettings(ctx context.Context, crawl string) (CrawlSettings, error)
 
 	// Forget removes what the selection names and returns how many keys it
@@ -198,7 +199,7 @@ type Store interface {
 	// Queues lists the queues that QueueInfo knows, in a crawl ("*" for all,
 	// with after ""), in order of crawl and name, beginning after the queue
 	// named after ("" for the first). It ends with the first error. A listing
-	// shows each thing that does not change while it runs. One that changes may
+	// shows every row that does not change while it runs. A row that changes may
 	// be shown as it was, as it is, as both, or not at all. Other methods may be called while
 	// this or another listing runs, also by the loop over it.
 	Queues(ctx context.Context, crawl, after string) iter.Seq2[QueueInfo, error]
@@ -219,7 +220,7 @@ type Store interface {
 	Identity() Identity
 
 	// Prepare makes the store ready for a user. Each user calls it once, before all other methods. If
-	// the store has no identity, it durably adopts that of the terms. Otherwise the result is that of
+	// the store has no identity, it durably adopts the one in the terms. Otherwise the result is that of
 	// [Identity.Adopt]. The error is [ErrIdentity] if the user makes keys in another way, or if the
 	// store has keys but no identity.
 	Prepare(ctx context.Context, t Terms) error
@@ -252,7 +253,7 @@ type Stats struct {
 	Marked    int64 // keys with a mark: see [Settlement.Mark]
 }
 
-// Add adds the counts of something else.
+// Add adds other counts.
 func (s *Stats) Add(o Stats) {
 	s.Seen += o.Seen
 	s.Held += o.Held

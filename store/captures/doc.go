@@ -5,15 +5,15 @@
 // fetches drawn at random are hardly ever variants of one page. So the sample consists of whole
 // places. A place is a URL without everything that rules change: "www.", index file, sessions, case
 // and query. The sample has all variants of a place or none, at most 1,000 of them, so that one search
-// form cannot fill it. Of each variant it has the first and the latest capture: a control needs two.
+// form cannot fill it. It has the first and the latest capture of each variant: a control needs two.
 //
 // When the sample exceeds its bound, it drops half of the places, chosen by their hash, and
 // accepts no later captures of them. So at any time it contains every place whose hash begins with a
 // certain number of zero bits.
 //
-// The sample is in memory, as the lines of its file, and the file is a log of it: it is read when the sample is opened,
-// appended to, and written again when more than half of it is stale. To keep only the places of lines in memory saved
-// 25 MB of 75 and cost a second set of offsets to keep right through each rewrite, and reads under listings.
+// The sample is in memory, as the lines of its file, which is its log: Open reads the file, captures are
+// appended, and it is rewritten when more than half of it is stale. Keeping only the offsets of lines in memory saved
+// 25 MB of 75, but each rewrite had to correct them, and listings had to read the file.
 //
 // Nothing else depends on the sample. Lines are written without a sync, so a power cut can lose the
 // latest ones. If a write fails, its captures are dropped and counted, and the next write tries
@@ -32,6 +32,6 @@
 //	                                                 canonical, no-vary-search and clean-param
 //	level n                                          from here on, a place needs n leading zero bits
 //
-// Of a variant the first line is its first capture, and the last line its latest. hash64 is the
+// The first line of a variant is its first capture, the last line its latest. hash64 is the
 // first 8 bytes of the SHA-256, big-endian. A line that a failed write cut off ends in "!". The process that writes has locked the directory.
 package captures

@@ -40,7 +40,7 @@ const (
 	maxLine     = 1 << 20
 )
 
-// errLine means that a line is not what this package writes.
+// errLine means that this package did not write a line.
 var errLine = errors.New("damaged line")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

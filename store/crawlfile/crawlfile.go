@@ -8,10 +8,10 @@
 // the queued URLs would count as known, and would never be fetched. So each step can be repeated,
 // and a crawl that continues during the import is not affected.
 //
-// Of a URL the file has text, queue, data, due time and priority, and when it was completed or dropped. Leased URLs are queued again,
-// because their leases cannot be settled in another store. Of a queue it has the settings, and the
-// time before which the delay since its last take allows no other, if that is to come. The row of the identity also has what is
-// set for the crawl and for all crawls of its store. The file lacks the times
+// For each URL the file has text, queue, data, due time and priority, and when it was completed or dropped. Leased URLs are queued again,
+// because their leases cannot be settled in another store. For each queue it has the settings, and the end of the
+// delay since its last take, if that is in the future. The identity row also has the settings
+// of the crawl and of all crawls of its store. The file lacks the times
 // at which URLs were added, the counts of attempts, and the counts of completed and dropped URLs whose text is not kept.
 //
 // A key file is a crawl file without rows: [Import], [Scan] and [IdentityOf] read both. All numbers are big-endian:
@@ -51,7 +51,7 @@ const Magic = "firstseen.c1"
 // maxRow bounds a row, in the file that is written and in the one that is read.
 const maxRow = 1 << 30
 
-// row is what a row holds: one of the three.
+// row is a row: one of the three.
 type row struct {
 	Identity *store.Identity `json:"identity,omitempty"`
 	Scopes   []store.Scope   `json:"scopes,omitempty"` // beside Identity
@@ -70,8 +70,8 @@ type queueRow struct {
 	Weight       uint8         `json:"weight,omitempty"`
 	Paused       bool          `json:"paused,omitempty"`
 	Group        []byte        `json:"group,omitempty"`
-	// NotBefore is the earliest time of the next take by the delay since the last take, or as it
-	// was set.
+	// NotBefore is the earliest time of the next take, by the delay since the last one or as
+	// set.
 	NotBefore time.Time `json:"not_before,omitzero"`
 }
 
@@ -220,8 +220,8 @@ func (r *reader) next() (next row, ok bool, err error) {
 	return next, true, nil
 }
 
-// IdentityOf returns what the keys of a crawl file or a key file were made by, reading
-// its beginning.
+// IdentityOf reads the beginning of a crawl file or a key file, and returns the identity of
+// its keys.
 func IdentityOf(r io.Reader) (store.Identity, error) {
 	start := bufio.NewReader(r)
 	magic, _ := start.Peek(len(Magic))
@@ -244,9 +244,9 @@ type Counts struct {
 	Done    int64 `json:"done"`    // URLs that were completed, with their text
 	Dropped int64 `json:"dropped"` // URLs that were dropped, with their text
 	Keys    int64 `json:"keys"`    // keys seen
-	// Ungrouped counts, of an import, the queues whose group the store cannot keep.
+	// Ungrouped counts, in an import, the queues whose group the store cannot keep.
 	Ungrouped int64 `json:"ungrouped,omitempty"`
-	New       int64 `json:"new"` // of an import: keys that were not known
+	New       int64 `json:"new"` // in an import: keys that were not known
 }
 
 // count counts a URL.
@@ -262,11 +262,11 @@ func (n *Counts) count(s store.State) {
 }
 
 // Scan reads a crawl file or a key file to its end and returns its counts. The error is
-// store.ErrCorrupt if the file is damaged or not whole. Scan calls url for each URL; nil is to
-// count alone.
+// store.ErrCorrupt if the file is damaged or not whole. Scan calls url for each URL; with nil it
+// only counts.
 func Scan(r io.Reader, url func(store.Entry) error) (n Counts, err error) {
 	br := bufio.NewReaderSize(r, 1<<20)
-	if _, err := br.Peek(len(Magic)); err != nil { // what was cut off so early is no file of another kind
+	if _, err := br.Peek(len(Magic)); err != nil { // a file cut off so early counts as truncated, not as of another kind
 		return n, (&rowReader{src: br, kind: "crawl file"}).fill(make([]byte, len(Magic)))
 	}
 	rd, err := open(br)
@@ -311,8 +311,8 @@ type exporter interface {
 	Export(ctx context.Context, w io.Writer, crawl string) (int64, error)
 }
 
-// Export writes a crawl of s to w, with what is set for it. The file records the identity id of its keys; the zero identity
-// is that of s. Some changes during the export are in the file, others are not: pause the crawl for
+// Export writes a crawl of s and its settings to w. The file records the identity id of its keys; the zero identity
+// stands for that of s. Some changes during the export are in the file, others are not: pause the crawl for
 // an exact file. Export first lists the keys into a temporary file, 16 bytes each. Otherwise the
 // file could have the key of a new URL without the URL, and an import would never fetch it.
 func Export(ctx context.Context, w io.Writer, s store.Store, crawl string, id store.Identity, scopes []store.Scope) (n Counts, err error) {
@@ -371,7 +371,7 @@ func export(ctx context.Context, w io.Writer, s store.Store, crawl string, first
 }
 
 // ExportKeys writes the keys of a crawl as a key file and returns their number. The file records the
-// identity id of the keys; the zero identity is that of s.
+// identity id of the keys; the zero identity stands for that of s.
 func ExportKeys(ctx context.Context, w io.Writer, s store.Store, crawl string, id store.Identity) (int64, error) {
 	id = id.Or(s.Identity())
 	if own, ok := s.(exporter); ok && id == s.Identity() {

@@ -19,15 +19,15 @@ import (
 type ImportOptions struct {
 	// Batch is the number of URLs or keys of a step. The default is 10,000.
 	Batch int
-	// Identity is what the keys of the crawl are made by. The default is that of
-	// the store.
+	// Identity is how the keys of the crawl are made. The default is the store's
+	// identity.
 	Identity store.Identity
-	// Set is called before anything is imported with each scope for which the file says what is set. The default sets nothing.
+	// Set is called with each scope whose settings the file has, before anything is imported. The default sets nothing.
 	Set func(store.Scope) error
 }
 
-// Import reads a crawl file or a key file into a crawl of s. If the file was made with another
-// identity than the crawl, the error is store.ErrIdentity. A different Unicode version is an error
+// Import reads a crawl file or a key file into a crawl of s. If the identities of file and crawl
+// differ, the error is store.ErrIdentity. A different Unicode version is an error
 // only if the file has keys of internationalised hosts.
 //
 // After an error, run Import again: what was imported stays, and is not imported twice. Queues that have settings keep them.
@@ -69,7 +69,7 @@ type importer struct {
 	ended   []store.Settlement
 }
 
-// rows does the rows of a crawl file.
+// rows imports the rows of a crawl file.
 func (im *importer) rows(ctx context.Context, r *reader) error {
 	have, want := im.opt.Identity, *r.made.Identity
 	im.sameUnicode = want.Unicode == have.Unicode
@@ -103,7 +103,7 @@ func (im *importer) rows(ctx context.Context, r *reader) error {
 	}
 }
 
-// foreign is the error for a file with another identity than the store's.
+// foreign returns the error for a file whose identity differs from the store's.
 func foreign(what string, made, have store.Identity) error {
 	_, err := made.Adopt(have, true, true)
 	if err == nil { // a field is empty in one of them
@@ -129,7 +129,7 @@ func (im *importer) row(ctx context.Context, next row) error {
 	}
 	if u.Done {
 		st := store.Settlement{Key: key, Create: true, Queue: queue, URL: url, Meta: u.Meta, Priority: &u.Priority, Ended: u.Ended, UnicodeHost: unicode}
-		if st.Outcome, st.Fetched = store.Complete, true; u.Dropped { // the file does not say which were sources of redirects
+		if st.Outcome, st.Fetched = store.Complete, true; u.Dropped { // the file does not record which were sources of redirects
 			st.Outcome, st.Fetched = store.Drop, false
 		}
 		im.ended = append(im.ended, st)
@@ -139,8 +139,8 @@ func (im *importer) row(ctx context.Context, next row) error {
 	return nil
 }
 
-// configure sets what is set for a queue, unless the crawl has it with settings: an operator may have changed them since an import that
-// broke off. Nor is a queue that the crawl has paused again.
+// configure applies the settings of a queue, unless the queue already has some in the crawl: an operator may have changed them since an
+// interrupted import. Nor does it pause a queue that the crawl already has.
 func (im *importer) configure(ctx context.Context, q *queueRow) error {
 	have, err := im.s.QueueInfo(ctx, im.crawl, string(q.Name))
 	switch {
@@ -198,7 +198,7 @@ func (im *importer) flush(ctx context.Context) error {
 	return nil
 }
 
-// end records URLs that were completed or dropped, but for those the store holds or has
+// end records URLs that were completed or dropped, except those that the store holds or has
 // the text of: they may have been queued again since.
 func (im *importer) end(ctx context.Context) error {
 	if len(im.ended) == 0 {
@@ -232,7 +232,7 @@ func (im *importer) end(ctx context.Context) error {
 	return err
 }
 
-// keys does a key file.
+// keys imports a key file.
 func (im *importer) keys(ctx context.Context, r *reader) error {
 	kr, err := r.keys()
 	if err != nil {

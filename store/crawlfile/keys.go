@@ -26,7 +26,7 @@ import (
 //	| 0, 4 bytes                | keys in the file 8                     | CRC 4  |  end
 //	+---------------------------+----------------------------------------+--------+
 //
-// The identity is as [store.Identity.AppendTo] writes it; the flags are 1 byte, whose bit 0 says that keys of
+// The identity is as [store.Identity.AppendTo] writes it; the flags are 1 byte, whose bit 0 is set if keys of
 // internationalised hosts are among them. A CRC is the CRC-32C of the bytes of its row before it.
 // The keys ascend strictly across blocks too.
 
@@ -44,7 +44,7 @@ const (
 type Header struct {
 	Identity store.Identity
 	// UnicodeHosts reports that keys of internationalised hosts may be among
-	// them, so that they belong to that Unicode version.
+	// them, which depend on the Unicode version.
 	UnicodeHosts bool
 }
 
@@ -141,7 +141,7 @@ func NewKeyReader(r io.Reader) (*KeyReader, error) {
 	return kr, nil
 }
 
-// Header returns what the file says of its keys.
+// Header returns the file's header.
 func (r *KeyReader) Header() Header { return r.h }
 
 // Keys lists the keys, which ascend strictly. It ends with the first error, and
@@ -222,10 +222,10 @@ func (r *rowReader) fill(b []byte) error {
 	return nil
 }
 
-// atOnce is how much memory is taken for a row before more of it was read: its length may be damaged.
+// atOnce is how much memory is allocated for a row before more of it has been read: its length may be damaged.
 const atOnce = 1 << 20
 
-// row returns a row that begins with start, of which n more bytes and the checksum are still to be read. It stands until
+// row returns a row that begins with start, after reading its other n bytes and the checksum. It is valid until
 // the next call.
 func (r *rowReader) row(start []byte, n int) ([]byte, error) {
 	b := append(r.buf[:0], start...)
@@ -245,8 +245,8 @@ func (r *rowReader) row(start []byte, n int) ([]byte, error) {
 	return body, nil
 }
 
-// next returns what follows the length of the next row, which is in units of a size, and at most so many; nil after the last one, which
-// has the number of those before it.
+// next returns the rest of the next row after its length, which counts units of a size and is bounded; nil after the last row, which
+// has the number of rows before it.
 func (r *rowReader) next(most uint32, size int, read int64, length, count string) ([]byte, error) {
 	var head [4]byte
 	if err := r.fill(head[:]); err != nil {

@@ -15,8 +15,8 @@ import (
 )
 
 // Set reports which keys are in a file. The file is mapped, so that any number of processes
-// share its pages. Opening it reads a page of each 64 KiB. A block is checked when the first
-// key is looked for in it. A Set is safe for concurrent use.
+// share its pages. Opening it reads one page per 64 KiB. A block is checked at the first
+// look-up in it. A Set is safe for concurrent use.
 type Set struct {
 	path   string
 	data   []byte
@@ -129,7 +129,7 @@ func (s *Set) Find(keys []store.Key, known []bool) (n int, err error) {
 
 func (s *Set) has(k *store.Key) (bool, error) {
 	i := sort.Search(len(s.blocks), func(i int) bool { return k.Less(&s.blocks[i].first) }) - 1
-	for _, j := range []int{i, i + 1} { // damage to the first key of the next may lead here
+	for _, j := range []int{i, i + 1} { // a damaged first key of the next block may lead here
 		if j >= 0 && j < len(s.blocks) {
 			if err := s.check(j); err != nil {
 				return false, err
@@ -172,8 +172,8 @@ func (s *Set) check(i int) error {
 	return nil
 }
 
-// guarded runs do, in which a page of the file that cannot be read is an error, not the
-// end of the process. The error names the file.
+// guarded runs do, and turns the fault of an unreadable page of the file into an error, which
+// names the file, instead of ending the process.
 func (s *Set) guarded(do func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

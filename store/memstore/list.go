@@ -174,7 +174,7 @@ func (s *Store) Keys(ctx context.Context, name string) iter.Seq2[store.Key, erro
 	})
 }
 
-// listed yields what get returns, which is called with the store locked, or an error: that of the arguments, if there is one.
+// listed yields the result of get, which is called with the store locked, or an error: bad, the arguments' error, if there is one.
 func listed[T any](ctx context.Context, s *Store, bad error, get func() []T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		if err := s.enter(ctx, bad); err != nil {

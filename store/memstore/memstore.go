@@ -39,7 +39,7 @@ type Store struct {
 	ages   bool           // a user wants keys of all crawls to be forgotten by age
 	id     store.Identity // how the keys are made
 	wall   sched.Clock
-	began  time.Time // what the monotonic clock is read against
+	began  time.Time // zero of the monotonic clock
 	sched  sched.Sched
 	crawls map[string]*crawl
 	names  sched.Names
@@ -162,7 +162,7 @@ func (c *crawl) queue(name string) *queue {
 
 func (k *known) slotOf() *int32 { return &k.slot }
 
-// before orders the URLs of one priority, as compare does; heaps ask it often.
+// before orders the URLs of one priority, as compare does; heaps call it often.
 func (k *known) before(b *known) bool { return k.Due < b.Due || k.Due == b.Due && k.Seq < b.Seq }
 
 // compare orders URLs of a queue as it lists them.

@@ -102,8 +102,8 @@ func (c *crawl) full(queue string, opt store.AddOptions) bool {
 	return opt.MaxHeld > 0 && c.Held >= opt.MaxHeld || q != nil && opt.MaxPerQueue > 0 && q.Held() >= opt.MaxPerQueue
 }
 
-// leave prepares a URL that is not held to be queued or ended in a new round: it takes back
-// that it was completed or dropped, or begins to keep its text. Its mark and its overtaken lease go.
+// leave prepares a URL that is not held to be queued or ended in a new round: it no longer
+// counts as completed or dropped, or its text is kept from now on. Its mark and overtaken lease are removed.
 func (c *crawl) leave(k *known, now int64) {
 	c.Unmark(&k.Key)
 	c.closeOvertaken(k.Key, now)
@@ -147,7 +147,7 @@ func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, e
 	return taken, nil
 }
 
-// place returns what a take is from: a crawl, nil for all of them, and a queue of it, nil for all of these.
+// place returns the crawl that a take is from, nil for all, and its queue, nil for all.
 func (s *Store) place(name, queue string) (of *sched.Crawl, only *sched.Queue, ok bool) {
 	c := s.crawls[name]
 	if c == nil {
@@ -295,8 +295,8 @@ func (c *crawl) closeOvertaken(key store.Key, now int64) {
 	}
 }
 
-// outcome applies an outcome to a URL that is not held and not counted, and ended before at was or not, 0. It returns
-// its queue.
+// outcome applies an outcome to a URL that is not held and not counted; was is when it had ended before, 0 if it had
+// not. It returns the URL's queue.
 func (s *Store) outcome(c *crawl, k *known, st *store.Settlement, was, now int64) *queue {
 	q := k.queue
 	if q.Result(st); st.Fetched && (s.ages || c.Settings.Retention > 0) {
@@ -441,7 +441,7 @@ func (s *Store) forget(c *crawl, sel store.Selection, now int64) int64 {
 		}
 	default:
 		for _, k := range c.known {
-			c.drop(k, now) // so that the scheduler holds nothing of it
+			c.drop(k, now) // so that nothing stays in the scheduler
 		}
 		c.UnmarkAll()
 		delete(s.crawls, c.Name)
@@ -449,7 +449,7 @@ func (s *Store) forget(c *crawl, sel store.Selection, now int64) int64 {
 	return int64(was - len(c.known))
 }
 
-// dropQueue forgets the keys that are known to be of a queue.
+// dropQueue forgets the keys that are known to belong to a queue.
 func (c *crawl) dropQueue(q *queue, now int64) {
 	for _, k := range c.known {
 		if k.queue == q {

@@ -20,15 +20,15 @@ import (
 //	             write     rows of URLs in order of queue, keys and places in order of key
 //	caller     first-seen URLs of duplicates (first.go)
 //
-// Whatever can fail comes before judge, which is the first to change anything. Keys are learned one by one as they are judged:
+// Everything that can fail comes before judge, which is the first to change anything. Keys are learned one by one as they are judged:
 // a key that a cap refuses must not become known, and the second of two equal keys is a duplicate only if the first was not
-// refused. (Before, the index learned all keys of the batch at once and took the refused ones out again: an error or a cap then
-// had something to undo.) Rows are written in the order of their keys, which Pebble takes in twice as fast.
+// refused. (Before, the index learned all keys of the batch at once, and an error or a cap had to take some out
+// again.) Rows are written in the order of their keys, which Pebble takes in twice as fast.
 //
-// A part is whole: each of its URLs is recorded and queued, or neither. Between two parts other steps are carried out, and a
-// crash may keep the first of them. Batches of up to 2,048 new URLs in queues that hold something are one part at first; a queue
-// whose row has to be read counts as four of them. Duplicates cost a look-up, and there may be some 14,000 beside them: links that
-// are mostly known would else go through the committer many times.
+// A part is whole: each of its URLs is recorded and queued, or neither. Other steps run between two parts, and a
+// crash may keep only the first parts. The first part takes up to 2,048 new URLs of queues that hold something; a queue
+// whose row has to be read counts as four of them. Duplicates cost only a look-up, and the part may have about 14,000 besides:
+// batches of mostly known links would otherwise go through the committer many times.
 
 // Add implements store.Store.
 func (s *Store) Add(ctx context.Context, crawl string, items []store.Item, opt store.AddOptions) ([]store.Verdict, error) {
@@ -82,13 +82,13 @@ type addOp struct {
 	fresh    []bool   // recorded by it
 	verdicts []store.Verdict
 	done     int                // items in the parts before
-	forces   map[store.Key]bool // keys that an item of the batch forces, or queues again if they ended early enough; nil for none
+	forces   map[store.Key]bool // keys that an item of the batch forces, or requeues if they ended early enough; nil for none
 	unicode  bool               // an item of the batch has an internationalised host
 	c        *crawl
 	told     map[int]bool // items whose first-seen URL the step has set
 }
 
-// newAddOp returns an Add that has to be given the order of its keys. Those that are in a key file are duplicates.
+// newAddOp returns an Add; the caller sets the order of its keys. Keys in a key file are duplicates.
 func newAddOp(crawl string, items []store.Item, keys []store.Key, opt store.AddOptions, paths []string) *addOp {
 	n := len(items)
 	o := &addOp{crawl: crawl, items: items, opt: opt, keys: keys, known: make([]bool, n), fresh: make([]bool, n), verdicts: make([]store.Verdict, n)}
@@ -139,9 +139,9 @@ type adder struct {
 	part   []uint32 // the items of the part in order of key
 	// learned: the index has the new keys of the part.
 	learned bool
-	// again are keys that were only seen and are queued, in a crawl that forgets by age: their URLs look new from now on.
+	// again are keys that were only seen and are now queued, in a crawl that forgets by age: their URLs look new from now on.
 	again []store.Key
-	// forced are the known keys of the part that an item of the batch forces or spells in another way, nil if none may.
+	// forced are the known keys of the part that an item of the batch forces or respells, nil if none can be.
 	forced map[store.Key]*forced
 }
 
@@ -161,7 +161,7 @@ type addSpace struct {
 	unknown map[string]bool
 }
 
-// urlsOfRow is how many URLs take as long to queue, or to lease of one queue, as a row to find.
+// urlsOfRow is the cost of finding a row, in URLs queued, or leased from one queue.
 const urlsOfRow = 4
 
 // begin makes room for the items up to hi, where the part ends at the latest.
@@ -217,7 +217,7 @@ func (a *adder) look() error {
 	return nil
 }
 
-// findQueues finds the queues of unknown keys. The part ends where there are too many of these, or too many of their queues have to be
+// findQueues finds the queues of unknown keys. The part ends where there are too many such keys, or too many queues have to be
 // read.
 func (a *adder) findQueues() error {
 	urls := urlsOfRow * a.left.rows
@@ -256,7 +256,7 @@ func (a *adder) findQueues() error {
 	return nil
 }
 
-// learn has the index learn all unknown keys of the part at once, in order, in a third of the time, where no cap may refuse one.
+// learn has the index learn all unknown keys of the part at once and in order, in a third of the time, if no cap can refuse any.
 func (a *adder) learn() {
 	if a.learned = a.opt.MaxHeld <= 0 && a.opt.MaxPerQueue <= 0 && a.c.seen.alone(); a.learned {
 		a.unseen = slices.DeleteFunc(append(a.unseen[:0], a.part...), func(i uint32) bool { return a.known[i] })
@@ -367,23 +367,23 @@ func (a *adder) record(it *store.Item) sched.Record {
 	}
 }
 
-// requeues reports whether an item queues a known key that is not held; if it has EndedBefore, that depends on when.
+// requeues reports whether an item queues a known key that is not held; with EndedBefore, that depends on when the URL ended.
 func (a *adder) requeues(it *store.Item) bool {
 	return it.Force || !it.EndedBefore.IsZero() || a.c.queues.Respells(it)
 }
 
-// forced is a known key that an item of the batch forces, or that is marked and has another spelling there, as it was before the part, or as an item without a queue recorded
-// it. Such keys are looked for in the database, inside the step: whether they are held and what becomes of them is one.
+// forced is a known key that an item of the batch forces, or that is marked and respelled there: its state before the part, or as an item without a queue
+// recorded it. Such keys are looked up in the database inside the step, which both finds whether they are held and changes them.
 type forced struct {
 	found
 	queued  bool   // by this part
 	first   string // the first-seen URL of a duplicate
-	damaged bool   // the disk damaged what says where it is
+	damaged bool   // the row with its place is damaged
 }
 
-// findForced finds the known keys among those that items force or spell in another way. It comes before
-// all writes of the part, so that the database needs no batch on top. The part ends where more would have to be
-// found than rows that it may look at; queues have as many again, or a part whose forced keys took all would do one item.
+// findForced finds the known keys among those that items force or respell. It comes before
+// all writes of the part, so the database can be read without a batch on top. The part ends where finding more would exceed
+// its budget of rows; queues have the same budget again, or a part whose forced keys took all would do one item.
 func (a *adder) findForced() error {
 	respells := a.c.queues.Respells
 	if a.forces == nil && (a.c.queues.Marked() == 0 || !slices.ContainsFunc(a.items[a.lo:a.hi], func(it store.Item) bool { return respells(&it) })) {

@@ -16,8 +16,8 @@ import (
 	"github.com/firstseen/firstseen/store/internal/runfile"
 )
 
-// A backup is a checkpoint of Pebble, which links its tables and copies its log, and links to the run files that the rows of
-// that checkpoint name. Only Pebble knows its moment, so no run file is removed while it is made, and the copy is opened to see
+// A backup is a Pebble checkpoint, which links the tables and copies the log, and links to the run files that the rows of
+// the checkpoint name. Only Pebble knows the moment of the checkpoint, so no run file is removed meanwhile, and the copy is opened to see
 // which files it names. Reading the names first would miss a run that is made before the checkpoint.
 
 // BackupSize is the size of a backup.
@@ -27,13 +27,13 @@ type BackupSize struct {
 	Copied int64 // bytes that no other directory shares
 }
 
-// Backup writes a copy of the store into a directory, which must not exist. The copy is a
-// store that Open opens. Other steps continue in the meantime. All that was acknowledged before
-// the call is in the copy, and the copy is the store as it was at one moment during the call.
+// Backup writes a copy of the store, which Open opens, into a directory that must not exist.
+// Other steps continue in the meantime. The copy is the store as it was at one moment during
+// the call, with everything acknowledged before the call.
 //
-// On the file system of the store the copy shares the files that never change, by hard
-// links: nearly all of them. On another, it shares the run files that an earlier backup
-// has. The copy is durable when Backup returns nil. An error leaves no directory; a crash
+// On the store's file system the copy shares files that never change, by hard
+// links: nearly all of them. On another, it shares run files with the earlier
+// backups. The copy is durable when Backup returns nil. An error leaves no directory; a crash
 // may leave a part of one, so the caller renames the directory when it is complete.
 func (s *Store) Backup(ctx context.Context, dir string, earlier ...string) (size BackupSize, err error) {
 	defer func() {
@@ -52,8 +52,8 @@ func (s *Store) Backup(ctx context.Context, dir string, earlier ...string) (size
 	if _, err := s.opt.FS.Stat(dir); err == nil {
 		return size, fault.As(store.ErrInvalid, "the directory exists")
 	}
-	// The run files are those that the rows of the checkpoint name, whose moment only Pebble
-	// knows. So no file that any row names until then is removed.
+	// The rows of the checkpoint name its run files, and only Pebble knows its moment.
+	// So no file that any row names until then is removed.
 	defer s.holdFiles()()
 	defer func() {
 		if err != nil {
@@ -81,7 +81,7 @@ type backup struct {
 	size    BackupSize
 }
 
-// ended returns an error if the backup must end.
+// ended returns an error if the backup must stop.
 func (b *backup) ended() error { return cmp.Or(b.s.usable(), b.ctx.Err()) }
 
 // maxCheckpoints bounds the attempts at a checkpoint.
@@ -119,7 +119,7 @@ func (b *backup) checkpoint() error {
 	return cmp.Or(b.ended(), corruption(err))
 }
 
-// note makes the note of the copy, which must have what was acknowledged.
+// note makes the note of the copy, which must have all acknowledged changes.
 func (b *backup) note(acked uint64) error {
 	c, err := list(b.s.opt.FS, b.dir)
 	if err != nil {
@@ -191,7 +191,7 @@ func (b *backup) runFiles() error {
 	return errors.Join(b.s.syncDir(to), writeNote(fs, b.dir, b.noted.append(nil)), b.s.syncDir(fs.PathDir(b.dir)))
 }
 
-// runFile links a run file of the store or of an earlier backup, or copies it. A name is that of one content.
+// runFile links a run file of the store or of an earlier backup, or copies it. Files with the same name are equal.
 func (b *backup) runFile(name string) error {
 	fs := b.s.opt.FS
 	to := fs.PathJoin(b.dir, "runs", name)
@@ -218,8 +218,8 @@ func (b *backup) count(path string, linked bool) error {
 	return nil
 }
 
-// copyPiece is how many bytes are copied between syncs: a long sync would hold up those of
-// callers.
+// copyPiece is how many bytes are copied between syncs: a long sync would hold up callers'
+// syncs.
 const copyPiece = 1 << 20
 
 func (b *backup) copyFile(from, to string) error {

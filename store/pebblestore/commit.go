@@ -19,29 +19,29 @@ import (
 	"github.com/firstseen/firstseen/store/internal/runfile"
 )
 
-// All changes of a store go through one goroutine, the committer. The obvious way would be a lock, and a synced write by each
-// caller. But then a caller of one key pays a whole sync, and two callers of one key need a second look under the lock. The
-// committer instead takes what waits as one group: it applies the steps in order to the state in memory, writes the rows of
-// all of them as one Pebble batch, and goes on with the next group while the disk syncs. A second goroutine, the answerer,
+// All changes to a store go through one goroutine, the committer. The obvious way would be a lock, and a synced write by each
+// caller. But then a caller with one key pays for a whole sync, and two callers with the same key must look twice, under the lock.
+// Instead, the committer takes the waiting steps as one group: it applies them in order to the state in memory, writes all their
+// rows as one Pebble batch, and continues with the next group while the disk syncs. A second goroutine, the answerer,
 // waits for the syncs and answers the callers. So:
 //
 //	caller      do ──queue──▶ committer   gather, apply, write ──written──▶ answerer   SyncWait, answer
 //
 //   - The order of the queue is the order of everything: no step sees half of another, and of two adds of one key the second
 //     is the duplicate.
-//   - An answer waits for the sync of its own group, and since groups are answered in order, of all before. So a "duplicate"
-//     is durable. A group that wrote nothing waits as well: the one before may have made its duplicates.
+//   - An answer waits for the sync of its own group and, since groups are answered in order, of all groups before. So a "duplicate"
+//     is durable. A group that wrote nothing waits too: the one before may have recorded its duplicates.
 //   - Memory is ahead of the disk from apply to the sync. A write that fails therefore fails the store (health.die).
 //
 // # Long work is done in parts
 //
-// Nobody may wait for others longer than a few steps take, but what some callers ask for grows with a queue, a crawl or the
-// store. Bounds of rows alone, one for each kind of work, did not do: a row costs a microsecond or a hundred, by what the
-// caches have, and bounds that were right on one machine blocked for a fifth of a second on the next. So there is one way for
-// all: a step does a part, as much as txn.left allows, and returns errMore or errRest. The committer carries the next part out
-// in the next group, behind those who wait by then; a part that this group has no time for goes first in the one after it. How
-// much a part may do follows from the time that the last one took. A group ends, whatever waits, after groupTime. Only the last part is answered. (At first each part was a call of its own, which
-// waited for its sync: forgetting a million URLs waited for 500 syncs, one after the other.)
+// No caller may hold up others for longer than a few steps take, but the work of some calls grows with a queue, a crawl or the
+// store. A fixed bound on rows for each kind of work was not enough: a row costs one microsecond or a hundred, depending on the
+// caches, and bounds that were right on one machine blocked for a fifth of a second on the next. So all such steps do
+// a part, as much as txn.left allows, and return errMore or errRest. The committer carries out the next part
+// in the next group, after the steps waiting by then; a part that this group has no time for goes first in the one after it. The
+// size of a part follows from the time the last one took. A group always ends after groupTime. Only the last part is answered.
+// (At first each part was a separate call, which waited for its sync: forgetting a million URLs waited for 500 syncs in a row.)
 //
 // # Who owns what
 //
@@ -59,17 +59,17 @@ func unfinished(err error) bool {
 	return err == errMore || err == errRest //nolint:errorlint // nothing wraps them
 }
 
-// budget is what one part may still look at: rows, leases, queues and crawls, also where there is little to find, and bytes.
+// budget is how much one part may still look at: rows, leases, queues and crawls, even if there is little to find, and bytes.
 type budget struct{ rows, bytes int }
 
 func (b *budget) spent() bool { return b.rows <= 0 || b.bytes <= 0 }
 
 const (
-	// groupTime is after how long a group takes no further step: others wait for all of it.
+	// groupTime is how long a group takes further steps: callers wait for all of it.
 	groupTime = 20 * time.Millisecond
-	// partTime is how long a part of a long work is to take.
+	// partTime is how long a part of a long step should take.
 	partTime = 8 * time.Millisecond
-	// firstRows, leastRows and mostRows bound the rows that a part looks at: the first, and all.
+	// firstRows bounds the rows that the first part looks at, leastRows and mostRows those of any part.
 	firstRows, leastRows, mostRows = 512, 16, 2048
 	// partBytes bounds the bytes of these rows.
 	partBytes = 1 << 20
@@ -115,7 +115,7 @@ func (s *Store) do(ctx context.Context, weight int, apply func(tx *txn) error) e
 	return s.submit(ctx, weight, apply)
 }
 
-// read carries out a step that only reads. It goes through the committer like any other, so that it sees every step before it
+// read carries out a step that only reads. It goes through the committer like any other, so it sees every earlier step as a
 // whole, and none that might still be lost.
 func (s *Store) read(ctx context.Context, read func(tx *txn) error) error {
 	return s.submit(ctx, 1, func(tx *txn) error {
@@ -125,8 +125,8 @@ func (s *Store) read(ctx context.Context, read func(tx *txn) error) error {
 }
 
 // submit hands a step to the committer, and waits until all of it is durable. Until the committer takes it, the end of ctx
-// withdraws it. When submit returns, what the step has is the caller's; but of a store that isStuck, the committer may still be
-// at work on it.
+// withdraws it. When submit returns, the step's data is the caller's; but if the store isStuck, the committer may still
+// use it.
 func (s *Store) submit(ctx context.Context, weight int, apply func(tx *txn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -164,8 +164,8 @@ func ask[T any](ctx context.Context, s *Store, read func(tx *txn) (T, error)) (n
 	return answer, nil
 }
 
-// answer returns the answer to r, and puts r back into the pool. Of one that was withdrawn the committer still holds the
-// address.
+// answer returns the answer to r, and puts r back into the pool. A withdrawn request never comes here, as the committer
+// still points to it.
 func (s *Store) answer(ctx context.Context, r *request) error {
 	err := r.err
 	r.apply, r.err = nil, nil
@@ -178,7 +178,7 @@ func (s *Store) answer(ctx context.Context, r *request) error {
 }
 
 // enqueue puts r in the committer's queue. Close waits for the gate, so
-// nothing comes after the queue is closed.
+// nothing is queued after the queue is closed.
 func (s *Store) enqueue(ctx context.Context, r *request) error {
 	s.gate.RLock()
 	defer s.gate.RUnlock()
@@ -200,12 +200,12 @@ func (s *Store) enqueue(ctx context.Context, r *request) error {
 	}
 }
 
-// inFlight is how many groups may wait for the disk. Pebble syncs those that wait together, so a group is written as soon as
-// there is one: the processors work while the disk does, and no caller waits for more than the sync in progress and the
+// inFlight is how many groups may wait for the disk. Pebble syncs waiting groups together, so a group is written as soon as
+// it is ready: processors and disk work in parallel, and no caller waits for more than the sync in progress and the
 // next one. With eight, 256 callers of one key each got 5 % more keys recorded, but waited longer.
 const inFlight = 4
 
-// flight is a group from when it is gathered until it is answered.
+// flight is a group, from gathering to answer.
 type flight struct {
 	group []*request
 	batch *pebble.Batch   // its rows, once they are written; nil for none
@@ -247,7 +247,7 @@ func (s *Store) committer() {
 	}
 }
 
-// awaitCallers lets small calls that are about to come go into the group. Large ones are prepared for too long.
+// awaitCallers waits for small calls that are about to arrive, to join the group. Large calls take too long to prepare.
 func (s *Store) awaitCallers(first *request) {
 	if first == nil || first.weight >= 1500 {
 		return
@@ -257,9 +257,9 @@ func (s *Store) awaitCallers(first *request) {
 	}
 }
 
-// turns yields what goes into a group: the steps that wait, up to groupKeys, and behind them the parts that are next. A part that
+// turns yields the steps of a group: waiting steps, up to groupKeys, and then the next parts. A part that
 // the last group had no time for goes first: so parts and steps take turns, however many there are of both, and however long one
-// takes. What is not asked for waits for the next group.
+// takes. Those not consumed wait for the next group.
 func (s *Store) turns(f *flight, first *request) iter.Seq[*request] {
 	return func(yield func(*request) bool) {
 		parts := s.parts
@@ -318,7 +318,7 @@ func (s *Store) apply(f *flight, first *request) {
 	s.keepBudget()
 }
 
-// applyGroup applies steps for groupTime. The group has those that are done.
+// applyGroup applies steps for groupTime. Finished steps go into the group.
 func (s *Store) applyGroup(tx *txn, f *flight, first *request) {
 	began, now := s.opt.monotonic(), time.Duration(0)
 	for r := range s.turns(f, first) {
@@ -365,8 +365,8 @@ func (s *Store) applyOne(tx *txn, r *request) error {
 	return r.apply(tx)
 }
 
-// write passes the rows of tx to Pebble, which syncs them; see the batch's SyncWait. It reports whether there were
-// any, or some before that are not synced yet.
+// write passes the rows of tx to Pebble, which syncs them; see the batch's SyncWait. It reports whether there are
+// any, or earlier ones that are not synced yet.
 func (s *Store) write(tx *txn) (wrote bool, err error) {
 	if tx.err != nil || tx.batch.Empty() && !s.unsynced {
 		return false, tx.err
@@ -423,20 +423,20 @@ func (s *Store) recycle(f *flight) {
 	s.flights <- f
 }
 
-// txn is what the steps of one group write: one batch, one time.
+// txn collects the writes of one group's steps: one batch, one time.
 //
-// A step changes the state in memory and says the same in rows through set, delete and deleteRange. The first error of these
-// sticks, and fails the group, and with it the store: they fail only when the program is wrong. The state of queues, crawls,
-// generations and journals is written once a group: a step marks what it changed (touch, changedQueue, changedCrawl …), and
-// writeState writes it.
+// A step changes the state in memory, and makes the same change in rows through set, delete and deleteRange. The first error of
+// these sticks, and fails the group and the store: only a bug makes them fail. The state of queues, crawls,
+// generations and journals is written once a group: a step marks its changes (touch, changedQueue, changedCrawl …), and
+// writeState writes them.
 type txn struct {
 	s     *Store
 	batch *pebble.Batch
 	now   time.Time // the group's time
-	stamp time.Time // what keys that it records are stamped with
+	stamp time.Time // the time stamped on recorded keys
 	err   error
 	left  budget // of the part that is applied
-	// wroteRows and wroteBytes are those of the group's batches that are complete.
+	// wroteRows and wroteBytes count the group's complete batches.
 	wroteRows, wroteBytes int
 	// key and value are scratch space.
 	key, value []byte
@@ -469,10 +469,10 @@ func (tx *txn) set(key, value []byte) { tx.note(tx.batch.Set(key, value, nil)) }
 
 func (tx *txn) delete(key []byte) { tx.note(tx.batch.Delete(key, nil)) }
 
-// singleDelete deletes a row that was set exactly once since it was deleted last. Pebble then drops both as soon as they
-// meet, where a delete has to sink to the last level. The condition holds for the rows of queued URLs, leases, journals and packed
-// keys: an arrival, a token and a row's number are never given twice, and Extend deletes the row of the lease before it sets it
-// again. A row that was set twice would come back as it was set first.
+// singleDelete deletes a row that was set exactly once since its last delete. Pebble then drops both as soon as they
+// meet; a plain delete has to sink to the last level. The condition holds for the rows of queued URLs, leases, journals and packed
+// keys: an arrival, a token and a row's number are never reused, and Extend deletes the row of the lease before it sets it
+// again. A row that was set twice would reappear with its first value.
 func (tx *txn) singleDelete(key []byte) { tx.note(tx.batch.SingleDelete(key, nil)) }
 
 // deleteRange removes the rows from lo up to, not including, hi.
@@ -485,9 +485,9 @@ func (tx *txn) writeState() {
 	tx.writeQueues()
 }
 
-// flush makes the steps before this one readable in the database, at the beginning of a step. From then on the database has
-// them, and a crash keeps a beginning of the batches of a group, so each must leave whole steps with their counts: that is why
-// it writes the state, too. The group is still synced at its end.
+// flush, called at the beginning of a step, makes the earlier steps readable in the database. A crash keeps a prefix of a
+// group's batches, so each batch must contain whole steps with their counts: that is why
+// flush writes the state, too. The group is still synced at its end.
 func (tx *txn) flush() {
 	if tx.batch.Empty() && len(tx.packs) == 0 || tx.err != nil {
 		return
@@ -500,8 +500,8 @@ func (tx *txn) flush() {
 	tx.batch = tx.s.db.NewBatch()
 }
 
-// reader reads the rows as this step left them so far. It is good until the next write: a batch that is read is one with an
-// index, and the first call makes it from the one that there was.
+// reader reads the rows as this step has left them so far. It is valid until the next write: reading takes a batch with an
+// index, into which the first call turns the current one.
 func (tx *txn) reader() pebble.Reader {
 	switch {
 	case tx.batch.Empty():
@@ -528,23 +528,23 @@ func (tx *txn) commit(apply func(*pebble.Batch) error) error {
 		n.written.Store(uint64(tx.batch.SeqNum()) + rows - 1)
 		return nil
 	}
-	// Pebble wrote a batch that is too large for its buffer into the log before the one that it has now begun.
+	// Pebble wrote a batch too large for its buffer to the log before the one it has now begun.
 	n.written.Add(rows)
 	n.begins(log, n.written.Load()+1)
 	return nil
 }
 
-// An Open after a kill replays the log, and flushes what is more than one full write buffer before it returns. Pebble rotates
+// An Open after a kill replays the log, and before it returns flushes all beyond one full write buffer. Pebble rotates
 // its buffer by bytes, and packed keys are a few large rows: so the committer asks for a flush when the rows written since the
-// last would take long to replay, and waits for the flush before when another is due.
+// last one would take long to replay, and waits for the previous flush when another is due.
 
-// rowCost is how many bytes a row counts for beside its own: replay and flush cost as much. With 120 bytes a row, a buffer is
-// 130,000 of them.
+// rowCost is how many bytes a row counts for besides its own, for the cost of replay and flush. With 120 bytes a row, a buffer is
+// 130,000 rows.
 const rowCost = 128
 
 func (s *Store) flushDue() bool { return s.unflushed >= s.opt.memTableBytes }
 
-// awaitFlush waits until the flush before has ended if another is due.
+// awaitFlush waits for the previous flush to end if another is due.
 func (s *Store) awaitFlush() {
 	if !s.flushDue() || s.flushed == nil || async.Closed(s.flushed) {
 		return

@@ -26,8 +26,8 @@ import (
 	"github.com/firstseen/firstseen/store/internal/runfile"
 )
 
-// Open decides by reading alone what a directory is. Only names that a store has count: files of
-// others beside them are left alone.
+// Open decides, only by reading, what a directory is. Only file names that a store uses count; other
+// files are left alone.
 //
 //	no such name                            nothing: a store can be made here
 //	a note that says "creating"             the making of a store was interrupted, and goes on
@@ -137,7 +137,7 @@ func examine(dir string, opt *Options) (*note, error) {
 	return n, c.check(n)
 }
 
-// unnoted judges files of a store without a note.
+// unnoted judges the files of a store that has no note.
 func (c *contents) unnoted(opt *Options) (*note, error) {
 	if c.has("CURRENT") {
 		return nil, fault.As(store.ErrFormat, "the directory has a database of another program")
@@ -165,13 +165,13 @@ func (c *contents) unnoted(opt *Options) (*note, error) {
 // unnotedFormat is the last format without a note.
 const unnotedFormat = 3
 
-// errNote says what helps if nothing but the note is wrong.
+// errNote is the advice if only the note is damaged.
 var errNote = fault.As(store.ErrCorrupt, "or open the store with OpenRepair (firstseen verify --repair), which makes the file again")
 
-// otherNames are the other files that this package makes, for a while or for people to look at.
+// otherNames are the other files that this package makes, temporarily or for people to look at.
 var otherNames = regexp.MustCompile(`^(LOCK|repair\.tmp|damaged-[0-9]+\.log|[0-9]+\.dbtmp|temporary\..+)$`)
 
-// IsFile reports whether a path in the directory of a store is that of a file which stores have.
+// IsFile reports whether a path in the directory of a store names a file of the store.
 func IsFile(path string) bool {
 	if run, ok := strings.CutPrefix(path, "runs/"); ok {
 		return runName.MatchString(run)
@@ -179,8 +179,8 @@ func IsFile(path string) bool {
 	return storeNames.MatchString(path) || otherNames.MatchString(path) || path == noteName || path == noteTemp || path == "probe"
 }
 
-// Remove removes a directory that was to become a store, with the files that stores have, and others whose paths in
-// it are given. If it has anything else, it stays as it is, and the error names that. There may be no directory.
+// Remove removes a directory that was to become a store, with the files of a store and others whose paths in
+// it are given. If it contains anything else, it is left as it is, and the error names that file. It may be missing.
 func Remove(dir string, besides ...string) error { return removeStore(vfs.Default, dir, besides...) }
 
 func removeStore(fs vfs.FS, dir string, besides ...string) error {
@@ -227,7 +227,7 @@ func foreignIn(fs vfs.FS, dir, below string, info vfs.FileInfo, besides []string
 	return "", nil
 }
 
-// noteOf makes the note of a directory that has none of its own, by what is there.
+// noteOf makes a note for a directory without one, from its files.
 func noteOf(c *contents, format uint32) (*note, error) {
 	if what := c.lacks(); len(what) > 0 {
 		return nil, c.missing(what...)
@@ -253,7 +253,7 @@ func noteOf(c *contents, format uint32) (*note, error) {
 	return n, nil
 }
 
-// manifest is what is read of a manifest.
+// manifest holds the parts of a manifest that are used.
 type manifest struct {
 	manifestNote        // all of it that is whole
 	minLog       uint64 // the first log that is needed
@@ -266,7 +266,7 @@ const (
 	tagMinLog   = 2
 )
 
-// readManifest reads a manifest up to its end, or to what is not as it was written.
+// readManifest reads a manifest up to its end or the first damage.
 func readManifest(fs vfs.FS, dir, name string) (m manifest, err error) {
 	if m.manifestNote = manifestOf(name); m.num == 0 {
 		return m, fmt.Errorf("the marker names no manifest, but %q: %w", name, store.ErrCorrupt)
@@ -299,7 +299,7 @@ func readManifest(fs vfs.FS, dir, name string) (m manifest, err error) {
 	return m, nil
 }
 
-// check compares what is there with the note.
+// check compares the directory with the note.
 func (c *contents) check(n *note) error {
 	m, err := readManifest(c.fs, c.dir, c.manifest)
 	if err != nil {
@@ -345,9 +345,9 @@ func (c *contents) checkRun(r runNote) error {
 	return nil
 }
 
-// The note says what the directory must have. Pebble cannot tell a store from the rest of one: without the
+// The note lists what the directory must have. Pebble cannot tell a whole store from a part of one: without the
 // empty file that names its manifest it makes a new database, and removes the files of the old one; without its
-// last log it opens what the tables have. The note is a file of its own, with a checksum, and it is
+// last log it opens the state in the tables. The note is a file of its own, with a checksum, and it is
 // replaced by a rename:
 //
 //	firstseen store, format 4
@@ -359,8 +359,8 @@ func (c *contents) checkRun(r runNote) error {
 //	acknowledged 6000                    the number of a change that was acknowledged
 //	crc32c 9f8e7d6c                      of the lines before
 //
-// It is written, durably, before anything else in a new directory; when a log is begun, before that has a
-// record; before a log or a run file is removed; and within a second of a change that was acknowledged. So an idle
+// It is written, durably, before anything else in a new directory; when a log is begun, before its first
+// record; before a log or a run file is removed; and within a second of an acknowledged change. So an idle
 // store has nothing that could be lost unnoticed.
 const (
 	noteName = "firstseen.store"
@@ -489,8 +489,8 @@ func writeNote(fs vfs.FS, dir string, text []byte) error {
 	return syncDir(fs, dir)
 }
 
-// noteKeeper keeps the note of an open store. watchFS tells it of logs and manifests, the committer and the
-// answerer of changes.
+// noteKeeper keeps the note of an open store. watchFS reports logs and manifests to it, the committer and the
+// answerer report changes.
 type noteKeeper struct {
 	fs  vfs.FS
 	dir string
@@ -570,8 +570,8 @@ func (k *noteKeeper) began(num uint64) error {
 	return k.writeLocked()
 }
 
-// removing notes that a log will be removed: Pebble needs it no more by its manifest, which the
-// note must have before.
+// removing notes that a log will be removed: by its manifest, Pebble no longer needs it, and the note must
+// have that manifest first.
 func (k *noteKeeper) removing(num uint64) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -617,7 +617,7 @@ func logNumber(name string) uint64 {
 // noteEvery is how old the note gets, at most, while changes are acknowledged.
 const noteEvery = time.Second
 
-// keepNote writes the note while there is something new.
+// keepNote writes the note whenever something changed.
 func (s *Store) keepNote() {
 	tick := time.NewTicker(noteEvery)
 	defer tick.Stop()

@@ -29,10 +29,10 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// Between this package and the disk is Pebble, which has three ways to end the process: it panics if it cannot write its log or
-// manifest, calls Fatalf if it cannot go on, and panics in a compaction that meets damage below a single delete. A store that is a part
-// of a program must not end it. So there is a file system below Pebble (watchFS) that returns no error for which it would, an
-// event listener, and a logger whose Fatalf keeps the goroutine; health says what has happened.
+// Between this package and the disk is Pebble, which can end the process in three ways: it panics if it cannot write its log or
+// manifest, calls Fatalf if it cannot continue, and panics in a compaction that meets damage below a single delete. A store embedded
+// in a program must not end it. So there is a file system below Pebble (watchFS) that hides such errors from it, an
+// event listener, and a logger whose Fatalf blocks the goroutine; health records what has happened.
 //
 // Nothing here knows of URLs. health is safe for concurrent use: err is written once, before dead is closed.
 
@@ -51,8 +51,8 @@ func pebbleOptions(dir string, opt Options, h *health, n *noteKeeper) *pebble.Op
 		Logger:             pebbleLog{h},
 		EventListener:      h.listener(),
 		MemTableSize:       2 * uint64(opt.memTableBytes), // from half of that on, its Open flushes them
-		// Pebble takes its write buffers, two as a rule, out of its cache. With no more than that there
-		// would be no cache: then each read of a row reads the filters of the tables again.
+		// Pebble takes its write buffers, usually two, out of its cache. With no more than that there
+		// would be no cache, and each read of a row would read the tables' filters again.
 		CacheSize: opt.CacheBytes + 2*2*int64(opt.memTableBytes),
 		// Open asks for none: it needs the processors, and Pebble's own Open waits for those that it began.
 		CompactionConcurrencyRange: func() (lower, upper int) {
@@ -86,8 +86,8 @@ func pebbleOptions(dir string, opt Options, h *health, n *noteKeeper) *pebble.Op
 	return o
 }
 
-// tableOwner writes into the properties of each table which store it is of: Pebble takes a table of another store for its own if the number
-// and the length are right. Tables that Open writes before it knows the store, and those of earlier versions, have no mark.
+// tableOwner marks each table, in its properties, as the store's: Pebble would take a table of another store for its own if number
+// and length match. Tables that Open writes before it knows the store, and tables of earlier versions, have no mark.
 type tableOwner struct{ h *health }
 
 const ownerName = "firstseen.store"
@@ -108,13 +108,13 @@ func (m tableOwner) FinishTable(buf []byte) ([]byte, error) {
 	return buf, nil
 }
 
-// setOwner has the tables from now on marked as those of the store with a secret.
+// setOwner has new tables marked as the store's, by its secret.
 func (h *health) setOwner(secret []byte) {
 	mark := sha256.Sum256(append([]byte(ownerName), secret...))
 	h.owner.Store(&mark)
 }
 
-// checkTables returns an error if a table is marked as one of another store. Open does not ask: of a large store that is tens of thousands
+// checkTables returns an error if a table is marked as another store's. Open does not call it: a large store has tens of thousands
 // of files to read.
 func (s *Store) checkTables() error {
 	levels, err := s.db.SSTables(pebble.WithProperties())
@@ -155,7 +155,7 @@ func openError(dir string, fs vfs.FS, err error) error {
 	return fmt.Errorf("cannot open store %s: %w", dir, err)
 }
 
-// corruption makes an error of Pebble about damaged files one that names the file, with advice.
+// corruption turns Pebble's error about a damaged file into one with the file's name and advice.
 func corruption(err error) error {
 	if err == nil || !pebble.IsCorruptionError(err) || errors.Is(err, store.ErrCorrupt) {
 		return err
@@ -180,7 +180,7 @@ func pathOf(err error) string {
 	return ""
 }
 
-// firstLine returns what an error of Pebble says: further lines repeat it.
+// firstLine returns the first line of Pebble's error, which the others repeat.
 func firstLine(err error) string {
 	text, _, _ := strings.Cut(fmt.Sprint(err), "\n")
 	return strings.TrimPrefix(text, "pebble: ")
@@ -213,14 +213,14 @@ func openPebble(dir string, opt Options, h *health, n *noteKeeper) (db *pebble.D
 	return db, nil
 }
 
-// health is whether the store has failed: then every call returns ErrFailed. It fails if the log or
-// manifest (see watchFS) cannot be written, or the note, on a full disk often the first, or tables: Pebble writes these
-// again without end, while writers wait for room. After some failures in a row it is enough.
+// health records whether the store has failed: then every call returns ErrFailed. It fails if the log, the
+// manifest (see watchFS) or the note (on a full disk often the first) cannot be written, or tables, maxMisses times in
+// a row: Pebble would retry these without end, while writers wait for room.
 type health struct {
 	once, onceStuck, onceParked sync.Once
 	err                         error         // why the store has failed
 	dead                        chan struct{} // closed once err is set
-	stuck                       chan struct{} // closed if a goroutine of Pebble will never go on, nor release its locks
+	stuck                       chan struct{} // closed if a goroutine of Pebble will never continue, nor release its locks
 	parked                      chan struct{} // closed if a compaction met damage, and never ends
 	closing                     chan struct{} // closed by Close
 	misses                      atomic.Int64  // background failures in a row
@@ -234,13 +234,13 @@ type health struct {
 	damage runDamage // that was met
 }
 
-// maxMisses is how many background failures in a row are one too many.
+// maxMisses is the number of background failures in a row at which the store fails.
 const maxMisses = 20
 
 // retryPause is the time after which Pebble tries again what failed in the background. Left
 // alone, it tries without a pause. A failed flush holds Pebble's lock in the meantime, so the
 // pause is short. Statistics of a damaged table, and compactions of a store that has failed, are tried without end: these
-// pauses are long, and Close ends them. The lock is no matter then: of a dead store only calls that were in Pebble as it died wait for it.
+// pauses are long, and Close ends them. The lock does not matter then: in a dead store, only calls that were in Pebble when it died wait for it.
 const retryPause, idlePause = 5 * time.Millisecond, time.Second
 
 func newHealth() *health {
@@ -276,9 +276,9 @@ type pebbleLog struct{ h *health }
 func (pebbleLog) Infof(string, ...any)  {}
 func (pebbleLog) Errorf(string, ...any) {}
 
-// Fatalf must not return. Pebble calls it if it cannot go on, as with a table that was cut since Open; watchFS
-// does not return the errors of writes for which it would. A panic would end the process of the user, from a
-// goroutine that nobody can guard. So the store fails, and the goroutine stays where it is, with the locks that it
+// Fatalf must not return. Pebble calls it if it cannot continue, as with a table that was cut since Open (watchFS
+// hides the write errors for which it would). A panic would end the user's process, from a
+// goroutine that nothing can guard. So the store fails, and the goroutine blocks here with the locks that it
 // holds: Close does not wait for it, and does not close Pebble.
 func (l pebbleLog) Fatalf(format string, args ...any) {
 	l.h.die(fmt.Errorf(format, args...))
@@ -288,11 +288,11 @@ func (l pebbleLog) Fatalf(format string, args ...any) {
 
 func (h *health) stick() { h.onceStuck.Do(func() { close(h.stuck) }) }
 
-// isStuck reports whether the committer may never come back from a step, nor leave alone what the step has.
+// isStuck reports whether the committer may never return from a step, and may still use its data.
 func (h *health) isStuck() bool { return async.Closed(h.stuck) }
 
-// unlessStuck returns what f returns, or why the store failed if f may never return since a goroutine of Pebble will not. f may
-// then go on.
+// unlessStuck calls f, and returns its result, or the store's failure if f may never return because of a stuck goroutine of Pebble. f may
+// then still run.
 func (h *health) unlessStuck(f func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()
@@ -304,7 +304,7 @@ func (h *health) unlessStuck(f func() error) error {
 	}
 }
 
-// wait takes a lock, unless a goroutine that will never go on may hold it.
+// wait takes a lock, unless a goroutine that will never continue may hold it.
 func (h *health) wait(try func() bool, mu sync.Locker) error {
 	if try() {
 		return nil
@@ -312,8 +312,8 @@ func (h *health) wait(try func() bool, mu sync.Locker) error {
 	return h.unlessStuck(func() error { mu.Lock(); return nil })
 }
 
-// met is called by the goroutine of Pebble that met damage, before it gets the error. A compaction would panic with it
-// if the damaged block has rows below a single delete. So it is held here for good: its tables are not compacted again,
+// met is called by a goroutine of Pebble that has met damage, before it gets the error. A compaction would panic on it
+// if the damaged block has rows below a single delete. So it is blocked here forever: its tables are not compacted again,
 // and the others are. It holds no lock; Close does not wait for it, and does not close Pebble.
 func (h *health) met(i pebble.DataCorruptionInfo) {
 	h.damage.note(i.Path, corruptionOf(&i))
@@ -338,8 +338,8 @@ func calledBy(name string) bool {
 	}
 }
 
-// emptyTable is what Pebble calls the end of a flush of which nothing was left to write, as when all rows were deleted again. It is no
-// failure, and Pebble exports no error to compare it with.
+// emptyTable is Pebble's error for a flush with nothing left to write, as when all rows were deleted again. It is no
+// failure, and Pebble exports no error to compare with.
 const emptyTable = "pebble: empty table"
 
 func (h *health) listener() *pebble.EventListener {
@@ -377,7 +377,7 @@ func (h *health) listener() *pebble.EventListener {
 	}
 }
 
-// stalls is for how long Pebble stopped writes.
+// stalls counts how long Pebble has stopped writes.
 type stalls struct {
 	mu    sync.Mutex
 	began time.Time // zero: writes are not stopped
@@ -397,7 +397,7 @@ func (s *stalls) end() {
 	s.began = time.Time{}
 }
 
-// all is the time in all, with the stall under way.
+// all returns the total time, including a stall in progress.
 func (s *stalls) all() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -407,8 +407,8 @@ func (s *stalls) all() time.Duration {
 	return s.ended + time.Since(s.began)
 }
 
-// runDamage is the damage of run files, and of Pebble's tables, that was met since Open. A look-up that meets some refuses the keys
-// that it cannot look up, and those alone; for the rest of the store life goes on, so it is told here.
+// runDamage is the damage to run files and Pebble's tables found since Open. A look-up that meets damage refuses only the keys
+// that it cannot look up; the rest of the store works on, so the damage is reported here.
 type runDamage struct {
 	tell func(error) // Options.OnDamage
 
@@ -417,7 +417,7 @@ type runDamage struct {
 	told map[string]bool
 }
 
-// mostDamage bounds how many files are told of.
+// mostDamage bounds how many files are reported.
 const mostDamage = 100
 
 // note notes damage of a file.
@@ -459,7 +459,7 @@ type watchFS struct {
 	vfs.FS
 	h        *health
 	note     *noteKeeper // nil for none
-	dir      string      // of the store: files elsewhere, as of a backup, it can do without
+	dir      string      // of the store: it can do without files elsewhere, such as a backup's
 	readOnly bool
 	locked   bool // the directory
 }
@@ -497,7 +497,7 @@ func (fs *watchFS) change(n need, path string, f func() error) error {
 	return err
 }
 
-// onFile makes an error one that names the file. Those of system calls do not.
+// onFile adds the file's name to an error. Errors of system calls lack it.
 func onFile(path string, err error) error {
 	if err == nil || strings.Contains(err.Error(), path) {
 		return err
@@ -629,8 +629,8 @@ func (fs *watchFS) Unwrap() vfs.FS { return fs.FS }
 // and callers wait for less than one: it yields after each block. The log's goroutine
 // yields before its sync, which would hold the processor until the runtime notices.
 //
-// It gets its room on the disk as it grows. Pebble asks for that of a whole log before the first write, 70 MB with the
-// default write buffers, and a store keeps two logs: one of a single URL would take 140 MB.
+// It allocates disk space as it grows. Pebble asks for a whole log's before the first write, 70 MB with the
+// default write buffers, and a store keeps two logs: one with a single URL would take 140 MB.
 type watchFile struct {
 	vfs.File
 	fs      *watchFS
@@ -651,8 +651,8 @@ func (f *watchFile) Preallocate(offset, length int64) error {
 	return nil
 }
 
-// grow asks the disk for room for n more bytes, each time as much as the file has, from a quarter to 8 MiB. A disk
-// that cannot says so when it is written.
+// grow asks the disk for room for n more bytes, each time as much as the file has, from a quarter to 8 MiB. If the disk
+// has no room, the write returns the error.
 func (f *watchFile) grow(n int64) {
 	f.written += n
 	if f.written <= f.room || f.written > f.wanted {
@@ -679,7 +679,7 @@ func (f *watchFile) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Stat implements vfs.File. Pebble asks a log that it uses again for its size, and panics if it does not learn it.
+// Stat implements vfs.File. Pebble asks a log that it reuses for its size, and panics on an error.
 func (f *watchFile) Stat() (vfs.FileInfo, error) {
 	var info vfs.FileInfo
 	err := f.change(func() (err error) {
@@ -731,8 +731,8 @@ func manifestOf(name string) (m manifestNote) {
 	return m
 }
 
-// Write implements vfs.File. A file system may change p, and one of Pebble does under the race detector. What follows a
-// write that failed is not noted.
+// Write implements vfs.File. A file system may change p, and one of Pebble's does under the race detector. Nothing is noted
+// after a failed write.
 func (f *manifestFile) Write(p []byte) (int, error) {
 	sum := crc32.Update(f.sum, castagnoli, p)
 	n, err := f.watchFile.Write(p)

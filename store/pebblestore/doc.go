@@ -14,16 +14,16 @@
 // added or settled, or not. While the disk syncs a group, the next groups are written, and then synced together.
 //
 // The state in memory is ahead of the disk while groups are written. If a write to the log, the manifest or the note fails, or
-// writing tables 20 times in a row (files of runs are tried again), the store has
-// failed: every call returns [store.ErrFailed], one that waits for a sync when that ends. After Close the store
-// can be opened again. If Pebble cannot write its log or manifest, it would end the process. So the file system
-// that Pebble uses here reports no such error to Pebble, and drops all that it writes from then on
-// (disk.go), also during Open. Close then closes Pebble as usual.
+// writing tables fails 20 times in a row (run files are tried again), the store has
+// failed: every call returns [store.ErrFailed]; a call that waits for a sync does when the sync ends. After Close the store
+// can be opened again. If Pebble could not write its log or manifest, it would end the process. So the file system
+// below Pebble hides such errors from it, and drops all its writes from then on
+// (disk.go), even during Open. Close then closes Pebble as usual.
 //
 // # Keys
 //
 // A group writes its new keys as one packed row. In the background, packed rows become run files:
-// sorted files with checksums that never change, and that are merged when they are many.
+// sorted files with checksums, which never change and are merged when there are many.
 // Options.IndexBytes selects how a key is looked up:
 //
 //   - By default from fingerprints in memory, 9.4 to 13.3 bytes a key in a large store. In a crawl of a billion URLs, the
@@ -31,7 +31,7 @@
 //     run files. The fingerprints are loaded in the background after Open.
 //   - Until they are loaded, and once they have outgrown the bound, from a table of the packed keys and from the
 //     mapped run files, without error. About a million packed keys take 40 to 60 bytes of memory
-//     each. The run files, with filters of 1.6 bytes a key, are in the page cache as far as it has room.
+//     each. The page cache holds the run files, with filters of 1.6 bytes a key, as far as it has room.
 //
 // A key has no time of its own. Keys are grouped in generations of 30 days, or of an eighth of the
 // shortest retention if one was requested; Created is the start of the generation. See [Store.Forget].
@@ -44,18 +44,18 @@
 //
 // # Damage
 //
-// Open decides by reading alone what a directory is: nothing, a store that is being made, a whole store, or
-// damage, which is ErrCorrupt, names what is missing, and changes nothing. Files that no store writes are ignored.
-// FORMAT.md has what is detected, how, and what cannot be told from the torn write of a kill or power cut: damage that
+// Open decides, only by reading, what a directory is: nothing, a store that is being made, a whole store, or
+// damaged: then ErrCorrupt names the missing parts, and nothing changes. Files that no store writes are ignored.
+// FORMAT.md lists which damage is detected, how, and which looks like a write torn by a kill or power cut: damage that
 // reaches the last groups of the log, and a log that was cut less than a second after the last acknowledgment.
 //
-// A damaged part of a run file refuses the keys in it alone ([store.Damaged], [store.DamagedKeys]), and a queue whose URLs
-// cannot be read waits; Options.OnDamage and IndexInfo.Err tell. OpenRepair cuts a damaged log before the damage, and
-// ends in a store that verifies, or an error.
+// If a part of a run file is damaged, only the keys in it are refused ([store.Damaged], [store.DamagedKeys]); a queue whose URLs
+// cannot be read waits. Options.OnDamage and IndexInfo.Err report both. OpenRepair cuts a damaged log before the damage, and
+// ends with a store that verifies, or an error.
 //
-// Pebble never ends the process for such faults. A compaction that meets a damaged block is held for good. If Pebble
-// calls for the end of the process, the store fails. After either, Close returns, but leaves Pebble's memory and
-// locks behind: the process cannot open the store again. A Verify, Backup or Metrics that is in Pebble then may wait for ever.
+// Pebble never ends the process for such faults. A compaction that meets a damaged block is blocked forever. If Pebble
+// wants to end the process, the store fails instead. After either, Close returns, but Pebble's memory and
+// locks stay: the process cannot reopen the store. A Verify, Backup or Metrics that is in Pebble at that time may never return.
 //
 // # Limits
 //

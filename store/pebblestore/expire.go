@@ -13,7 +13,7 @@ import (
 )
 
 // Forgetting by age goes through the generations whose last key is old enough, a part of their keys at a time in order of key,
-// and drops each at its end. The clock may be wrong: sched.Clock judges it, from the time that it was right at last, which a
+// and drops each at its end. The clock may be wrong: sched.Clock judges it by the latest time at which it was right, which a
 // row keeps.
 
 // keysOfRow is how many keys of a crawl that never had a queue take as long to forget as one that may have a URL, which costs

@@ -13,7 +13,7 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// A key that is known leads to its URL by way of the lease in memory, or of its place: in the journal of places, or in its S row.
+// A known key leads to its URL by its lease in memory, or by its place: in the journal of places, or in its S row.
 // Steps look up many keys at once, in each table in the order of its rows, which is several times as fast as one by one.
 
 // found is where a known key is.
@@ -30,7 +30,7 @@ func (f *found) text() bool { return f.state != store.SeenOnly }
 
 func (f *found) held() bool { return f.state == store.Queued || f.state == store.Leased }
 
-// sought is a URL that is looked for, and what was found.
+// sought is a URL to find, and the result.
 type sought struct {
 	found
 	key     store.Key
@@ -42,7 +42,7 @@ type sought struct {
 
 func (l *sought) compare(k store.Key) int { return bytes.Compare(l.key[:], k[:]) }
 
-// rowsOfURL is how many rows of a scan take as long as to find one URL: its place, its row, its queue, and what is then first there.
+// rowsOfURL is the cost of finding one URL, in rows scanned: its place, its row, its queue, and the new first URL there.
 const rowsOfURL = 4
 
 // findOne finds a key of c that the index knows.
@@ -56,7 +56,7 @@ func (tx *txn) findOne(c *crawl, k *store.Key) (found, error) {
 	return *f, err
 }
 
-// findAll finds keys of c that the index knows. A lease may lack the texts that only its row has.
+// findAll finds keys of c that the index knows. A lease may lack texts, which only its row has.
 func (tx *txn) findAll(c *crawl, list []sought) error {
 	for i := range list {
 		if l := c.queues.Leases[list[i].key]; l != nil && l.Queue.Retired() {
@@ -185,7 +185,7 @@ func readPlace(rows rowGetter, crawl uint32, k *store.Key) (p pointer, err error
 // manyRows is how many reads of single rows, in order, are worth an iterator.
 const manyRows = 16
 
-// inTable calls read for each of a list with a reader of a table.
+// inTable calls read for each item of a list, with a reader of a table.
 func inTable(rows pebble.Reader, table byte, list []*sought, read func(rowGetter, *sought) error) (err error) {
 	var r rowGetter = rows
 	if len(list) >= manyRows {

@@ -84,9 +84,9 @@ func (s *Store) fromCache(o *addOp) (list []sought) {
 	return list
 }
 
-// texts is a cache, in bounded memory, of the texts of URLs that were lately queued or
-// asked for, so that a duplicate's first-seen URL takes no two reads of the disk. Other
-// texts are read: the cache may drop any text, and never returns a wrong one. So whatever
+// texts is a cache, in bounded memory, of the texts of recently queued or requested
+// URLs, which saves two disk reads for a duplicate's first-seen URL. Other texts are
+// read: the cache may drop any text, and never returns a wrong one. So every step that
 // moves a URL calls the cache immediately: put when it is queued, drop when it ends.
 //
 // It stays empty until the first caller asks for first-seen URLs.

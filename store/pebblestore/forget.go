@@ -10,8 +10,8 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// Forgetting removes keys, and what leads to them. By name (here), by queue (below), of a crawl (by range deletions), by age
-// (expire.go). What is not a crawl goes in parts.
+// Forgetting removes keys and the rows that lead to them: by name (here), by queue (below), a whole crawl (by range deletions), or by
+// age (expire.go). All but a crawl is done in parts.
 
 // Forget implements store.Store.
 //
@@ -23,9 +23,9 @@ import (
 // count as recorded again.
 //
 // Forgetting by age takes durable steps of a few thousand keys. So does forgetting a queue, or
-// named keys, of more than a thousand URLs, and forgetting anything of all crawls. Other steps run between
+// named keys, of more than a thousand URLs, and forgetting anything in all crawls. Other steps run between
 // them. The first step empties a queue: URLs that are added later stay. If the call is interrupted or the
-// machine stops, the rest of a queue is still forgotten; the rest of keys by age or by name, and of all
+// machine stops, the rest of a queue is still forgotten; remaining keys by age or by name, and those of all
 // crawls, only if the call is repeated.
 func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) {
 	if _, err := sched.CheckSelection(sel); err != nil {
@@ -45,7 +45,7 @@ func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) 
 	return o.n, err
 }
 
-// forgetOp forgets what a selection has, in as many steps as it takes.
+// forgetOp forgets a selection, in as many steps as it takes.
 type forgetOp struct {
 	sel    store.Selection // of its keys, those that are left
 	from   string          // the crawl to continue with, of all
@@ -84,7 +84,7 @@ func (o *forgetOp) apply(tx *txn) error {
 	return nil
 }
 
-// forgetCrawls forgets what is selected of some crawls.
+// forgetCrawls forgets what is selected in some crawls.
 func (o *forgetOp) forgetCrawls(tx *txn) error {
 	defer tx.s.pruneCrawls()
 	if o.from == "" {
@@ -106,7 +106,7 @@ func (o *forgetOp) forgetCrawls(tx *txn) error {
 	return nil
 }
 
-// forget forgets what is selected of a crawl, and returns how many keys that were and whether it is all.
+// forget forgets what is selected in a crawl, and returns the number of keys and whether that was all.
 func (o *forgetOp) forget(tx *txn, c *crawl) (n int64, all bool, err error) {
 	switch {
 	case o.sel.Keys != nil:
@@ -117,8 +117,8 @@ func (o *forgetOp) forget(tx *txn, c *crawl) (n int64, all bool, err error) {
 		o.left = append(o.left, slices.DeleteFunc(left, func(r *retired) bool { return r.finished })...)
 		return n, true, err
 	}
-	// All else of a crawl goes with a few range deletions, but the rows of its leases are among those of all crawls. If
-	// there are many, they are forgotten first: as many as there are now, since others may be given meanwhile.
+	// A few range deletions remove everything else of a crawl, but the rows of its leases are among those of all crawls. If
+	// there are many, they are forgotten first: as many as there are now, since more may be issued meanwhile.
 	if n := len(c.queues.Leases); o.leases == 0 || o.leases > n {
 		o.leases = n
 	}
@@ -196,7 +196,7 @@ func (tx *txn) dropKey(c *crawl, r *recorded) {
 }
 
 // forgetQueues removes the queue rows and state of a whole crawl, within a
-// Forget; the seen side is the engine's.
+// Forget; forgetCrawl removes its keys.
 func (tx *txn) forgetQueues(c *crawl) {
 	qs := &c.queues
 	tx.delete(appendNumbered(nil, tableCrawlQueues, c.num))
@@ -235,9 +235,9 @@ func (tx *txn) forgetQueues(c *crawl) {
 
 // # Forgetting a queue
 //
-// A queue may hold more than one step can forget. So its first step moves the name to
-// an empty queue of another number, which takes new URLs from then on, and retires the
-// old one: it is no longer served, and a row marks it as one to forget. Further steps
+// A queue may hold more than one step can forget. So the first step moves the name to
+// an empty queue with another number, which takes new URLs from then on, and retires the
+// old one: it is no longer served, and a row marks it as to be forgotten. Further steps
 // forget its keys, some at a time. After a crash the row is still there, and the next Open
 // continues. A key is new again after its step.
 //

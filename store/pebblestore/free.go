@@ -11,10 +11,10 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// A lease outlives the process that it was given in: with a server, the fetcher is another process and may still send its result. In
-// a program that has its fetchers inside, the leases of the process before are dead, and their URLs would wait for nothing until the
-// leases end. Only the program knows which of the two it is, so Open frees the leases if Options.FreeLeases says so, and
-// otherwise logs what waits.
+// A lease outlives the process that issued it: with a server, the fetcher is another process and may still send its result. In
+// a program with its own fetchers, the leases of the previous process are dead, and their URLs would wait in vain until the
+// leases end. Only the program knows which case it is, so Open frees the leases if Options.FreeLeases is set, and
+// otherwise logs how many there are.
 
 // leftLeases frees the leases that Open found, or logs how many there are.
 func (s *Store) leftLeases() error {
@@ -49,8 +49,8 @@ func (s *Store) leftLeases() error {
 	return nil
 }
 
-// freeOp queues the URLs of leases again, due immediately, so that the tokens are stale. The leases no longer count among the attempts: a
-// program may be restarted more often than a lease may expire, with the same slow page in its hands each time, and must not lose
+// freeOp queues the URLs of leases again, due immediately; their tokens become stale. The leases no longer count as attempts: a
+// program may be restarted more often than a lease may expire, with the same slow page leased each time, and must not lose
 // that page. The price is that a page which kills its process is never given up.
 type freeOp struct{ left []*sched.Lease }
 

@@ -12,13 +12,13 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// A crawl knows the keys of its generations. A key has no time of its own, which would cost 8 bytes a key and a rewrite to
-// forget it: keys are forgotten by age in groups that were recorded within a span of time. So a generation is the unit of
+// A crawl knows the keys of its generations. Keys have no times of their own, which would cost 8 bytes a key and a rewrite to
+// forget them: keys recorded within a span of time are forgotten by age together. So a generation is the unit of
 // forgetting, and its number leads the keys of its rows.
 //
 // New keys go into the crawl's last generation. A group writes those of a generation as one packed row, whose keys stay in memory
 // until a flush makes a run of them. (One row a key cost 17 bytes in tables, and each was compacted five times.) A key that is
-// forgotten by name gets a tombstone; "purging" are tombstones that the merge under way takes out.
+// forgotten by name gets a tombstone; "purging" are the tombstones whose keys the running merge leaves out.
 //
 // All of it is guarded by Store.mu and written by the committer.
 
@@ -382,7 +382,7 @@ func (tx *txn) kill(r *recorded) {
 	g.dead[*k] = struct{}{}
 }
 
-// revive takes the tombstone of k away, and reports whether there was one.
+// revive removes the tombstone of k, and reports whether there was one.
 func (tx *txn) revive(g *generation, k *store.Key) bool {
 	if len(g.dead)+len(g.purging) == 0 || !g.hidden(k) {
 		return false
@@ -399,7 +399,7 @@ func (tx *txn) revive(g *generation, k *store.Key) bool {
 	return true
 }
 
-// dropGeneration deletes what g has.
+// dropGeneration deletes g with its keys.
 func (tx *txn) dropGeneration(g *generation) {
 	tx.delete(appendNumbered(nil, tableGen, g.num))
 	tx.dropRuns(g, g.runs)

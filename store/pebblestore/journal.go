@@ -15,9 +15,9 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// Two kinds of state change with every URL: that of its queue, and its place. As rows of their own, Pebble would find a place in
-// memory for each, most of which the next groups write again or do not need any more. So what a group changed goes into one row of
-// a journal. When a journal has too much, its oldest row is removed: what no later row has gets a row of its own in the same
+// Two kinds of state change with every URL: its queue's state and its place. If each were a row, Pebble would have to insert it into
+// its buffer, though the next groups rewrite most of them or make them obsolete. So a group's changes go into one row of
+// a journal. When a journal is too large, its oldest row is removed: entries that no later row has get their own rows in the same
 // batch.
 //
 // Guarded by Store.mu, written by the committer.

@@ -20,13 +20,13 @@ import (
 	"github.com/firstseen/firstseen/store/internal/seenindex"
 )
 
-// Which keys are known is answered from one of two places, for all keys of the store:
+// One of two places answers which keys are known, for all keys of the store:
 //
 //   - the fingerprint index (package seenindex): 9.4 to 13.3 bytes of memory a key in a large store, an answer in 30 ns, wrong once in 1e18;
 //   - the tables of packed keys in memory, and the run files (runs.go): exact, and mapped, so that the page cache decides how fast.
 //
-// The obvious way, to ask Pebble, costs 4 µs a key and a bloom filter of 10 bits; to keep all keys in memory costs 40 bytes. The
-// index is not on disk: Open fills it from runs and packed rows, and until then they answer.
+// The obvious way, asking Pebble, costs 4 µs a key and a bloom filter of 10 bits; keeping all keys in memory costs 40 bytes a key. The
+// index is not on disk: Open fills it from runs and packed rows, which answer until then.
 //
 //	noIndex ──▶ (no way back)
 //	filling ──▶ answers ──▶ outgrown ──▶ noIndex
@@ -41,8 +41,8 @@ type indexPhase int
 const (
 	noIndex  indexPhase = iota // the tables of packed keys and the runs answer
 	filling                    // they do, until the index has all keys
-	answers                    // the index does
-	outgrown                   // it does, until a flush has ended that begins in this phase
+	answers                    // the index answers
+	outgrown                   // it does, until a flush that begins in this phase has ended
 )
 
 // IndexInfo is what Store.Index reports.
@@ -58,15 +58,15 @@ type IndexInfo struct {
 	// Mapped is the size of the run files, which the page cache has in memory as
 	// far as there is room.
 	Mapped int64
-	// Err is the first damage of a run file that was met since Open, with an index or without. Keys
-	// in the damaged part are refused, and those alone. An index that cannot be filled for that gives way to the runs.
+	// Err is the first damage to a run file found since Open, with or without an index. Only keys
+	// in the damaged part are refused. If it keeps the index from being filled, the runs answer.
 	Err error
 	// WronglyDropped is the expected number of URLs wrongly called duplicates
 	// while the present keys were added in turn.
 	WronglyDropped float64
 }
 
-// Mode names what answers: "index" or "runs".
+// Mode returns which one answers: "index" or "runs".
 func (i IndexInfo) Mode() string {
 	switch {
 	case i == IndexInfo{}:
@@ -110,7 +110,7 @@ func (s *Store) keys() (n int64) {
 	return n
 }
 
-// setBytes is the memory of all sets. The caller holds mu, or is the committer.
+// setBytes returns the memory of all sets. The caller holds mu, or is the committer.
 func (s *Store) setBytes() (n int64) {
 	for _, c := range s.crawls {
 		n += c.seen.bytes()
@@ -118,9 +118,9 @@ func (s *Store) setBytes() (n int64) {
 	return n
 }
 
-// The index has one bound, Options.IndexBytes: it is used while its memory is within that. At Open, where its memory is not
-// known yet, it is filled if the least that it can take is. (Before, Open wanted room for a quarter more than the most: an
-// index within its budget was dropped at a restart.)
+// The index has one bound, Options.IndexBytes: it is used while its memory is within that. At Open its memory is not yet
+// known, so it is filled if the least it can take is within the bound. (Before, Open wanted room for a quarter more than the most:
+// a restart dropped an index within its budget.)
 
 // fits reports whether an index of n keys may be within its budget.
 func (o *Options) fits(n int64) bool {
@@ -136,8 +136,8 @@ func (o *Options) fits(n int64) bool {
 // budgetGroups is how many groups are between two looks at the memory of the index.
 const budgetGroups = 64
 
-// keepBudget has the store leave an index that has outgrown its budget: one that is being filled at once, one that answers from a
-// flush on, when the tables and runs have all keys.
+// keepBudget abandons an index that has outgrown its budget: immediately while it is being filled; if it answers, after a
+// flush, when the tables and runs have all keys.
 func (s *Store) keepBudget() {
 	if s.opt.IndexBytes == 0 || s.groups.Load()%budgetGroups != 0 || s.setBytes() <= s.opt.IndexBytes {
 		return
@@ -181,8 +181,8 @@ type keySet struct {
 	c *crawl
 	// x is the fingerprint index, nil without.
 	x *seenindex.Index
-	// tables have the keys of packed rows whole. The last takes new keys; a flush makes runs of the keys
-	// of the others. There are none where the index alone answers.
+	// tables have the whole keys of packed rows. The last takes new keys; a flush makes runs of the keys
+	// of the others. There are none if the index alone answers.
 	tables []packedTable
 
 	known []bool
@@ -405,7 +405,7 @@ func (g *generation) find(keys []store.Key, order []uint32, known []bool, damage
 	return nil
 }
 
-// recorded is a key that is known, and the generation by which it is.
+// recorded is a known key, and the generation that it is in.
 type recorded struct {
 	key store.Key
 	g   *generation
@@ -645,8 +645,8 @@ const smallSort = 64
 // warmAfter is how many keys callers look for without a read of the disk before the runs count as cached.
 const warmAfter = 1 << 16
 
-// cold says whether look-ups in runs may have to wait for the disk, since the page cache lacks them, as after a
-// start of the machine. It is the number of keys that are still looked for as if they had to.
+// cold tracks whether look-ups in runs may have to wait for the disk, since the page cache lacks them, as after a
+// reboot. It is the number of keys that are still looked up as if they had to.
 type cold struct{ left atomic.Int64 }
 
 // watch calls find, which looks for n keys, and notes whether the process read the disk in the meantime.
@@ -660,8 +660,8 @@ func (c *cold) watch(n int, find func()) {
 	}
 }
 
-// warm reads what the runs need to find keys, while the page cache may lack it. The committer, which looks for them
-// afterwards, then does not hold up other callers while it waits for the disk.
+// warm reads the pages that the runs need to find keys, while the page cache may lack them. So the committer, which looks the
+// keys up afterwards, does not hold up other callers while it waits for the disk.
 func (s *Store) warm(ctx context.Context, crawl string, keys []store.Key, order []uint32) error {
 	if s.cold.left.Load() <= 0 {
 		return nil

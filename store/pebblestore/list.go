@@ -17,11 +17,11 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// What is asked of the store as a whole. Counts and names are read under Store.mu. Lists of queues and URLs go through the
-// committer, a page a step: so each page is the store at one moment, and a caller that stalls holds nothing. A list of keys
-// reads runs, which it holds, and takes Store.mu for a moment a page, to leave out what was forgotten.
+// Reads of the store as a whole. Counts and names are read under Store.mu. Lists of queues and URLs go through the
+// committer, one page per step: so each page is the store at one moment, and a stalled caller holds nothing. A list of keys
+// reads runs, which it holds, and takes Store.mu briefly for each page, to leave out forgotten keys.
 
-// Identity implements store.Store. It takes no lock: that of a failed store may never be free.
+// Identity implements store.Store. It takes no lock: a failed store's may never be free.
 func (s *Store) Identity() store.Identity { return *s.identity.Load() }
 
 // Crawls implements store.Store.

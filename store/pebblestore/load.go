@@ -20,8 +20,8 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// Open brings the places of all runs and the keys of packed rows into memory, and compares
-// their numbers with those of the generations. Tables and runs answer, until the index is filled
+// Open reads the places of all runs and the keys of packed rows into memory, and compares
+// their numbers with the generations' counts. Tables and runs answer until the index is filled
 // from runs and packed rows in the background.
 //
 // An earlier version leased URLs before the packed keys were in tables. That took a lock, two kinds

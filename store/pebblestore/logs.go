@@ -13,8 +13,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// A log may be damaged, cut or lost. Pebble replays a log up to the first chunk that is not as it was
-// written, and takes that for the end of what a crash left, unless a later chunk has an offset up to which
+// A log may be damaged, cut or lost. Pebble replays a log up to the first damaged chunk, and takes that
+// for the point where a crash cut the log, unless a later chunk has an offset up to which
 // the log was synced that is beyond it. That offset counts too little (it leaves out whole blocks of 32 kB), and
 // a log that lacks its end, or that is missing, has no later chunk. Pebble's Open then writes what it
 // replayed into tables and removes the logs.
@@ -43,7 +43,7 @@ func claimAt(tail []byte) uint64 {
 	return binary.BigEndian.Uint64(tail[len(tail)-8:])
 }
 
-// logScan is what a log has.
+// logScan is the content of a log.
 type logScan struct {
 	num         uint64
 	size        int64
@@ -102,7 +102,7 @@ func chunkAt(b []byte, num uint64) (c logChunk) {
 	return c
 }
 
-// scanLog reads a log. After damage it goes on with the next chunk that is as it was written.
+// scanLog reads a log. After damage it continues with the next undamaged chunk.
 func scanLog(fs vfs.FS, dir string, num uint64) (s logScan, err error) {
 	s.num = num
 	f, err := fs.Open(fs.PathJoin(dir, logName(num)), vfs.SequentialReadsOption)
@@ -289,7 +289,7 @@ func (d *logDamage) repaired() string {
 }
 
 // repair cuts the log before the damage. A power cut in the meantime leaves a store that is still refused:
-// the note names what is missing until it is written, at last.
+// the note, which is written last, names the missing parts until then.
 func (d *logDamage) repair(format uint32) error {
 	fs, dir := d.c.fs, d.c.dir
 	if d.stale {
@@ -325,8 +325,8 @@ func (d *logDamage) repair(format uint32) error {
 	return writeNote(fs, dir, n.append(nil))
 }
 
-// repair puts right what keeps a store from being opened, and says what it was. If it can't, the error
-// is the one that it got.
+// repair fixes the fault that keeps a store from being opened, and describes it. If it can't, it returns
+// the error that it got.
 func repair(dir string, opt *Options, refused error) (text string, err error) {
 	var d *logDamage
 	switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// What a dashboard shows. Counters are the committer's and read without a lock; counts are those of Stats; Pebble is asked for the rest,
+// The numbers of a dashboard. The committer's counters are read without a lock; counts come from Stats, and the rest from Pebble,
 // which may wait for its manifest.
 
 // groupInfo is one commit.
@@ -26,14 +26,14 @@ var BusyBounds = [...]time.Duration{ // an array, so that nobody appends to it
 	150 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond, time.Second, 5 * time.Second,
 }
 
-// BusyTimes says for how long each commit kept the committer from the next one: that is what other callers
-// wait for beyond their own sync. It counts neither syncs nor the waits of PaceTime.
+// BusyTimes counts commits by how long they kept the committer from the next one, which is how long other callers
+// wait beyond their own sync. It counts neither syncs nor the waits of PaceTime.
 type BusyTimes struct {
 	Counts [len(BusyBounds) + 1]int64 // commits up to each bound and above the one before; the last: above all
 	Sum    time.Duration
 }
 
-// busyTimes are the BusyTimes of a store that is open.
+// busyTimes are the BusyTimes of an open store.
 type busyTimes struct {
 	counts [len(BusyBounds) + 1]atomic.Int64
 	sum    atomic.Int64
@@ -58,7 +58,7 @@ type Metrics struct {
 	store.Stats
 	Index IndexInfo
 
-	MarksEvicted int64 // marks that went for newer ones since open: see store.Settlement.Mark
+	MarksEvicted int64 // marks evicted by newer ones since open: see store.Settlement.Mark
 
 	Waiting int       // steps in the queue of the committer
 	Groups  int64     // commits since open
@@ -85,7 +85,7 @@ func (m *Metrics) WriteAmp() float64 {
 	return float64(m.WrittenBytes) / float64(m.UserBytes)
 }
 
-// Metrics returns the numbers of now.
+// Metrics returns the current numbers.
 func (s *Store) Metrics(ctx context.Context) (Metrics, error) {
 	stats, err := s.Stats(ctx, "*")
 	if err != nil {

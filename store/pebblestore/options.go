@@ -33,9 +33,9 @@ type Options struct {
 	// way, Open or Prepare returns store.ErrIdentity.
 	AlsoSeen []AlsoSeen
 
-	// IndexBytes bounds the memory of the fingerprint index of the keys, 9.4 to 13.3 bytes a key from a million keys on, and several
-	// times as much for fewer. The index answers while it is within the bound; from when it outgrows it, key runs answer, which are mapped files that the
-	// page cache holds. An index that was within the bound is filled again after Open. Negative means no index. The default is no
+	// IndexBytes bounds the memory of the fingerprint index of the keys: 9.4 to 13.3 bytes a key from a million keys on, several
+	// times as much for fewer. Once the index outgrows the bound, key runs answer instead, which are mapped files in
+	// the page cache. Open fills an index again that was within the bound. Negative means no index. The default is no
 	// bound.
 	IndexBytes int64
 	// Exact verifies in the key runs every key that the index calls a duplicate, which
@@ -43,23 +43,23 @@ type Options struct {
 	// number of errors.
 	Exact bool
 
-	// CacheBytes is the memory of the cache of blocks of tables: rows, and the filters and indexes that lead to them.
+	// CacheBytes is the memory of the block cache: rows, and the filters and indexes that lead to them.
 	// The default is 128 MiB.
 	CacheBytes int64
-	// BufferBytes is the memory of write buffers: one that takes rows, and one that is being written to a table.
-	// From half of it on rows are flushed, so that an Open after a kill replays no more. The default is 128 MiB,
-	// and the least is 256 KiB.
+	// BufferBytes is the memory of the write buffers: one that takes rows, and one that is being written to a table.
+	// Rows are flushed once they take half of it, which bounds the replay after a kill. The default is 128 MiB,
+	// the minimum 256 KiB.
 	BufferBytes int64
 
-	// FreeLeases frees the leases that Open finds, because their fetchers ended with the process before: their URLs are
-	// queued again, due immediately, and the tokens are stale. Such a lease is not counted, neither as a failure nor as an expiry, so no restart costs a page; exclude a page that
-	// kills the process each time. The default keeps them until they end, for fetchers in other processes, and logs how many there are.
+	// FreeLeases frees the leases that Open finds, because their fetchers ended with the previous process: their URLs are
+	// queued again, due immediately, and the tokens are stale. Such leases count neither as failures nor as expiries, so no restart costs a page; exclude a page that
+	// kills the process each time. The default keeps them until they end, for fetchers in other processes, and logs their number.
 	FreeLeases bool
-	// Logger receives what Open finds about leases. The default is slog.Default().
+	// Logger receives the leases that Open finds. The default is slog.Default().
 	Logger *slog.Logger
 
-	// OnDamage is called with the first damage that is met in each run file or table, up to a hundred of
-	// them. It must return soon. The default is none.
+	// OnDamage is called with the first damage found in each run file or table, for up to a hundred
+	// files. It must return soon. The default is none.
 	OnDamage func(error)
 
 	tuning
@@ -67,40 +67,40 @@ type Options struct {
 
 // tuning is what only tests set.
 type tuning struct {
-	// monotonic stands in for a clock that is never set.
+	// monotonic replaces the monotonic clock.
 	monotonic func() time.Duration
 	// generation is how long new keys of a crawl go into one generation: the unit in
-	// which keys are forgotten by age. Negative means for ever. The default is an eighth
-	// of the shortest store.Terms.Retention that a user of the store asked for, or 30 days.
+	// which keys are forgotten by age. Negative means forever. The default is an eighth
+	// of the shortest store.Terms.Retention that a user of the store requested, or 30 days.
 	generation time.Duration
 	// groupKeys bounds the keys committed by one sync, and backlog the steps that wait
-	// for the committer; callers beyond it wait outside, until their context ends.
+	// for the committer; further callers wait outside, until their context ends.
 	groupKeys, backlog int
 	// observe is called after every commit.
 	observe func(groupInfo)
-	// memTableBytes is the size of Pebble's write buffer when it is flushed: a quarter of BufferBytes. Packed keys
+	// memTableBytes is the size at which Pebble's write buffer is flushed: a quarter of BufferBytes. Packed keys
 	// that become runs before that are never written to a table.
 	memTableBytes int
 	// noCache leaves no room for blocks of tables.
 	noCache bool
 	// tableBytes is the size of Pebble's tables.
 	tableBytes int64
-	// textBytes bounds the memory of the texts that AddOptions.WantFirst is answered from.
+	// textBytes bounds the memory of the texts that answer AddOptions.WantFirst.
 	textBytes int64
 	// leaseBytes is how many bytes of its URL and metadata a lease keeps in memory.
 	leaseBytes int64
 	// holdFill holds up the filling of the index until it is closed.
 	holdFill chan struct{}
-	// flushKeys makes runs of as few packed keys.
+	// flushKeys is the number of packed keys from which runs are made.
 	flushKeys int64
-	// lagKeys is how many packed keys writes are nearly stopped at, since flushes do not
-	// keep up. They are slowed down from half as many on.
+	// lagKeys is the number of packed keys at which writes are nearly stopped, since flushes do
+	// not keep up. They are slowed down from half as many on.
 	lagKeys int
 	// journalFrom, keptStates and keptPlaces are limits of the journals.
 	journalFrom, keptStates, keptPlaces int
 	// marks bounds the marked keys.
 	marks int
-	// format is the format that is read and written, and upgrades lead to it.
+	// format is the format that is read and written; upgrades lead to it.
 	format   uint32
 	upgrades map[uint32]upgrade
 	// locked is set by Open when it has locked the directory.
@@ -115,11 +115,11 @@ const (
 	OpenOrCreate Mode = iota
 	// OpenExisting returns store.ErrNotFound if the store does not exist.
 	OpenExisting
-	// OpenReadOnly is OpenExisting for reading alone: writes return store.ErrInvalid.
+	// OpenReadOnly is OpenExisting for reading only: writes return store.ErrInvalid.
 	OpenReadOnly
 	// OpenRepair is OpenExisting, also for a store whose counts differ from its rows or
-	// whose log is damaged: it corrects the counts, and cuts the log before the damage, so
-	// that what was recorded later is lost. Report.Repaired has what it did. The other modes
+	// whose log is damaged: it corrects the counts, and cuts the log before the damage; later
+	// records are lost. Report.Repaired lists its repairs. The other modes
 	// return store.ErrCorrupt for such a store.
 	OpenRepair
 )

@@ -7,12 +7,12 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// pace slows the committer down while more is written than compactions put in order, or than
-// flushes make runs of. Left alone, Pebble lets writers have the processors that its
+// pace slows the committer down while it writes more than compactions or flushes to runs can
+// keep up with. Left alone, Pebble lets writers take the processors that its
 // compactions need until L0 is too deep, and then stops them for seconds; and packed keys
-// fill the memory. Here, from half that depth on, the committer waits after it wrote, the
-// longer the deeper L0 is: so that writes become as slow as compactions before they have to
-// stop. It stops where L0 is full: if Pebble did, a store whose disk fails could not end that.
+// fill the memory. Here, from half that depth on, the committer waits after each write, the
+// longer the deeper L0 is, so that writes become as slow as compactions before they have to
+// stop. pace itself stops them when L0 is full: if Pebble did, a store whose disk fails could not end that.
 // Packed keys count as depth: tuning.lagKeys of them are as much as a full L0.
 type pace struct {
 	depth func() int // asks Pebble how many sublevels L0 has
@@ -29,11 +29,11 @@ type pace struct {
 const (
 	// paceStop is how many sublevels of L0 are full, and paceFrom where waiting begins.
 	paceStop, paceFrom = 64, paceStop / 2
-	// paceRate is what may be written in a second when L0 is halfway between them: what compactions
-	// manage on two processors that have nothing else to do.
+	// paceRate is the bytes a second allowed when L0 is halfway between them: as many as compactions
+	// manage on two otherwise idle processors.
 	paceRate = 32 << 20
-	// A wait shorter than this is put off until it has added up, as timers are no
-	// more exact; and a group waits at most so long, as others wait for it.
+	// Waits shorter than paceLeast are added up first, since timers are no more exact;
+	// a group waits at most paceMost, since others wait for it.
 	paceLeast, paceMost = time.Millisecond, time.Second / 4
 	// lagKeys is eight flushes, 67 MB of packed keys.
 	lagKeys = 8 * flushKeys
@@ -41,8 +41,8 @@ const (
 	paceFresh = 20 * time.Millisecond
 )
 
-// newPace also sets how many compactions Pebble may run: a second and third when L0 is deep or a lot is to be
-// done. With one alone, a crawl of new keys waits.
+// newPace also sets how many compactions Pebble may run: a second and third when L0 is deep or there is much to
+// do. With only one, a crawl of new keys waits.
 func newPace(db *pebble.DB, h *health, memTableBytes int) *pace {
 	return &pace{
 		depth: func() int {
@@ -55,7 +55,7 @@ func newPace(db *pebble.DB, h *health, memTableBytes int) *pace {
 	}
 }
 
-// lag is how deep packed keys count.
+// lag returns the depth that packed keys count as.
 func (s *Store) lag() int {
 	return int(s.packed * paceStop / int64(s.opt.lagKeys))
 }
@@ -76,8 +76,8 @@ func (p *pace) charge(n, lag int) {
 	p.until = p.until.Add(p.price(n, max(p.deep, lag)))
 }
 
-// price is how long n bytes have to wait. Where L0 has gone the share x of the way from
-// paceFrom to paceStop, bytes go at paceRate × (1-x)/x.
+// price returns how long n bytes have to wait. At a depth x of the way from
+// paceFrom to paceStop, bytes are written at paceRate × (1-x)/x.
 func (p *pace) price(n, deep int) time.Duration {
 	behind, left := deep-paceFrom, max(paceStop-deep, 1)
 	if behind <= 0 {
@@ -87,7 +87,7 @@ func (p *pace) price(n, deep int) time.Duration {
 	return min(time.Duration(seconds*float64(time.Second)), paceMost)
 }
 
-// waiting counts the time until the function that it returns is called.
+// waiting counts the time until the returned function is called.
 func (p *pace) waiting() (end func()) {
 	start := time.Now()
 	return func() { p.waited.Add(int64(time.Since(start))) }

@@ -18,14 +18,14 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// In memory are the queues that hold something, each with its state, the place of its first URL of each priority and a few
-// URLs read ahead, and the leases. On disk are the URLs, in order of service, and the state of every queue there ever was. So
-// memory grows with the queues in use and not with the URLs, and Open reads no URLs. Package sched decides which queue is
-// served; this package keeps what is in it.
+// Memory holds the leases and the queues that hold something, each with its state, the place of its first URL of each priority
+// and a few URLs read ahead. The disk has the URLs, in order of service, and the state of every queue there ever was. So
+// memory grows with the queues in use, not with the URLs, and Open reads no URLs. Package sched decides which queue is
+// served; this package keeps the contents.
 //
 // A queue goes through these states:
 //
-//	no row    its name was never used: names in memory says so, and no row is looked for
+//	no row    its name was never used: crawlQueues.names shows that without a read
 //	row       it holds nothing; its H row has counts and settings
 //	loaded    a step needs it: it was made, or read from its row. The end of the group drops it if it holds nothing
 //	retired   it is being forgotten: another queue has its name (forget.go)
@@ -46,7 +46,7 @@ type scheduler struct {
 	places  places
 	retired []*retired     // to be forgotten, oldest first
 	closed  []*sched.Lease // overtaken leases whose time is over, until the next step removes their rows
-	evicted atomic.Int64   // marks that went for others, since Open
+	evicted atomic.Int64   // marks evicted by newer ones, since Open
 	seed    maphash.Seed
 }
 
@@ -56,9 +56,9 @@ type crawlQueues struct {
 	loaded map[string]*queue // nil before the first
 	byNum  map[uint32]*queue // the same
 	next   uint32            // the number of the next queue
-	// names are hashes of the names of all queues that left memory, 10 bytes each. A broad crawl finds new hosts all the time. To
-	// learn from the tables that a name has no row took a look at each level, and at the last one, which has no
-	// filter, a block for each name: most of what a new host cost.
+	// names are hashes of the names of all queues that left memory, 10 bytes each. A broad crawl finds new hosts all the time. Finding
+	// out from the tables that a name has no row took a look at each level, and in the last one, which has no
+	// filter, a block for each name: most of the cost of a new host.
 	names   map[uint32]struct{}
 	changed bool // its row is to be written
 }
@@ -82,7 +82,7 @@ const (
 	markNew                 // it has no row yet
 )
 
-// newQueue returns a queue of c as it was kept, not loaded.
+// newQueue returns a stored queue of c, not loaded.
 func newQueue(c *crawl, name string, id uint32, st sched.State) *queue {
 	q := &queue{Queue: c.queues.NewQueue(name, nil, st), c: c, id: id}
 	q.Owner = q
@@ -158,7 +158,7 @@ func (sc *scheduler) name(qs *crawlQueues, name string) {
 	qs.names[sc.hash(name)] = struct{}{}
 }
 
-// mayHave reports false for a name that is not loaded if no queue ever had it. It errs for a name with the hash of another.
+// mayHave reports false for a name that is not loaded if no queue ever had it. A hash collision makes it report true.
 func (qs *crawlQueues) mayHave(s *Store, name string) bool {
 	_, may := qs.names[s.sched.hash(name)]
 	return may
@@ -186,7 +186,7 @@ func (sc *scheduler) hold(q *queue) {
 // drop drops q from memory.
 func (sc *scheduler) drop(q *queue) {
 	qs := &q.c.queues
-	if qs.loaded[q.Name] == q { // or it was retired, and another has its name
+	if qs.loaded[q.Name] == q { // or it was retired, and another queue has its name
 		sc.loaded--
 		delete(qs.loaded, q.Name)
 		sc.name(qs, q.Name)
@@ -234,7 +234,7 @@ func (tx *txn) changedCrawl(c *crawl) {
 	}
 }
 
-// file ends a step: queues that it changed go where they belong now, and rows of overtaken leases whose time is over go.
+// file ends a step: it files the queues that changed, and removes the rows of expired overtaken leases.
 func (tx *txn) file() {
 	sc := &tx.s.sched
 	for _, l := range sc.closed {
@@ -291,8 +291,8 @@ func (tx *txn) setQueued(c *crawl, queue uint32, rec *sched.Record) {
 	tx.set(tx.key, tx.value)
 }
 
-// release takes a known URL from where it is: out of its queue, out of its
-// lease, or from those completed or dropped. Its record is the caller's now.
+// release takes a known URL out of its queue, its lease, or the completed or
+// dropped ones. Its record is then the caller's.
 func (tx *txn) release(c *crawl, f *found) {
 	q := f.queue
 	switch f.state {
@@ -316,7 +316,7 @@ func (tx *txn) release(c *crawl, f *found) {
 	tx.changedQueue(q)
 }
 
-// anew begins a new round of a URL that is not held: its mark and its overtaken lease go.
+// anew begins a new round of a URL that is not held: its mark and overtaken lease are removed.
 func (tx *txn) anew(c *crawl, k *store.Key) {
 	tx.removeMark(c.queues.Unmark(k))
 	tx.closeOvertaken(c, k)
@@ -347,8 +347,8 @@ func (tx *txn) closeOvertaken(c *crawl, k *store.Key) {
 	}
 }
 
-// findHeads looks for the first URL of each priority of a queue whose first was removed: once in a
-// step, however many of the first were removed. It is not before the one that is the head as yet, which stays if rows are damaged:
+// findHeads finds the first URL of each priority of a queue whose first was removed: once per
+// step, however many were removed. It searches from the old head on, which stays if rows are damaged:
 // a lease then meets the damage.
 func (tx *txn) findHeads(q *queue) {
 	for ; q.headless != 0; q.headless &= q.headless - 1 {
@@ -362,7 +362,7 @@ func (tx *txn) findHeads(q *queue) {
 	}
 }
 
-// firstFrom returns the place of the first URL of a priority that is there, from its head on.
+// firstFrom returns the place of the first existing URL of a priority, from its head on.
 func (tx *txn) firstFrom(q *queue, priority uint8) (head sched.Head, err error) {
 	it, err := tx.reader().NewIter(bounds(appendOrderRow(nil, q.c.num, q.id, priority, q.Head(priority)), appendLevelEnd(nil, q.c.num, q.id, priority)))
 	if err != nil {
@@ -455,7 +455,7 @@ func (s *Store) Recount(ctx context.Context, crawl string, queues []store.QueueI
 	})
 }
 
-// configureOp makes a change, and then files those queues again that it may concern.
+// configureOp makes a change, and then refiles the queues that it may affect.
 type configureOp struct {
 	crawl, queue string
 	change       store.QueueChange
@@ -532,8 +532,8 @@ func (o *configureOp) exists(tx *txn) (err error) {
 	return err
 }
 
-// refile files some queues again, in order of number: no list of them has to be made. One that is read or made after the
-// change is filed by it.
+// refile files some queues again, in order of number, so no list of them is needed. A queue that is read or made after the
+// change is filed by it anyway.
 func (o *configureOp) refile(tx *txn) error {
 	var some []*sched.Queue
 	defer func() { sched.Refile(some, sched.Now(tx.now)) }()
@@ -558,8 +558,8 @@ func bounds(lo, hi []byte) *pebble.IterOptions {
 	return &pebble.IterOptions{LowerBound: lo, UpperBound: hi}
 }
 
-// isDamage tells of damage to rows that a step met, and reports whether the error is that: the step then answers for the URL or the
-// queue alone. Any other error fails the store.
+// isDamage reports whether a step's error is damage to rows, and notes that damage: the step then fails for that URL or
+// queue only. Any other error fails the store.
 func (tx *txn) isDamage(err error) bool {
 	if err = corruption(err); !errors.Is(err, store.ErrCorrupt) {
 		return false

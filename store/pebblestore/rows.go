@@ -16,11 +16,11 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// Every row of the database: its key, its value, and the inverse. FORMAT.md draws their keys and says what leads to what. The
+// Every row of the database: its key, its value, and the inverse. FORMAT.md draws their keys, and how rows lead to others. The
 // order here is that of FORMAT.md: keys, then queues.
 //
-// Writers append and readers return store.ErrCorrupt for anything that writers do not write: Pebble compares checksums, and
-// still a block may have come to the place of another. A number that becomes a length or an index is bounded where it is read
+// Writers append, and readers return store.ErrCorrupt for anything that writers do not write: Pebble compares checksums, but
+// a block may have been swapped with another. Numbers used as lengths or indexes are bounded when they are read
 // (rowReader.counts).
 
 // The first byte of a row's key names its table.
@@ -172,7 +172,7 @@ func appendQueueRow(dst []byte, crawl uint32, name string) []byte {
 	return append(appendNumbered(dst, tableQueue, crawl), name...)
 }
 
-// appendOfQueue appends the key of a row of a queue, or what the keys of its rows in a table begin with.
+// appendOfQueue appends the key of a row of a queue, or the prefix of its rows' keys in a table.
 func appendOfQueue(dst []byte, table byte, crawl, queue uint32) []byte {
 	return binary.BigEndian.AppendUint32(appendNumbered(dst, table, crawl), queue)
 }
@@ -242,8 +242,8 @@ func orderPlace(key []byte) (priority uint8, at sched.Head, err error) {
 // beginning of 2020.
 const dueBase = 1_577_836_800_000
 
-// pointer is where a URL was queued. It stays when the URL is taken from there. If no
-// row is found by it, the key is seen and nothing more.
+// pointer is where a URL was queued. It stays when the URL is taken from there. If it leads to
+// no row, the key is only seen.
 type pointer struct {
 	queue    uint32
 	priority uint8
@@ -281,7 +281,7 @@ func zigzag(n int64) uint64 { return uint64(n<<1) ^ uint64(n>>63) }
 
 func unzigzag(n uint64) int64 { return int64(n>>1) ^ -int64(n&1) }
 
-// What a record has beside most others is said in the number of its attempts: few have it, and those of format 3 do not.
+// Flags in the number of attempts mark fields that few records have, and none of format 3.
 const (
 	mostAttempts  = 1<<30 - 1
 	hasEarlier    = 1 << 30 // tokens follow: how many, the first, and the differences
@@ -390,7 +390,7 @@ func parsePlaced(b []byte) (sched.Record, error) {
 // droppedMark is set in the priority of a row of tableDone if the URL was dropped.
 const droppedMark = 0x40
 
-// appendDone appends the value of a URL that was completed or dropped. It is not due, so the time is that of its end.
+// appendDone appends the value of a URL that was completed or dropped. The time of its end takes the place of the due time.
 func appendDone(dst []byte, r *sched.Record, state store.State) []byte {
 	at, rec := len(dst), *r
 	rec.Due = r.Ended
@@ -438,7 +438,7 @@ func appendLease(dst []byte, l *sched.Lease) []byte {
 	return appendPlaced(dst, &l.Record)
 }
 
-// leaseRow is a lease as it was kept.
+// leaseRow is a stored lease.
 type leaseRow struct {
 	crawl, queue uint32
 	given, until int64
@@ -482,7 +482,7 @@ func (r *rowReader) zigzag() int64 { return unzigzag(r.Uvarint()) }
 // mostCount is more than any count can be.
 const mostCount = 1 << 48
 
-// counts wants counts to be some that can be: they are lengths and indexes to come.
+// counts rejects impossible counts, which would become lengths and indexes.
 func (r *rowReader) counts(counts ...int64) {
 	for _, n := range counts {
 		r.Bad = r.Bad || n < 0 || n > mostCount
@@ -497,7 +497,7 @@ func (r *rowReader) end(what string, b []byte) error {
 	return nil
 }
 
-// appendSettings appends settings but for the group, in 7 bytes when none is set.
+// appendSettings appends settings except the group, in 7 bytes when none is set.
 func appendSettings(dst []byte, s *store.QueueSettings) []byte {
 	dst = binary.AppendUvarint(dst, zigzag(sched.DurMs(s.Delay)))
 	dst = binary.AppendUvarint(dst, zigzag(int64(s.MaxInFlight)))
@@ -622,7 +622,7 @@ func appendCrawlQueues(dst []byte, qs *crawlQueues) []byte {
 	return appendOfCrawl(dst, &qs.Settings)
 }
 
-// appendOfCrawl appends what the settings of a crawl have beyond those of a queue.
+// appendOfCrawl appends the settings that a crawl has and a queue has not.
 func appendOfCrawl(dst []byte, s *store.CrawlSettings) []byte {
 	dst = binary.AppendUvarint(dst, uint64(s.QueueLimit))
 	return binary.AppendUvarint(dst, uint64(s.Retention.Milliseconds()))

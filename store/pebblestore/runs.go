@@ -17,12 +17,12 @@ import (
 )
 
 // Packed keys become runs: sorted keys of one generation in a file that never changes (package runfile). Runs of similar size
-// are merged, four or more at a time, so that a look-up asks few. Pebble could keep the keys, and did at first; a key then cost
+// are merged, four or more at a time, so that a look-up reads few. At first Pebble kept the keys; a key then cost
 // 18 bytes of tables and filters on disk, five writes, and 4 µs a look-up.
 //
 // One goroutine, the keeper, does this between the steps of callers: it freezes the packed rows in a step, writes files, and
-// has runs replace rows in further steps. FORMAT.md shows why no crash loses a key. A file has users: each run of a generation, each
-// writer, each reader. The last one to release it removes it, unless a backup holds files.
+// replaces rows by runs in further steps. FORMAT.md shows why no crash loses a key. The users of a file are its runs,
+// writers and readers. The last one to release it removes it, unless a backup holds files.
 //
 // keeper.mu guards the list of files to remove; keeper.flushing is held by a flush; run.busy, generation.frozen and purging are
 // the committer's, guarded by Store.mu.
@@ -40,7 +40,7 @@ func (tx *txn) addRun(g *generation, r *run) {
 	tx.set(appendRunRow(nil, g.num, r.File.ID()), appendPlace(nil, r.Place))
 }
 
-// dropRuns takes runs away from g. Their files are released when the batch is durable.
+// dropRuns removes runs from g. Their files are released when the batch is durable.
 func (tx *txn) dropRuns(g *generation, runs []*run) {
 	g.runs = slices.DeleteFunc(slices.Clone(g.runs), func(r *run) bool { return slices.Contains(runs, r) })
 	for _, r := range runs {
@@ -53,12 +53,12 @@ const (
 	// flushKeys is how many packed keys make a flush. Packed rows of four times as many
 	// fit into a write buffer of Pebble, so that it writes few of them to its tables.
 	flushKeys = 1 << 19
-	// ownKeys is from how many keys on a run has a file of its own.
+	// ownKeys is the number of keys from which a run has its own file.
 	ownKeys = 1 << 16
-	// bigMerge is from how many keys on a merge is large: one of these and one
+	// bigMerge is the number of keys from which a merge is large: one of these and one
 	// smaller one may run at once.
 	bigMerge = 32 << 20
-	// retryRuns is when a run file that could not be written is tried again.
+	// retryRuns is how long to wait before a failed write of a run file is retried.
 	retryRuns = time.Second
 	// purgeLeast is the least number of tombstones for which runs are merged.
 	purgeLeast = 1 << 10
@@ -238,13 +238,13 @@ func (s *Store) flushPacked() error {
 	})
 }
 
-// merges are those that run: at most a small one and a large one.
+// merges are the running merges: at most a small one and a large one.
 type merges struct {
 	sync.WaitGroup
 	small, big sync.Mutex
 }
 
-// startMerges starts the merges there are.
+// startMerges starts the merges that are due.
 func (s *Store) startMerges(m *merges) {
 	for {
 		parts, end := s.pickMerge(m)
@@ -335,7 +335,7 @@ func (m *merges) begin(parts []*keyPart) ([]*keyPart, func()) {
 	return parts, kind.Unlock
 }
 
-// similar returns four files or more of about one size, or smaller, nil if there are none.
+// similar returns four or more files of about the same size, or smaller ones, nil if there are none.
 func similar(list []*runfile.File) []*runfile.File {
 	const n, spread, most = 4, 3, 64
 	slices.SortFunc(list, func(a, b *runfile.File) int { return cmp.Compare(a.Bytes(), b.Bytes()) })
@@ -563,7 +563,7 @@ func (s *Store) mergeParts(parts []*keyPart) error {
 	return err
 }
 
-// withoutPurging takes the keys out that are purging.
+// withoutPurging removes the keys that are purging.
 func (g *generation) withoutPurging(keys []store.Key) ([]store.Key, error) {
 	return slices.DeleteFunc(keys, func(k store.Key) bool { _, ok := g.purging[k]; return ok }), nil
 }
@@ -635,7 +635,7 @@ func (h *heldRuns) release() {
 	h.s.pokeKeeper() // a purge of tombstones may wait
 }
 
-// sifted is a source without the keys that sift takes out.
+// sifted is a source without the keys that sift removes.
 func sifted(from runfile.Source, sift func([]store.Key) ([]store.Key, error)) runfile.Source {
 	return func() ([]store.Key, error) {
 		for {

@@ -11,8 +11,8 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// Steps that concern keys alone: See records them, Known and Lookup ask. Key files of other crawls (AlsoSeen) count as seen
-// beside the store: they are asked before the step, by the goroutine of the caller, and what they have does not reach the committer.
+// Steps on keys alone: See records them, Known and Lookup look them up. Keys in the key files of other crawls (AlsoSeen) count as seen:
+// the caller's goroutine looks there before the step, and keys that it finds do not reach the committer.
 
 // See implements store.Store.
 func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh []bool, opt store.SeeOptions) error {
@@ -34,7 +34,7 @@ func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh [
 }
 
 // Known sets known[i] to whether keys[i] was seen in crawl. It is Lookup for many keys. Keys that are recorded while it runs may be
-// known or not. The slices have equal length. Key files are not asked. The error is store.DamagedKeys if some keys cannot be looked up.
+// known or not. The slices have equal length. Key files are ignored. The error is store.DamagedKeys if some keys cannot be looked up.
 func (s *Store) Known(ctx context.Context, crawl string, keys []store.Key, known []bool) error {
 	crawl, err := sched.CrawlName(crawl)
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *Store) Known(ctx context.Context, crawl string, keys []store.Key, known
 	return s.see(ctx, seeOp{crawl: crawl, asks: true}, keys, known, nil)
 }
 
-// see carries out a step for those keys that are in no key file, and sets the answers.
+// see carries out a step for the keys that are in no key file, and sets the answers.
 func (s *Store) see(ctx context.Context, step seeOp, keys []store.Key, answers []bool, paths []string) error {
 	sorter := sorters.Get().(*sorter)
 	o := &sorter.see
@@ -94,7 +94,7 @@ type seeOp struct {
 	damaged *damagedKeys // of the batch
 }
 
-// seenOfRow is how many keys take as long to record as a row to find.
+// seenOfRow is the cost of finding a row, in keys recorded.
 const seenOfRow = 32
 
 func (o *seeOp) apply(tx *txn) (err error) {
@@ -154,7 +154,7 @@ type alsoSet struct {
 	crawl string
 }
 
-// accepts returns an error if keys of a file are not made like those of a store.
+// accepts returns an error if the keys of a file and of the store are made differently.
 func accepts(have store.Identity, h crawlfile.Header) error {
 	_, err := h.Identity.Adopt(have, false, h.UnicodeHosts)
 	return err
@@ -192,7 +192,7 @@ func (s *Store) seenIn(crawl string, keys []store.Key) (paths []string, err erro
 	return paths, nil
 }
 
-// outside returns those of the indexes of keys that no key file has.
+// outside returns the indexes of the keys that are in no key file.
 func outside(order []uint32, paths []string) []uint32 {
 	if paths == nil {
 		return order

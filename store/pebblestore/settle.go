@@ -24,15 +24,15 @@ func (s *Store) Settle(ctx context.Context, crawl string, list []store.Settlemen
 	return o.answers, nil
 }
 
-// A settlement finds its URL and then changes it, one after the other, so that two of one key are judged in turn. Up to 2,048 leases are
-// settled in one part at first.
+// Settlements are carried out one by one: each finds its URL and changes it, so two of one key are judged in turn. The first part
+// settles up to 2,048 leases.
 
 type settleOp struct {
 	crawl   string
 	list    []store.Settlement
 	answers []store.SettleStatus
 	done    int         // settlements in the parts before
-	aged    []store.Key // of the part: fetched, and perhaps recorded long ago
+	aged    []store.Key // of this part: fetched, and perhaps recorded long ago
 }
 
 func (o *settleOp) apply(tx *txn) error {
@@ -56,7 +56,7 @@ func (o *settleOp) apply(tx *txn) error {
 	return nil
 }
 
-// readsRows reports whether the leases in memory do not have all that is needed: then earlier steps must be readable.
+// readsRows reports whether the settlements need more than the leases in memory: then earlier steps must be readable.
 func (s *Store) readsRows(c *crawl, list []store.Settlement) bool {
 	for i := range list {
 		st := &list[i]
@@ -73,7 +73,7 @@ func (s *Store) keeps(st *store.Settlement) bool {
 	return s.opt.KeepURLs || st.Outcome == store.Requeue || st.Outcome == store.Extend
 }
 
-// settleOne looks at all that is needed and then changes it. What damage keeps it from looking at is Unreadable, and
+// settleOne reads all that it needs before it changes anything. What damage makes unreadable is Unreadable, and
 // unchanged.
 func (o *settleOp) settleOne(tx *txn, st *store.Settlement) store.SettleStatus {
 	c := tx.s.crawls[o.crawl]
@@ -131,8 +131,8 @@ func (o *settleOp) settleOne(tx *txn, st *store.Settlement) store.SettleStatus {
 	return answer
 }
 
-// fact finds a key, and reports whether it is known; for a settlement with a token that is neither late nor perhaps that of an overtaken lease
-// it looks no further than to the leases. A lease may lack the texts that only its row has.
+// fact finds a key, and reports whether it is known. It looks only at the leases if the settlement has a token, is not late, and its token can't be
+// an overtaken lease's. A lease may lack texts, which only its row has.
 func (tx *txn) fact(c *crawl, st *store.Settlement) (f found, known bool, err error) {
 	if c == nil {
 		return f, false, nil
@@ -207,8 +207,8 @@ func (tx *txn) applySettled(c *crawl, st *store.Settlement, f *found) {
 	tx.outcome(c, st, f, was, false)
 }
 
-// outcome queues a URL that was released, or ends it as done or dropped. If the text of one that ended
-// is kept, its place names the queue. One that is made has no place yet; one that ended before did so at was, which is else 0.
+// outcome queues a released URL, or ends it as done or dropped. If the text of an ended URL
+// is kept, its place names the queue. made: it has no place yet; was: when it had ended before, 0 if it had not.
 func (tx *txn) outcome(c *crawl, st *store.Settlement, f *found, was int64, made bool) {
 	k, state := &f.rec.Key, store.Done
 	f.queue.Result(st)
@@ -240,10 +240,10 @@ func (tx *txn) outcome(c *crawl, st *store.Settlement, f *found, was int64, made
 	}
 }
 
-// A client may lease as many URLs as it likes, each with a URL and metadata of 128 KiB. So a lease keeps at most leaseBytes
-// of them in memory. Whatever needs longer ones reads the row of the lease, which is there as long as the lease.
+// A client may lease any number of URLs, each with a URL and metadata of 128 KiB. So a lease keeps at most leaseBytes
+// of them in memory. Longer ones are read from the row of the lease, which exists as long as the lease.
 
-// whole returns the record of a lease with the texts that only its row has.
+// whole returns the record of a lease, with texts that only its row has.
 func (tx *txn) whole(l *sched.Lease) (sched.Record, error) {
 	rec := l.Record
 	if !rec.Cut { // reader costs a batch its speed

@@ -23,11 +23,11 @@ import (
 
 // Store is a store.Store in one Pebble database.
 //
-// Its goroutines are the committer and the answerer (commit.go), the keeper and its merges (runs.go), and the one that keeps the
-// note (directory.go); all others are callers'. The fields stand by who owns them. Whoever takes several locks takes them in this
+// Its goroutines are the committer and the answerer (commit.go), the keeper and its merges (runs.go), and the one that writes the
+// note (directory.go); all others are callers'. The fields are grouped by owner. Locks are taken in this
 // order: gate, between, mu, keeper.mu, noteKeeper.mu.
 type Store struct {
-	// Set by Open, not changed after it. What they point to has its own locks.
+	// Set by Open, then constant. What they point to has its own locks.
 	opt Options
 	dir string
 	db  *pebble.DB
@@ -48,8 +48,8 @@ type Store struct {
 	names    sched.Names
 	identity atomic.Pointer[store.Identity] // written by the committer
 
-	// The way of a step: see commit.go. Close closes queue and closing, holding gate for writing; whoever uses db, queue or also
-	// holds it for reading, or lingers.
+	// The path of a step: see commit.go. Close closes queue and closing, holding gate for writing; users of db, queue or also
+	// hold it for reading, or linger.
 	gate     sync.RWMutex
 	queue    chan *request
 	requests sync.Pool      // to be used again
@@ -69,11 +69,11 @@ type Store struct {
 	adding    addSpace
 	packSpace []byte // for the next packed row
 
-	// between is held by the committer from when memory is ahead of the rows in the database until both say the same: who reads both
-	// holds it.
+	// between is held by the committer while memory is ahead of the rows in the database, and by readers of
+	// both.
 	between sync.RWMutex
 
-	// Guarded by mu, and written by the committer alone, but for views, busy runs and leases that ran out, whose writers hold mu.
+	// Guarded by mu. Only the committer writes these, except views, busy runs and leases that ran out, whose writers hold mu.
 	mu           sync.RWMutex
 	crawls       map[string]*crawl
 	byNum        map[uint32]*crawl
@@ -144,10 +144,10 @@ func makeDir(fs vfs.FS, dir string) error {
 	return nil
 }
 
-// mostRepairs bounds the repairs of one Open: each must leave less to repair.
+// mostRepairs bounds the repairs of one Open, each of which must leave less to repair.
 const mostRepairs = 4
 
-// open decides what the directory is, repairs it if it is to, and opens the store.
+// open decides what the directory is, repairs it if asked to, and opens the store.
 func open(dir string, opt Options, err error) (*Store, error) {
 	var n *note
 	var repaired []string
@@ -181,8 +181,8 @@ func open(dir string, opt Options, err error) (*Store, error) {
 	return s, nil
 }
 
-// usable returns the note with which a store is opened, or why it can't be. Without a store it makes the
-// note of one, if it may.
+// usable returns the note with which a store is opened, or why it can't be. If there is no store, it makes a
+// note for a new one, if it may.
 func (n *note) usable(dir string, opt *Options) (*note, error) {
 	switch {
 	case n == nil && opt.Mode != OpenOrCreate:
@@ -355,11 +355,11 @@ func (s *Store) linger() (func(), error) {
 	return s.behind.Done, nil
 }
 
-// rlock takes s.mu for reading, unless the store is not usable: after a failure, the state may be
+// rlock takes s.mu for reading if the store is usable: after a failure, the state may be
 // ahead of the disk.
 func (s *Store) rlock() error { return s.lockUsable(s.mu.TryRLock, s.mu.RLocker()) }
 
-// lock is rlock for writing, by others than the committer.
+// lock is rlock for writing, for goroutines other than the committer.
 func (s *Store) lock() error { return s.lockUsable(s.mu.TryLock, &s.mu) }
 
 func (s *Store) lockUsable(try func() bool, mu sync.Locker) error {

@@ -14,9 +14,9 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// A Take asks the scheduler whose turn it is, and leases the first URLs of that queue: those whose lease ran out, which are in
-// memory, and then rows from the queue's head on. To find a queue's place on disk costs ten times what the next row costs, so
-// a take reads some rows ahead and keeps them with the queue.
+// A Take asks the scheduler whose turn it is, and leases the first URLs of that queue: expired leases, which are in
+// memory, and then rows from the queue's head on. Finding a queue's place on disk costs ten times as much as reading the next
+// row, so a take reads some rows ahead and keeps them with the queue.
 //
 //	caller      check
 //	committer   turn    sched.Take picks a queue and says how many URLs
@@ -24,7 +24,7 @@ import (
 //	            lease   each row is deleted, its lease is in memory and gets a row
 //	caller      gets copies
 //
-// A queue whose rows are damaged is told of and waits; the others are served.
+// Damage to a queue's rows is reported, and the queue waits; the others are served.
 
 // Take implements store.Store.
 func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, error) {
@@ -37,10 +37,10 @@ func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, e
 	if err != nil && (s.failure() != nil || len(o.taken.Leases) == 0) {
 		return store.Taken{}, err
 	}
-	return o.taken, nil // what the steps before leased is durable
+	return o.taken, nil // leases of the earlier parts are durable
 }
 
-// takeOp reads the queues in the database alone, which flush brings up to date: within the
+// takeOp reads the queues from the database only, which flush brings up to date: within the
 // step no queue is read twice.
 type takeOp struct {
 	crawl string
@@ -53,7 +53,7 @@ type takeOp struct {
 	it     *pebble.Iterator
 	lo, hi []byte // its bounds
 	given  []*sched.Lease
-	// room is how many more bytes may be leased of the queue that is served.
+	// room is how many more bytes may be leased from the queue being served.
 	room int64
 }
 
@@ -63,8 +63,8 @@ func (o *takeOp) apply(tx *txn) error {
 	o.r.Part, o.part.Room = &o.part, urlsOfRow*tx.left.rows
 	rest, err := o.take()
 	tx.note(err)
-	// After all other rows of the step: Pebble's write buffer takes in a row next to the one before
-	// it without a search.
+	// After all other rows of the step: Pebble's write buffer inserts a row next to the previous
+	// one without a search.
 	o.taken.Leases = slices.Grow(o.taken.Leases, len(o.given))
 	for _, l := range o.given {
 		o.taken.Leases = append(o.taken.Leases, l.Entry(l.Record))
@@ -134,7 +134,7 @@ func (o *takeOp) serve(sq *sched.Queue, n int, room int64) (got int, bytes int64
 // damagedPause is how long a queue waits whose first URLs cannot be read.
 const damagedPause = int64(time.Minute / time.Millisecond)
 
-// putOff tells of the damage of a queue, and serves others for now. Nothing of that is written.
+// putOff reports the damage of a queue, which then waits. Nothing of this is written.
 func (o *takeOp) putOff(q *queue, err error) {
 	o.s.damage.note(cmp.Or(pathOf(err), q.Name), fmt.Errorf("cannot lease URLs of queue %q: %w", q.Name, err))
 	q.NotBefore, q.NotBeforeAt = max(q.NotBefore, o.r.Now+damagedPause), o.r.Now
@@ -186,7 +186,7 @@ func (o *takeOp) level(q *queue, priority uint8, n int) (int, error) {
 }
 
 // seek puts the iterator on the URLs of one priority, beginning with the head:
-// before it are only rows that are gone, which cost time to pass by.
+// before it are only deleted rows, which take time to skip.
 func (o *takeOp) seek(q *queue, priority uint8) error {
 	o.lo = appendOrderRow(o.lo[:0], q.c.num, q.id, priority, q.Head(priority))
 	o.hi = appendLevelEnd(o.hi[:0], q.c.num, q.id, priority)
@@ -200,36 +200,35 @@ func (o *takeOp) seek(q *queue, priority uint8) error {
 }
 
 // aheadRows bounds the rows read ahead of all queues of all crawls together: about
-// 25 MB, or a few times that after queues have become many, since rows of the first
-// ones stay until they are served.
+// 25 MB, or a few times that once there are many queues, since rows read earlier stay
+// until they are served.
 const aheadRows = 1 << 17
 
 // aheadMost bounds the rows of one queue.
 const aheadMost = 64
 
-// aheadBytes is what a row may take, on average.
+// aheadBytes is the average size allowed for a row.
 const aheadBytes = 192
 
 // rowBytes is about what a record takes in memory: 120 is the size of a sched.Record.
 func rowBytes(r *sched.Record) int { return 120 + len(r.URL) + len(r.Meta) }
 
-// ahead are the first URLs of one priority of a queue, read before they are
-// wanted: finding a queue's place on disk costs ten times what the next row
-// costs. The first of them is the head.
+// ahead holds the first URLs of one priority of a queue, read before they are
+// needed. The first of them is the head.
 type ahead struct {
 	priority uint8
 	rows     []sched.Record
 }
 
-// before reports whether a place is before the last of the rows, so that a URL
-// put there would be missing among them.
+// before reports whether a place is before the last of the rows: a URL put
+// there would be missing among them.
 func (a *ahead) before(at sched.Head) bool {
 	last := &a.rows[len(a.rows)-1]
 	return at.Due < last.Due || at.Due == last.Due && at.Seq < last.Seq
 }
 
-// aheadOf returns how many rows to read ahead of a queue so that all queues in
-// use have as many; less than two is not worth keeping.
+// aheadOf returns how many rows to read ahead per queue so that all queues in
+// use get the same; fewer than two are not worth keeping.
 func (sc *scheduler) aheadOf() int {
 	return min(aheadMost, aheadRows/max(1, sc.loaded))
 }

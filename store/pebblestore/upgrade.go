@@ -18,8 +18,8 @@ import (
 	"github.com/firstseen/firstseen/store/internal/runfile"
 )
 
-// An upgrade changes the rows of one format to those of the next. It works on a copy, which is
-// thrown away unless it is completed, so it may write any number of batches.
+// An upgrade changes the rows of one format into those of the next. It works on a copy, which is
+// discarded unless completed, so it may write any number of batches.
 type upgrade func(u *upgrading, db *pebble.DB) error
 
 // upgrades has the upgrade from each format that can be read to the next. Format 3 is the oldest
@@ -34,8 +34,8 @@ var upgrades = map[uint32]upgrade{3: (*upgrading).from3}
 // or not exist. It appears when the copy is complete, verified and durable. A crash leaves at most
 // a directory to.partial, which the next Upgrade replaces.
 //
-// Errors: those of [Open]; store.ErrFormat if the format is newer than this program, or so old that
-// it is not read any more; store.ErrCorrupt if the copy does not verify.
+// Errors: as from [Open]; store.ErrFormat if the format is newer than this program, or too old to be
+// read; store.ErrCorrupt if the copy does not verify.
 func Upgrade(ctx context.Context, from, to string, opt Options) (was, now int, err error) {
 	opt = opt.withDefaults()
 	u := &upgrading{ctx: ctx, opt: opt, from: from, to: to, tmp: to + ".partial"}
@@ -48,7 +48,7 @@ func Upgrade(ctx context.Context, from, to string, opt Options) (was, now int, e
 	return int(u.was), int(opt.format), err
 }
 
-// upgrading is an upgrade of a store that is being made.
+// upgrading is an upgrade in progress.
 type upgrading struct {
 	ctx           context.Context
 	opt           Options

@@ -16,12 +16,12 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// Verify compares everything that is kept twice: a checksum with its bytes, a count with what it counts, a key with the index, a
-// URL with the place that leads to it, a queue's state with its first URLs. The rows are those of a snapshot, and the counts in memory
-// are copied in the step that takes it; so other steps can go on. Keys are asked of the index of now, some thousand a step, and
-// one that is missing counts only if its row or generation is still there.
+// Verify compares everything that is kept twice: checksums with bytes, counts with rows, keys with the index, a
+// URL with the place that leads to it, a queue's state with its first URLs. The rows are read from a snapshot, and the counts in memory
+// are copied in the step that takes it, so other steps can continue. Keys are looked up in the live index, a few thousand a step, and
+// a missing one counts only if its row or generation is still there.
 //
-// To stop the store for as long would have been simpler. It takes minutes for a billion keys.
+// Stopping the store would have been simpler, but Verify takes minutes for a billion keys.
 
 // Report is what Verify found.
 type Report struct {
@@ -51,7 +51,7 @@ const maxFindings = 100
 // that hold URLs. Other steps run in the meantime: the rows are those of a snapshot, and the
 // index is asked for a few thousand keys at a time.
 //
-// An error means that it could not read to the end, as with a wrong checksum;
+// An error means that Verify could not read to the end, as with a wrong checksum;
 // the report has the findings until then.
 func (s *Store) Verify(ctx context.Context) (*Report, error) {
 	r := &Report{Repaired: s.repaired}

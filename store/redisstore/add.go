@@ -12,11 +12,11 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// An add goes through in waves, each of as many URLs as can be judged together. The keys of a wave are offered to
-// their homes, which record the new ones with a step for each that has a queue; then the steps are delivered. A
-// key that has a step of another daemon is offered again when that step is finished. Keys that the cache knows are not sent.
+// An add is carried out in waves, each of as many URLs as can be judged together. The keys of a wave are offered to
+// their homes, which record the new ones, with a step for each that has a queue; then the steps are delivered. A
+// key with a step of another daemon is offered again when that step is finished. Keys that the cache knows are not sent.
 //
-// A URL to force goes another way: its key is known, so what its queue has of it decides.
+// A forced URL takes another path: its key is known, so the state in its queue decides.
 
 // waveSize bounds the URLs that a daemon has in flight for one call.
 const waveSize = 8192
@@ -40,7 +40,7 @@ func (s *Store) Add(ctx context.Context, crawl string, items []store.Item, opt s
 }
 
 // See implements store.Store: it adds keys without a queue. If it fails, some of the keys may be recorded, and are
-// duplicates when they are seen again.
+// duplicates on the next call.
 func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh []bool, opt store.SeeOptions) error {
 	if len(keys) != len(fresh) {
 		return fault.As(store.ErrInvalid, "cannot see keys; got %d answers; want %d", len(fresh), len(keys))
@@ -90,8 +90,8 @@ func (s *Store) add(ctx context.Context, crawl string, items []store.Item, verdi
 	return nil
 }
 
-// marked finds the other spellings of marked keys before anything is recorded of a batch for queues with a cap: what a daemon records and dies
-// before it delivers, comes to its queue in any order, and could take the room that such a URL was promised when its queue released it.
+// marked finds the other spellings of marked keys before anything of a batch for capped queues is recorded: steps that a daemon records but dies
+// before delivering reach their queue in any order, and could take the room promised to such a URL when its queue released it.
 func (s *Store) marked(ctx context.Context, crawl string, items []store.Item, opt store.AddOptions) ([]bool, error) {
 	marked := make([]bool, len(items))
 	if opt.MaxPerQueue <= 0 {
@@ -126,7 +126,7 @@ type wave struct {
 	crawl    string
 	opt      store.AddOptions
 	items    []store.Item
-	marked   []bool // other spellings of marked keys, as far as that is known before
+	marked   []bool // other spellings of marked keys, as far as known beforehand
 	verdicts []store.Verdict
 	room     int64 // how many more URLs the crawl may hold, if that is bounded
 	told     int   // how many items have their first-seen URL, if it is asked for
@@ -164,8 +164,8 @@ func (w *wave) capped() bool { return w.opt.MaxPerQueue > 0 || w.opt.MaxHeld > 0
 
 func (w *wave) cap() uint64 { return uint64(max(0, w.opt.MaxPerQueue)) }
 
-// length is the number of items of the wave: all of them are to be forced, or none. With a cap, or URLs to force, later items depend on
-// the verdict of earlier ones: a key comes once.
+// length returns the number of items in the wave: all of them are to be forced, or none. With a cap, or URLs to force, later items depend on
+// the verdicts of earlier ones: so a key may occur only once.
 func (w *wave) length() int {
 	most := min(len(w.items), waveSize)
 	if w.room > 0 {
@@ -194,8 +194,8 @@ func (w *wave) keys(of []int) []store.Key {
 	return keys
 }
 
-// offer offers some of the items to the homes of their keys. Whatever has to be offered twice, since the cache was wrong about it or
-// another step came first, keeps its place in the batch: nothing goes to a queue before all is recorded.
+// offer offers some of the items to the homes of their keys. Items that must be offered twice, since the cache was wrong about them or
+// another step came first, keep their place in the batch: nothing goes to a queue before all are recorded.
 func (w *wave) offer(ctx context.Context, left []int) error {
 	o := &offering{wave: w, reported: map[int]report{}}
 	o.hits, o.before, left = w.recall(left)
@@ -220,8 +220,8 @@ func (w *wave) offer(ctx context.Context, left []int) error {
 	return nil
 }
 
-// recall divides some of the items into those that the cache knows, by what their shards reported, and the rest. Where keys are marked,
-// other spellings are not duplicates for certain.
+// recall divides some of the items into those that the cache knows, by their shards' reports, and the rest. Where keys are marked,
+// other spellings may not be duplicates.
 func (w *wave) recall(of []int) (hits []int, reports []report, rest []int) {
 	if w.s.cache == nil {
 		return nil, nil, of
@@ -256,7 +256,7 @@ type offering struct {
 	reported map[int]report // by shard
 }
 
-// report is what a shard says of a crawl with each answer to an offer: an epoch, and whether any of its keys are marked; see lua/offer.lua.
+// report comes with each answer of a shard to an offer: the crawl's epoch there, and whether any of its keys are marked; see lua/offer.lua.
 type report string
 
 const epochLen = 10
@@ -267,7 +267,7 @@ func (r report) marks() bool   { return r[epochLen] == '1' }
 // withSpelling is set in the number of an item whose spelling is sent with it.
 const withSpelling = 1 << 15
 
-// kind is the kind of the steps. In a full crawl nothing new is queued.
+// kind returns the kind of the steps. In a full crawl nothing new is queued.
 func (o *offering) kind() byte {
 	switch {
 	case o.room == 0:
@@ -345,7 +345,7 @@ func (o *offering) record(ctx context.Context, of []int) error {
 	return nil
 }
 
-// judge turns the answer about an item into a verdict, and a step if it is new and has a queue.
+// judge turns the answer for an item into a verdict, and a step if it is new and has a queue.
 func (o *offering) judge(i int, a *offer, since time.Time) {
 	status := &o.verdicts[i].Status
 	switch a.answer {
@@ -367,7 +367,7 @@ func (o *offering) judge(i int, a *offer, since time.Time) {
 	}
 }
 
-// queue delivers the steps, and has other spellings of marked keys queued, in the order of the items.
+// queue delivers the steps, and queues other spellings of marked keys, in the order of the items.
 func (o *offering) queue(ctx context.Context) error {
 	slices.SortFunc(o.fresh, func(a, b *step) int { return a.item - b.item })
 	slices.Sort(o.others)
@@ -397,7 +397,7 @@ func (o *offering) queue(ctx context.Context) error {
 	return err
 }
 
-// remember puts the keys that are known from now on into the cache.
+// remember puts the keys that are now known into the cache.
 func (o *offering) remember() {
 	if o.s.cache == nil {
 		return
@@ -411,8 +411,8 @@ func (o *offering) remember() {
 	}
 }
 
-// first fills in the first-seen URL of duplicates, while it is kept, and of other spellings in a full crawl, up to an item, beyond those that have it. It is
-// another one after a later item is queued with the same key.
+// first fills in the first-seen URL of duplicates, while it is kept, and of other spellings in a full crawl, for items before to that lack it. A
+// later item that is queued with the same key changes it.
 func (w *wave) first(ctx context.Context, to int) error {
 	var of []int
 	for ; w.opt.WantFirst && w.told < to; w.told++ {
@@ -435,7 +435,7 @@ func (w *wave) first(ctx context.Context, to int) error {
 	return err
 }
 
-// force adds a wave of URLs that are to be queued although they were seen.
+// force adds a wave of URLs to be queued although they were seen.
 func (w *wave) force(ctx context.Context, left []int) error {
 	return w.s.untilClear(ctx, func() (bool, error) {
 		list, err := w.toForce(ctx, left)
@@ -461,7 +461,7 @@ func (w *wave) force(ctx context.Context, left []int) error {
 	})
 }
 
-// toForce returns the steps of those items that are to be queued and aren't held. It decides the others.
+// toForce returns the steps of the items to be queued that aren't held, and sets the verdicts of the others.
 func (w *wave) toForce(ctx context.Context, of []int) (list []*step, err error) {
 	keys := w.keys(of)
 	found, err := w.s.resolve(ctx, scriptJudge, w.crawl, keys)
@@ -492,7 +492,7 @@ func (w *wave) toForce(ctx context.Context, of []int) (list []*step, err error) 
 			v.Status = store.Full
 		default:
 			_, to := w.s.layout.ofQueue(w.crawl, it.Queue)
-			// The queue that has the URL looks again when it ended: since then it may have been queued again, and fetched.
+			// The queue that has the URL checks again when it ended: it may have been queued again since, and fetched.
 			again := !it.Force && !other && found[j].was == queuedIn
 			entry := appendEntry(nil, it, to, sched.MsOr(it.Due, 0), howOther*flag(other)|howEnded*flag(again))
 			if again {
@@ -505,15 +505,15 @@ func (w *wave) toForce(ctx context.Context, of []int) (list []*step, err error) 
 	return list, nil
 }
 
-// room is how many more URLs a queue may hold, less those that a list brings. Unless it was read, only the latter count.
+// room is how many more URLs a queue may hold, less those that a list brings. Until it is read, only the latter count.
 type room struct {
 	left int64
 	read bool
 }
 
-// full reports whether the queue that a URL is to go to holds as much as it may. The queue decides in the end, but another one that has the URL
-// has released it by then. So its room is read once a URL is to move there, and given to nobody twice: who finishes the steps of a daemon that died
-// delivers them in another order.
+// full reports whether the target queue of a URL is full. The queue itself decides in the end, but by then another queue that had the URL
+// has released it. So the target's room is read once a URL is to move there, and no room is promised twice: the steps of a daemon that died may be
+// delivered in another order.
 func (w *wave) full(ctx context.Context, it *store.Item, from known, r *room) (bool, error) {
 	if _, to := w.s.layout.ofQueue(w.crawl, it.Queue); !r.read && w.opt.MaxPerQueue > 0 && from.was == queuedIn && from.queue != to {
 		info, _, err := w.s.queueInfo(ctx, w.crawl, it.Queue)

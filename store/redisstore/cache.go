@@ -11,10 +11,10 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// cache remembers known keys of crawls by 64-bit fingerprints, in a table of fixed size. The key of a fingerprint cannot be
-// found again, so the cache drops nothing key by key. Instead a shard reports an epoch with every answer about keys of a crawl,
-// and begins another when it forgets one of them (lua/offer.lua). The epoch is part of the fingerprint: keys that were learned in an
-// earlier epoch are not found any more. A fingerprint is wrong once in 2e18 look-ups.
+// cache remembers known keys of crawls by 64-bit fingerprints, in a table of fixed size. A fingerprint does not lead back to its
+// key, so the cache cannot drop single keys. Instead a shard reports an epoch with every answer about keys of a crawl,
+// and begins a new one when it forgets one of them (lua/offer.lua). The epoch is part of the fingerprint, so keys learned in an
+// earlier epoch are no longer found. A fingerprint is wrong once in 2e18 look-ups.
 type cache struct {
 	slots   []atomic.Uint64 // buckets of cacheWays fingerprints, the last used first; 0: empty
 	buckets uint64
@@ -66,8 +66,8 @@ func (c *cache) place(crawl, epoch string, key *store.Key) ([]atomic.Uint64, uin
 	return c.slots[bucket*cacheWays:][:cacheWays], max(1, h.Sum64())
 }
 
-// has reports whether a key is known. It moves the key to the front, so that keys that are asked for often stay. Goroutines
-// that do so at the same time may drop a key, which costs a question.
+// has reports whether a key is known. It moves the key to the front, so frequently used keys stay. Goroutines
+// that do so at the same time may drop a key, which costs a request.
 func (c *cache) has(crawl, epoch string, key *store.Key) bool {
 	slots, want := c.place(crawl, epoch, key)
 	for i := range slots {

@@ -23,8 +23,8 @@ import (
 // connection, followed by WAIT, which covers only what this connection wrote. That is why go-redis doesn't route the commands: it would
 // send WAIT on any connection.
 //
-// A call without an answer may have been carried out. So it has an id under which its shard keeps the answer, and the same call is
-// sent again until it is answered, fails permanently, or Options.RetryFor is over.
+// A call without an answer may have been carried out. So it has an id, under which its shard keeps the answer, and the same call is
+// resent until it is answered, fails permanently, or Options.RetryFor is over.
 //
 // A batch and its calls belong to the goroutine that made them. While attempt runs, the calls of a node
 // belong to the goroutine of its pipeline.
@@ -39,18 +39,18 @@ type script struct {
 	repeat repeat
 }
 
-// repeat is what makes a script safe to send again.
+// repeat is the reason why a script is safe to resend.
 type repeat byte
 
 const (
-	anytime  repeat = iota // it does no harm twice, and no promise depends on it: there is no WAIT
+	anytime  repeat = iota // repeating it does no harm, and no promise depends on it: there is no WAIT
 	answered               // its answer is kept under the id of the call
 	receipts               // it keeps a receipt for each step; see lua/receipts.lua
 )
 
 // Parts that scripts begin with.
 const (
-	// whenFull begins scripts that make room, and those that come before: a server whose memory is full also runs them.
+	// whenFull begins scripts that free memory, and those needed before them: a server runs them even if its memory is full.
 	whenFull  = "full "
 	partPlain = "head crawl "
 	partSeen  = "head crawl seen steps marks "
@@ -125,12 +125,12 @@ type call struct {
 	verdict verdict // on err
 }
 
-// batch gathers what one phase of an operation sends, by shard.
+// batch gathers the calls of one phase of an operation, by shard.
 type batch struct {
 	s      *Store
 	script *script
 	id     [16]byte // its calls have this one, with the number of their part for the last byte
-	nth    int      // the part: when the call of a shard is full, all shards begin another one, so that steps are delivered in order
+	nth    int      // the part: when a shard's call is full, all shards begin another one, which delivers steps in order
 	crawl  string
 	head   []byte // what each blob begins with
 	calls  []*call
@@ -145,8 +145,8 @@ func (s *Store) batch(sc *script, crawl string, head []byte) *batch {
 	return &batch{s: s, script: sc, id: s.newID(), crawl: crawl, head: head, last: map[int]*call{}}
 }
 
-// newID returns an id that no other batch of any daemon has. Calls in different shards share it, so that the steps of
-// an add that meet in a queue's home go there in one call: their tickets are alike.
+// newID returns an id that no other batch of any daemon has. Calls to different shards share it: steps of an
+// add that go to the same queue's home have the same ticket, and go in one call.
 func (s *Store) newID() (id [16]byte) {
 	copy(id[:], s.self[:])
 	binary.BigEndian.PutUint64(id[8:], s.batches.Add(1)<<8)
@@ -159,8 +159,8 @@ func (b *batch) expect(n, bytes int) *batch {
 	return b
 }
 
-// call returns the last call of a shard, if it has room for one thing more and its blob begins with more than that of others, or another one:
-// what a shard is told, it is told in order.
+// call returns the last call of a shard if it has room for one thing more and its blob begins with more, else a new one. A shard's
+// calls are sent in order.
 func (b *batch) call(shard int, more ...byte) *call {
 	c := b.last[shard]
 	if c == nil || len(c.of) == maxPart || !bytes.HasPrefix(c.blob[len(b.head):], more) {
@@ -203,7 +203,7 @@ func (b *batch) everywhere() *batch {
 // run runs the calls until each has its answer, or one fails permanently.
 func (b *batch) run(ctx context.Context) error { return b.s.run(ctx, b.calls, false) }
 
-// read runs the batch, and calls f with the number of each thing that was answered, in order, and the reader of its answer.
+// read runs the batch, and calls f with the number of each answered thing, in order, and the reader of its answer.
 // If some calls fail, it reads the answers of the others.
 func (b *batch) read(ctx context.Context, f func(i int, r *reader)) error {
 	err := b.run(ctx)
@@ -240,8 +240,8 @@ func (s *Store) askApart(ctx context.Context, sc *script, shard int, crawl strin
 	return s.ask(ctx, sc, shard, crawl, blob)
 }
 
-// pages asks for page after page, and calls f with each until it returns false. A script gets a cursor behind the head of its blob,
-// empty to begin, and its reply begins with the next one, empty at the end.
+// pages asks for page after page, and calls f with each until f returns false. The script gets a cursor after the head of its blob,
+// empty at first, and its reply begins with the next one, empty at the end.
 func pages(ctx context.Context, ask asker, sc *script, shard int, crawl string, head []byte, f func(r *reader) bool) error {
 	for cursor := ""; ; {
 		r, err := ask(ctx, sc, shard, crawl, append(head[:len(head):len(head)], cursor...))
@@ -255,8 +255,8 @@ func pages(ctx context.Context, ask asker, sc *script, shard int, crawl string, 
 	}
 }
 
-// run sends calls until they are answered, or ctx ends. If some answers are enough, a call that fails permanently, or whose node
-// cannot be reached or lacks replicas, is left without one.
+// run sends calls until they are answered, or ctx ends. With some, a call that fails permanently, or whose node
+// cannot be reached or lacks replicas, is left without an answer.
 func (s *Store) run(ctx context.Context, calls []*call, some bool) error {
 	began := time.Now()
 	for try := 0; ; try++ {
@@ -287,7 +287,7 @@ func (s *Store) run(ctx context.Context, calls []*call, some bool) error {
 }
 
 // untilClear repeats a step until no step of another daemon is in its way. It finishes those itself, so it
-// comes to an end unless daemons begin more and more with the same keys.
+// ends unless daemons keep beginning new ones with the same keys.
 func (s *Store) untilClear(ctx context.Context, step func() (bool, error)) error {
 	until := time.Now().Add(s.opt.recoverAfter + s.opt.RetryFor)
 	for try := 0; ; try++ {
@@ -303,7 +303,7 @@ func (s *Store) untilClear(ctx context.Context, step func() (bool, error)) error
 	}
 }
 
-// worstOf returns the call whose failure decides what to do, nil if none failed.
+// worstOf returns the call with the worst verdict, nil if none failed.
 func worstOf(calls []*call) (worst *call) {
 	for _, c := range calls {
 		if !c.done && (worst == nil || c.verdict > worst.verdict) {
@@ -400,9 +400,9 @@ func (s *Store) covered(node *redis.Client, wait *redis.Cmd) error {
 type verdict int
 
 const (
-	retry  verdict = iota // the same again
+	retry  verdict = iota // send it again
 	short                 // again: the replicas were slow. Its leases run, so a take does not wait
-	reload                // again, when the map of slots was asked for
+	reload                // again, after reloading the map of slots
 	fatal                 // never again
 )
 

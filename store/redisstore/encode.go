@@ -9,7 +9,7 @@ import (
 )
 
 // Scripts take and give packed bytes: numbers big-endian, of as many bytes as
-// the scripts unpack. A batch of a thousand URLs is one argument so, not five thousand.
+// the scripts unpack. So a batch of a thousand URLs is one argument, not five thousand.
 
 func appendUint(dst []byte, n int, v uint64) []byte {
 	for n--; n >= 0; n-- {
@@ -86,18 +86,18 @@ const (
 	howEnded  = 128 // only if it ended before the time that follows
 )
 
-// howAt is where an entry says how it ends up.
+// howAt is the offset of these bits in an entry.
 const howAt = 16 + 6 + 1 + 6 + 6
 
 // entryRoom is more than most entries need.
 const entryRoom = 192
 
-// appendItem appends a URL as the outbox and its queue take it.
+// appendItem appends a URL in the form that the outbox and its queue take.
 func appendItem(dst []byte, it *store.Item, h queueHash) []byte {
 	return appendEntry(dst, it, h, sched.MsOr(it.Due, 0), 0)
 }
 
-// appendEntry appends a URL that is due then, or was completed or dropped then; 0 is the time of the step.
+// appendEntry appends a URL that is due, or was completed or dropped, at due; 0 is the time of the step.
 func appendEntry(dst []byte, it *store.Item, h queueHash, due int64, how byte) []byte {
 	dst = append(append(append(dst, it.Key[:]...), h[:]...), it.Priority)
 	dst = append(appendUint(appendUint(dst, 6, uint64(due)), 6, 0), how)

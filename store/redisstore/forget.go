@@ -12,8 +12,8 @@ import (
 // day is the granularity in which keys are forgotten by age.
 const day = 24 * time.Hour
 
-// Forget implements store.Store. Each key is forgotten whole or not at all. A call that fails may have begun with
-// keys that stay forgotten; a queue that it began to delete is deleted, by another daemon if need be.
+// Forget implements store.Store. Each key is forgotten whole or not at all. A failed call may have forgotten
+// some keys; a queue that it began to delete is deleted, by another daemon if need be.
 // Keys are forgotten by age to the day.
 func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) {
 	crawl, err := sched.CheckSelection(sel)
@@ -44,7 +44,7 @@ func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) 
 	return f.sum, nil
 }
 
-// forgetting is a Forget, or what the sweeper finishes of one.
+// forgetting is a Forget, or the part of one that the sweeper finishes.
 type forgetting struct {
 	*Store
 	crawl string // at present
@@ -80,7 +80,7 @@ func (f *forgetting) keys(ctx context.Context, keys []store.Key) error {
 }
 
 // drop forgets keys that are known, each by a step. For the mode see lua/release.lua. Keys named by the caller
-// (mode h) are forgotten whatever became of them; others are left if they have changed.
+// (mode h) are forgotten in any state; others are left if they have changed.
 func (f *forgetting) drop(ctx context.Context, mode byte, keys []store.Key, found []known) error {
 	return f.untilClear(ctx, func() (bool, error) {
 		var list []*step
@@ -175,7 +175,7 @@ func (f *forgetting) before(ctx context.Context, before time.Time) error {
 	return nil
 }
 
-// all forgets a crawl in every shard, at once as others see it in each, and then sweeps its remains.
+// all forgets a crawl in every shard, atomically in each, and then sweeps its remains.
 func (f *forgetting) all(ctx context.Context) error {
 	b := f.batch(scriptForgetCrawl, f.crawl, nil).everywhere()
 	if err := b.read(ctx, func(_ int, r *reader) { f.sum += int64(r.uint(6)) }); err != nil {
@@ -184,7 +184,7 @@ func (f *forgetting) all(ctx context.Context) error {
 	return f.sweepCrawls(ctx, upTo(f.opt.Shards))
 }
 
-// sweepCrawls deletes what belongs to crawls that were forgotten, in some shards.
+// sweepCrawls deletes the remains of forgotten crawls in some shards.
 func (s *Store) sweepCrawls(ctx context.Context, left []int) error {
 	for len(left) > 0 {
 		b := s.batch(scriptSweep, "", nil)

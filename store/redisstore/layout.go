@@ -14,7 +14,7 @@ type layout struct {
 	shards   uint64
 	secret   []byte   // of the store: the key of the hashes of queues
 	together bool     // the queues of a crawl share a shard
-	mark     string   // of the store, which each shard has
+	mark     string   // of the store, in each shard
 	bases    []string // prefix and hash tag of each shard's keys
 	meta     string   // and of the store's own keys
 }
@@ -58,7 +58,7 @@ func (l *layout) ofKey(k *store.Key) (shard int, place uint32) {
 	return int(x >> 40), bits.Reverse32(uint32(x >> 8))
 }
 
-// queueHash names a queue to the seen keys.
+// queueHash is how seen keys refer to a queue.
 type queueHash [6]byte
 
 // ofQueue returns the home of a queue and its hash, which is keyed: clients cannot choose names that share a home

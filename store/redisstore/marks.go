@@ -7,15 +7,15 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// A mark says that the URL of a key was dropped because it was not found under the spelling that was offered first; the next other
-// spelling is queued (store.Settlement.Mark). An Add must learn of marks without a script call more. So marks are at the homes of keys: an
-// offer sends the spelling of a URL with it, and whoever resolves a key is told its mark. What an offer finds to be another spelling is
-// queued as a URL to force is, after the URLs before it in the batch.
+// A mark says that the URL of a key was dropped because it was not found under the first offered spelling; the next other
+// spelling is queued (store.Settlement.Mark). An Add must learn of marks without another script call. So marks are at the homes of keys: an
+// offer includes the spelling of each URL, and resolving a key returns its mark. A URL that an offer finds to be another spelling is
+// queued like a forced one, after the URLs before it in the batch.
 
-// What lua/mark.lua is asked to do.
+// The actions of lua/mark.lua.
 const (
 	markThem = 'M' // mark keys that have no mark
-	markNone = 'U' // take their marks away
+	markNone = 'U' // remove their marks
 )
 
 // markBatch returns a batch for lua/mark.lua.
@@ -29,7 +29,7 @@ func (b *batch) addMark(i int, key *store.Key, spelling uint32) {
 	c.blob = binary.BigEndian.AppendUint32(append(c.blob, key[:]...), spelling)
 }
 
-// unmark takes away the marks of keys, which another daemon may have made.
+// unmark removes the marks of keys, which another daemon may have made.
 func (s *Store) unmark(ctx context.Context, crawl string, keys []store.Key) error {
 	b := s.markBatch(crawl, markNone)
 	for i := range keys {

@@ -15,14 +15,14 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// What a store was made with: its format, the number of its shards, the secret by which queues are spread, and the identity of its
-// keys. {meta}M has these; of daemons that set a field at the same time, one wins and the others read its value.
+// {meta}M holds the parameters of a store: its format, the number of its shards, the secret by which queues are spread, and the identity of
+// its keys. If several daemons set a field at the same time, one wins and the others read its value.
 //
-// A daemon must notice a node that comes back empty, or known URLs would be new again. So each shard has a mark, number of shards and
-// secret, which every script compares first. The marks, and copies of the identity, serve for a second purpose: if {meta}M is lost, it is
-// written again from them. The field made tells the next daemon what one that died was doing.
+// A daemon must notice a node that comes back empty, or known URLs would be new again. So each shard has a mark, made of the number of shards
+// and the secret, which every script compares first. The marks, and copies of the identity, have a second purpose: if {meta}M is lost, it is
+// rebuilt from them. The field made shows the next daemon how far one that died had come.
 
-// formatVersion is the version of the keys that this package writes. It reads the one before as well, and refuses any other.
+// formatVersion is the version of the keys that this package writes. It also reads the previous one, and refuses any other.
 const formatVersion = 9
 
 // formatTogether is the format of stores with groups, which differs in where queues are.
@@ -35,7 +35,7 @@ const (
 	isMade      = "1"
 )
 
-// stamp sets fields of {meta}M, given as names and values, that aren't set, or all of them with force. It returns the values that hold.
+// stamp sets the given fields of {meta}M (names and values) that aren't set, or with force all of them. It returns the resulting values.
 func (s *Store) stamp(ctx context.Context, force bool, pairs ...string) ([]string, error) {
 	blob, values := []byte{flag(force)}, make([]string, len(pairs)/2)
 	for i := range values {
@@ -51,8 +51,8 @@ func (s *Store) stamp(ctx context.Context, force bool, pairs ...string) ([]strin
 	return values, r.err()
 }
 
-// loadMeta reads what the store was made with, or makes a new one. If nothing has to be made, nothing is written: a store opens while a
-// shard has no replica.
+// loadMeta reads the parameters of the store, or makes a new store. If nothing has to be made, nothing is written, so a store opens even
+// while a shard has no replica.
 func (s *Store) loadMeta(ctx context.Context) error {
 	s.layout = newLayout(s.opt.Prefix, 1)
 	meta, err := s.get(ctx, "hmget", s.layout.meta+"M", "format", "shards", "secret", "unicode", "made")
@@ -88,8 +88,8 @@ func (s *Store) loadMeta(ctx context.Context) error {
 	return s.adopt(ctx, store.Identity{})
 }
 
-// markOf is the mark of the shards of a store. It has the format, so that daemons of an older build are refused by each shard, whatever
-// they know of the store. Format 8 had none.
+// markOf returns the mark of a store's shards. It includes the format, so every shard refuses daemons of an older build, whatever
+// they have read before. In format 8 it did not.
 func markOf(shards, secret string, format int) string {
 	mark := hex.EncodeToString([]byte(shards)) + secret
 	if format < formatVersion {
@@ -98,7 +98,7 @@ func markOf(shards, secret string, format int) string {
 	return mark + "." + strconv.Itoa(format)
 }
 
-// makeMeta writes what a new store is made with, or what the shards of a store know whose own key is missing.
+// makeMeta writes the parameters of a new store, or, if the key of an existing store is missing, those that its shards have.
 func (s *Store) makeMeta(ctx context.Context) ([]string, error) {
 	mark, identity, err := s.findSurvivor(ctx)
 	switch {
@@ -128,8 +128,8 @@ func (s *Store) makeMeta(ctx context.Context) ([]string, error) {
 		"identity", "")
 }
 
-// findSurvivor looks for shards of the store, where the store's own key is missing, and returns their mark and the copy of the
-// identity that one of them has. It tries the first tags: one of any number of shards has each of a few.
+// findSurvivor looks for shards of a store whose own key is missing, and returns their mark and one's copy of the
+// identity. It tries the first tags: one of any number of shards has each of a few.
 func (s *Store) findSurvivor(ctx context.Context) (mark, identity string, err error) {
 	for n := 0; n < 64 && (mark == "" || identity == ""); n++ {
 		base := fmt.Sprintf("%s{%d}", s.opt.Prefix, n)
@@ -144,8 +144,8 @@ func (s *Store) findSurvivor(ctx context.Context) (mark, identity string, err er
 	return mark, identity, nil
 }
 
-// markShards marks the shards as the store's: all of them while the store is made, or is taken over from a format with another mark, at
-// which daemons of an older build are refused; and only that of the store's own key when that is made again.
+// markShards marks the shards as the store's: all of them when the store is made, or taken over from a format with another mark, which
+// locks out daemons of an older build; only the one of the store's own key when that key is rebuilt.
 func (s *Store) markShards(ctx context.Context, made, before string) error {
 	if made == isMade && before == "" {
 		return nil
@@ -219,7 +219,7 @@ func (s *Store) Prepare(ctx context.Context, t store.Terms) error {
 }
 
 // adopt compares the identity of the store with the wanted one. If the store has none,
-// it is stamped; of daemons that do so at a time, one succeeds and the others compare.
+// it sets it; if several daemons do so at once, one succeeds and the others compare.
 func (s *Store) adopt(ctx context.Context, want store.Identity) error {
 	have, err := s.loadIdentity(ctx)
 	if err != nil {
@@ -254,7 +254,7 @@ func (s *Store) adopt(ctx context.Context, want store.Identity) error {
 }
 
 // keep checks that every shard has the mark of the store, and copies the identity to those that lack it. If none
-// does, nothing is written: a store opens while a shard has no replica.
+// does, nothing is written, so a store opens even while a shard has no replica.
 func (s *Store) keep(ctx context.Context, id store.Identity) error {
 	var row []byte
 	if id != (store.Identity{}) {
@@ -265,7 +265,7 @@ func (s *Store) keep(ctx context.Context, id store.Identity) error {
 	return b.run(ctx)
 }
 
-// loadIdentity returns the identity that the store was stamped with; it is zero if there is none.
+// loadIdentity returns the identity stored in the meta key, zero if there is none.
 func (s *Store) loadIdentity(ctx context.Context) (id store.Identity, err error) {
 	row, err := s.get(ctx, "hmget", s.layout.meta+"M", "identity")
 	if err != nil || row[0] == "" {
@@ -274,7 +274,7 @@ func (s *Store) loadIdentity(ctx context.Context) (id store.Identity, err error)
 	return parseIdentity(row[0])
 }
 
-// noteUnicodeHosts records, before the first key of an internationalised host, that there are such.
+// noteUnicodeHosts records, before the first key of an internationalised host, that there are such keys.
 func (s *Store) noteUnicodeHosts(ctx context.Context, any bool) error {
 	if !any || s.unicodeHosts.Load() {
 		return nil
@@ -308,7 +308,7 @@ func parseIdentity(row string) (id store.Identity, err error) {
 // namesAtOnce bounds the crawls that one script names.
 const namesAtOnce = 200
 
-// NameCrawls implements store.Store. The names that hold are fields of {meta}M (FORMAT.md).
+// NameCrawls implements store.Store. The settled names are fields of {meta}M (FORMAT.md).
 func (s *Store) NameCrawls(ctx context.Context, names, stored []string) error {
 	if err := sched.CheckNames(names, stored); err != nil {
 		return err

@@ -22,10 +22,10 @@ import (
 
 // nodes finds the connection pool of the node that serves a key.
 //
-// The client is go-redis, which Redis themselves keep. It is used below its
-// cluster client's routing: a pipeline must stay on one connection for WAIT to
-// cover it, and an ASK must not be followed (see lua/head.lua). What is taken from
-// the cluster client is the map of slots, and its pools. A server that is not in a cluster
+// The client is go-redis, which Redis maintains. It is used below its cluster
+// client's routing: a pipeline must stay on one connection for WAIT to
+// cover it, and an ASK must not be followed (see lua/head.lua). Only the map of slots and
+// the pools are the cluster client's. A server that is not in a cluster
 // counts as the only node of one.
 type nodes struct {
 	*redis.ClusterClient
@@ -34,7 +34,7 @@ type nodes struct {
 	down  sync.Map                // *redis.Client -> time.Time when it last didn't answer
 }
 
-// silence is how long a node that didn't answer is passed over by what can do without it.
+// silence is how long calls that can do without it skip a node that didn't answer.
 const silence = 2 * time.Second
 
 var errSilent = errors.New("the node did not answer a moment ago")
@@ -113,7 +113,7 @@ func (o Options) connect(ctx context.Context, network, addr string) (net.Conn, e
 	return conn, err
 }
 
-// authenticated refuses a new connection that needs a password and has none: in the pool, it would still be used when there is one.
+// authenticated refuses a new connection that lacks a required password: it would stay in the pool, and be used even after there is one.
 func authenticated(ctx context.Context, c *redis.Conn) error {
 	err := c.Ping(ctx).Err()
 	if code, _ := refusal(err); code == "NOAUTH" {
@@ -129,8 +129,8 @@ func newClient(opt *redis.Options) *redis.Client {
 	return c
 }
 
-// naming is a hook that makes each error of a server a serverError. A hook sees all of them: those of commands, of the connections
-// made for these, and of the client library's own requests for the map of slots.
+// naming is a hook that turns each error of a server into a serverError. A hook sees all errors: of commands, of their
+// connections, and of the client library's own requests for the map of slots.
 type naming struct{ addr string }
 
 // DialHook implements redis.Hook.
@@ -173,8 +173,8 @@ func (n naming) name(err error) error {
 	return &serverError{n.addr, err}
 }
 
-// serverError is an error that a server answered, or of a connection to it. Its text names the server, and says what to do if trying
-// again is useless.
+// serverError is a server's error, or an error of a connection to it. Its text names the server, and gives advice if a retry
+// is useless.
 type serverError struct {
 	addr string
 	err  error
@@ -191,7 +191,7 @@ func (e *serverError) Error() string {
 
 func (e *serverError) Unwrap() error { return e.err }
 
-// refusal returns the code of an error that a server answered, "" for any other error, and what to do if trying again is useless: it
+// refusal returns the code of a server's error, "" for any other error, and advice if a retry is useless: the server
 // does not let this client in, or can't write.
 func refusal(err error) (code, advice string) {
 	var reply redis.Error

@@ -11,17 +11,17 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// A URL that is added, moved or forgotten changes its key's home and a queue's home. No script sees both. The simple way, to write one and
-// then the other, loses a URL for good if the daemon dies in between: its key is "duplicate", and no queue has it. So the key's
-// home records the second half first, in the same script that changes the key: a step, in the outbox of the shard. Whoever meets
-// a step finishes it: the daemon that began it (deliver), one that needs the key (resolve), or the sweeper.
+// Adding, moving or forgetting a URL changes its key's home and a queue's home. No script sees both. The simple way, to write one and
+// then the other, loses a URL permanently if the daemon dies in between: its key is "duplicate", and no queue has it. So the script
+// that changes the key also records the second half: a step, in the outbox of the shard. A step is finished by
+// the daemon that began it (deliver), one that needs the key (resolve), or the sweeper.
 //
 //	begin     key's home, WAIT     the step is recorded, under a ticket
 //	release   old queue, WAIT      only if a queue has the URL and must let it go
 //	enqueue   new queue, WAIT      but not to forget a key
 //	end       key's home           the step is cleared; the key stays (K), is forgotten (X), or belongs to the new queue (W)
 //
-// Queues keep a receipt for each ticket, so a message that is sent twice has its effect once.
+// Queues keep a receipt for each ticket, so a message that is sent twice takes effect once.
 //
 // A step belongs to the goroutine of its call. Any number of daemons may deliver copies of it at the same time.
 // PROTOCOL.md has the rules and what a crash at each point leaves.
@@ -48,7 +48,7 @@ type step struct {
 	entry  []byte // of the URL
 	since  time.Time
 	with   *group // the steps that its home recorded with it, an empty one if that is not known
-	item   int    // the caller's number of it
+	item   int    // the caller's number for it
 
 	begun  byte // Y it has begun, R forgotten already, P another is to be finished first, N its key has changed, U it has no mark
 	failed bool // a queue was not reached
@@ -76,7 +76,7 @@ func readStep(key store.Key, from *reader) *step {
 	return st
 }
 
-// queue returns the hash of the queue that the step is about.
+// queue returns the hash of the step's queue.
 func (st *step) queue() (h queueHash) {
 	if st.kind == stepForget {
 		return st.old.queue
@@ -85,7 +85,7 @@ func (st *step) queue() (h queueHash) {
 	return h
 }
 
-// endedBefore is the time before which the URL must have ended, if the step may only then queue it again, 0 for none.
+// endedBefore returns the time before which the URL must have ended for the step to requeue it, 0 for none.
 func (st *step) endedBefore() uint64 {
 	if n := len(st.entry); n > howAt && st.entry[howAt]&howEnded != 0 {
 		r := reader{string(st.entry[n-6:])}
@@ -94,7 +94,7 @@ func (st *step) endedBefore() uint64 {
 	return 0
 }
 
-// effect is what becomes of the key: it stays as it is (K), is forgotten (X), or belongs to
+// effect returns the effect on the key: it stays as it is (K), is forgotten (X), or belongs to
 // the step's queue (W).
 func (st *step) effect() byte {
 	switch full := st.answer == 'F'; {
@@ -111,7 +111,7 @@ func (st *step) effect() byte {
 // changed reports whether a step M had no effect, since its key or its URL were not as they were found.
 func (st *step) changed() bool { return st.begun != 'Y' || st.left || st.answer == 'H' }
 
-// shardsHead is the number of shards as scripts that record keys take it.
+// shardsHead returns the number of shards in the form that scripts which record keys take.
 func (s *Store) shardsHead() []byte { return appendUint(nil, 2, uint64(s.opt.Shards)) }
 
 // begin records steps of one kind at the homes of their keys, and notes in each whether it has begun.
@@ -140,8 +140,8 @@ func (s *Store) carryOut(ctx context.Context, crawl string, kind byte, list []*s
 	return s.deliver(ctx, crawl, begun)
 }
 
-// deliver carries steps out at the homes of their queues, and clears them at those of their keys.
-// Any daemon may do it again. When it fails, it has finished the steps of the shards that it reached.
+// deliver carries out steps at their queues' homes, and clears them at their keys' homes.
+// Any daemon may repeat it. If it fails, it has finished the steps of the shards that it reached.
 func (s *Store) deliver(ctx context.Context, crawl string, steps []*step) error {
 	if len(steps) == 0 {
 		return nil
@@ -162,7 +162,7 @@ type delivery struct {
 	steps []*step
 }
 
-// send sends what message says of each step that did not fail, of about so many bytes, and reads the answers.
+// send sends the message of each step that did not fail, of about so many bytes, and reads the answers.
 func (d *delivery) send(ctx context.Context, sc *script, bytes int, message func(b *batch, i int, st *step), read func(st *step, r *reader)) error {
 	b := d.s.batch(sc, d.crawl, nil).expect(len(d.steps), bytes)
 	for i, st := range d.steps {
@@ -204,7 +204,7 @@ func (d *delivery) queue(ctx context.Context) error {
 	}, func(st *step, r *reader) { st.answer = byte(r.uint(1)) })
 }
 
-// end clears the steps. There is no WAIT: one that comes back after a failover is finished again, by its receipts.
+// end clears the steps. There is no WAIT: a step that reappears after a failover is finished again, by its receipts.
 func (d *delivery) end(ctx context.Context) error {
 	for _, st := range d.steps {
 		st.with.ending = 0
@@ -245,7 +245,7 @@ type known struct {
 	mark  uint32 // the spelling that the key is marked with (marks.go), 0 for none
 }
 
-// resolve returns what the seen side knows of keys, after it has finished the steps that they have. The script is
+// resolve finishes the pending steps of keys, and returns their states at their homes. The script is
 // scriptJudge for callers that report a key as known, under WAIT, and scriptResolve for others.
 func (s *Store) resolve(ctx context.Context, sc *script, crawl string, keys []store.Key) ([]known, error) {
 	out, left := make([]known, len(keys)), upTo(len(keys))
@@ -278,7 +278,7 @@ func upTo(n int) []int {
 	return list
 }
 
-// sweeper finishes what daemons left half done, until the store is closed. One daemon at a time does so.
+// sweeper finishes the work that daemons left half done, until the store is closed. One daemon at a time does so.
 func (s *Store) sweeper(ctx context.Context) {
 	every := min(s.opt.recoverAfter/4, time.Minute)
 	for ctx.Err() == nil {
@@ -289,7 +289,7 @@ func (s *Store) sweeper(ctx context.Context) {
 	}
 }
 
-// sweepIfTurn sweeps if no other daemon began to do so lately.
+// sweepIfTurn sweeps unless another daemon has begun a sweep recently.
 func (s *Store) sweepIfTurn(ctx context.Context, every time.Duration) error {
 	key := s.layout.meta + "T"
 	node, err := s.nodes.MasterForKey(ctx, key)
@@ -302,8 +302,8 @@ func (s *Store) sweepIfTurn(ctx context.Context, every time.Duration) error {
 	return s.sweep(ctx, s.opt.recoverAfter)
 }
 
-// sweep finishes steps older than age, deletions of queues, and deletions of crawls. A shard out of reach
-// holds up its own steps alone; the first error is returned.
+// sweep finishes steps older than age, deletions of queues, and deletions of crawls. An unreachable shard
+// holds up only its own steps; the first error is returned.
 func (s *Store) sweep(ctx context.Context, age time.Duration) (failed error) {
 	for shard := range s.opt.Shards {
 		err := pages(ctx, s.ask, scriptOverdue, shard, "", nil, func(r *reader) bool {
@@ -320,7 +320,7 @@ func (s *Store) sweep(ctx context.Context, age time.Duration) (failed error) {
 	return failed
 }
 
-// sweepShard finishes what one shard has of a crawl.
+// sweepShard finishes the unfinished work of a crawl in one shard.
 func (s *Store) sweepShard(ctx context.Context, crawl string, shard int, age time.Duration) (failed error) {
 	err := pages(ctx, s.ask, scriptLeftovers, shard, crawl, appendUint(nil, 6, uint64(age.Milliseconds())), func(r *reader) bool {
 		var steps []*step

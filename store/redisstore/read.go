@@ -14,8 +14,8 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// Lists are read page by page, each by a script of its own; between pages others write, and the store can be closed. Shards hold ranges
-// of keys, so keys come in order. Queues are in a hash of each shard, in no order: a list of them keeps the first names that it meets.
+// Lists are read page by page, each with one script; between pages others may write, and the store can be closed. Shards hold ranges
+// of keys, so keys come in order. Each shard has its queues in a hash, in no order: a list of them keeps the first names in order.
 
 // Lookup implements store.Store.
 func (s *Store) Lookup(ctx context.Context, crawl string, key store.Key) (store.Entry, error) {
@@ -48,7 +48,7 @@ func (s *Store) entriesOf(ctx context.Context, crawl string, keys []store.Key, o
 	return out, b.read(ctx, func(i int, r *reader) { readFound(r, &out[i], s.layout.ofHash(of[i].queue)) })
 }
 
-// readFound reads what lua/found.lua of a shard says into an entry with its key and crawl.
+// readFound reads the reply of lua/found.lua into an entry with its key and crawl.
 func readFound(r *reader, e *store.Entry, shard int) {
 	if r.uint(1) == 0 {
 		return
@@ -112,7 +112,7 @@ func (s *Store) queueInfo(ctx context.Context, crawl, queue string) (info store.
 	return info, there, err
 }
 
-// readInfo reads what lua/info.lua says of a queue.
+// readInfo reads the reply of lua/info.lua.
 func readInfo(r *reader, crawl string) store.QueueInfo {
 	q := store.QueueInfo{Crawl: crawl, Name: r.short()}
 	queued, live, late, overtaken := int64(r.uint(6)), int64(r.uint(4)), int64(r.uint(4)), int64(r.uint(4))
@@ -173,7 +173,7 @@ func (s *Store) Queues(ctx context.Context, crawl, after string) iter.Seq2[store
 	}
 }
 
-// firstQueues returns the first n queues of a crawl behind a name, in order, and whether there are more.
+// firstQueues returns the first n queues of a crawl after a name, in order, and whether there are more.
 func (s *Store) firstQueues(ctx context.Context, crawl, after string, n int) (list []store.QueueInfo, more bool, err error) {
 	cut := func() {
 		slices.SortFunc(list, func(a, b store.QueueInfo) int { return cmp.Compare(a.Name, b.Name) })
@@ -345,9 +345,9 @@ func (s *Store) keyPages(ctx context.Context, ask asker, crawl string, shard int
 	})
 }
 
-// Stats implements store.Store. The counts of each shard are exact, but nodes are asked one after the other, and a URL counts twice
-// between its arrival in the queue and the end of its step, which may be long if the call failed. So at most as many URLs are
-// reported as held as were seen.
+// Stats implements store.Store. The counts of each shard are exact, but nodes are asked at different times, and a URL counts twice
+// between its arrival in the queue and the end of its step, which may be long if the call failed. So Held is capped at
+// Seen.
 func (s *Store) Stats(ctx context.Context, crawl string) (store.Stats, error) {
 	crawl, err := sched.CrawlNames(crawl)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// A settlement with a token goes straight to the shard that gave the token. One without asks the key's home first which queue has the URL. A
+// A settlement with a token goes straight to the shard that issued it. Without a token, the key's home is asked first which queue has the URL. A
 // URL that a settlement creates has no queue yet: it becomes a step (outbox.go), after the settlements of the same wave.
 
 // Settle implements store.Store. A call is atomic in each shard that it touches.
@@ -48,7 +48,7 @@ func (s *Store) Settle(ctx context.Context, crawl string, list []store.Settlemen
 	return out, nil
 }
 
-// together is the number of settlements that one wave settles: before a key comes again.
+// together returns the number of settlements in one wave, which ends before a key repeats.
 func together(list []store.Settlement) int {
 	seen := make(map[store.Key]bool, len(list))
 	for i := range list {
@@ -68,12 +68,12 @@ type settling struct {
 	out   []store.SettleStatus
 	left  []int // yet to be settled
 
-	found []known // of those without a token, as this try found them
+	found []known // keys of those without a token, as this try found them
 	makes []bool  // a step must make the URL: no queue has it
 }
 
 // try settles the rest. A queue settles the URLs that it has; a URL that a settlement makes is a step. It returns false if
-// something changed at the same time.
+// something was changed concurrently.
 func (w *settling) try(ctx context.Context) (bool, error) {
 	if err := w.find(ctx); err != nil {
 		return false, err
@@ -101,7 +101,7 @@ func (w *settling) try(ctx context.Context) (bool, error) {
 	return len(w.left) == 0, nil
 }
 
-// find looks up where the URLs are whose leases are not named.
+// find looks up the queues of the URLs whose settlements have no token.
 func (w *settling) find(ctx context.Context) error {
 	var keys []store.Key
 	var of []int
@@ -128,8 +128,8 @@ func (w *settling) find(ctx context.Context) error {
 	return err
 }
 
-// inOrder is the number of settlements that can be sent before URLs are made, and have the effect of their order: queues get no URL, due at the
-// same time, before one that is made first, and no change before one that is made with a change.
+// inOrder returns how many settlements can be sent before URLs are made, with the same effect as in order: no URL is queued before a URL that
+// comes first, is made and is due at the same time, and no queue is changed before a URL that is made with a change.
 func (w *settling) inOrder(list []int) int {
 	type place struct {
 		shard int
@@ -158,8 +158,8 @@ func (w *settling) inOrder(list []int) int {
 	return len(list)
 }
 
-// mark marks the keys of the settlements that say so. Marks are at the homes of keys, and come before what they tell of: if the daemon dies
-// in between, a URL that is still held has a mark, which is of no use to it, and may be fetched once more for it later; the other way round, its page could be
+// mark marks the keys of settlements with a Mark. Marks are at the homes of keys, and are made before the drop: if the daemon dies
+// in between, a URL that is still held has a useless mark, and may be fetched once more because of it; in the other order, its page could be
 // lost. It returns the settlements whose keys had no mark before.
 func (w *settling) mark(ctx context.Context, part []int) (marked []bool, err error) {
 	marked = make([]bool, len(w.list))
@@ -172,8 +172,8 @@ func (w *settling) mark(ctx context.Context, part []int) (marked []bool, err err
 	return marked, b.read(ctx, func(i int, r *reader) { marked[i] = r.bytes(1) == "Y" })
 }
 
-// send sends settlements to the queues that have the URLs. It returns the keys whose marks have to go: those of
-// URLs that had ended and no longer are what they were, and those that are marked for a settlement that did not drop them.
+// send sends settlements to the queues that have the URLs. It returns the keys whose marks have to be removed: of ended
+// URLs that changed their state, and of keys marked for a settlement that did not drop them.
 func (w *settling) send(ctx context.Context, part []int, marked []bool) (gone []store.Key, err error) {
 	b := w.s.batch(scriptSettle, w.crawl, []byte{"-k"[flag(w.s.opt.KeepURLs)]})
 	for _, i := range part {
@@ -225,7 +225,7 @@ func (w *settling) send(ctx context.Context, part []int, marked []bool) (gone []
 	return gone, err
 }
 
-// create makes URLs, but for those whose keys changed at the same time.
+// create makes URLs, except those whose keys changed concurrently.
 func (w *settling) create(ctx context.Context, part []int) error {
 	var list []*step
 	for _, i := range part {
@@ -265,7 +265,7 @@ func (s *Store) entryOf(crawl string, st *store.Settlement) []byte {
 	return dst
 }
 
-// dueOf returns when a settled URL is due, and 1 if that counts from the step on; of one that is completed or dropped, when it ended.
+// dueOf returns when a settled URL is due, and 1 if that counts from the step on; for a completed or dropped URL, when it ended.
 func dueOf(st *store.Settlement) (ms int64, after byte) {
 	switch {
 	case st.Outcome == store.Complete || st.Outcome == store.Drop:
@@ -311,7 +311,7 @@ func appendChange(dst []byte, c *store.QueueChange) []byte {
 	return appendUint(dst, 6, uint64(sched.Ms(or(c.NotBefore))))
 }
 
-// appendCrawlChange appends what changes in a crawl or the store alone: mask 1 | queue limit 8 | retention in ms 8.
+// appendCrawlChange appends the changes that only a crawl or the store has: mask 1 | queue limit 8 | retention in ms 8.
 func appendCrawlChange(dst []byte, c *store.QueueChange) []byte {
 	dst = append(dst, flag(c.QueueLimit != nil)|2*flag(c.Retention != nil))
 	dst = appendUint(dst, 8, uint64(min(or(c.QueueLimit), maxInt)))

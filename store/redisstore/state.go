@@ -9,13 +9,13 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// Each shard tells with its leases how many of its queues hold something, what keeps them, and when that changes (lua/state.lua). This file adds
-// that up: for the answer of a take that found nothing, and for the limit of a crawl, whose pages are in all shards.
+// Each shard reports with its leases how many of its queues hold something, what holds them back, and when that changes (lua/state.lua). This file
+// adds that up: for the answer of a take that found nothing, and for the limit of a crawl, whose pages are in all shards.
 //
-// No shard knows what the others have fetched and leased of a crawl. So a take tells each shard the sum of the others, as they
-// answered last, and how many of their leases ran out, since a crawl beyond its limit gives these again up to it. The sum is too small by what
-// other daemons have leased since, or settled late: by so much can the limit be exceeded. A take that has less room than it wants asks one shard
-// after the other.
+// No shard knows how much of a crawl the others have fetched and leased. So a take sends each shard the sum of the others' last
+// answers, and how many of their leases ran out, since a crawl beyond its limit hands these out again up to it. The sum misses what
+// other daemons have leased since, or settled late: the limit can be exceeded by that much. A take with less room than it wants asks the shards
+// one at a time.
 
 // limited is a crawl with a limit, by shard.
 type limited struct {
@@ -26,7 +26,7 @@ type limited struct {
 
 type limitedShard struct {
 	sums
-	late    bool // leases ran out
+	late    bool // some leases ran out
 	closed  hold // the whole crawl is paused or blocked
 	holding store.Holding
 	runs    bool
@@ -42,7 +42,7 @@ type sums struct{ fetched, live, late int64 }
 
 func (s sums) used() int64 { return s.fetched + s.live + s.late }
 
-// readState reads what lua/state.lua tells. Without all, it reads the sums of crawls with a limit alone.
+// readState reads the reply of lua/state.lua. Without all, it reads only the sums of crawls with a limit.
 func (t *taking) readState(shard int, r *reader, all bool) {
 	holding := func() store.Holding {
 		return store.Holding{Queues: int64(r.uint(6)), Paused: int64(r.uint(6)), Limited: int64(r.uint(6)), Blocked: int64(r.uint(6))}
@@ -81,7 +81,7 @@ const mostLimited = 254
 // limitedCrawls returns the names of crawls with a limit, as lua/ready.lua takes them, that this take or the last one met.
 func (t *taking) limitedCrawls() (names []byte, known []string) {
 	if t.crawl != sched.AnyCrawl {
-		return nil, nil // each shard tells of the crawl
+		return nil, nil // each shard reports the crawl
 	}
 	known = slices.Collect(maps.Keys(t.limited))
 	if before := t.s.limited.Load(); before != nil && len(known) == 0 {
@@ -94,7 +94,7 @@ func (t *taking) limitedCrawls() (names []byte, known []string) {
 	return names, known
 }
 
-// isStranger reports whether shards told of a crawl with a limit of which not all were asked.
+// isStranger reports whether a shard reported a crawl with a limit for which not all shards were asked.
 func (t *taking) isStranger(known []string) bool {
 	if t.crawl != sched.AnyCrawl {
 		return false
@@ -104,7 +104,7 @@ func (t *taking) isStranger(known []string) bool {
 	return slices.ContainsFunc(now, func(name string) bool { return !slices.Contains(known, name) })
 }
 
-// but is the sum of all shards but one, as they told.
+// but returns the sum of all shards but one, as they reported.
 func (c *limited) but(one int) (sum sums) {
 	for i := range c.shards {
 		if s := &c.shards[i]; i != one {
@@ -114,7 +114,7 @@ func (c *limited) but(one int) (sum sums) {
 	return sum
 }
 
-// room is how many URLs may be leased before the limit is reached, and pages how many are neither fetched nor in the hands of a fetcher.
+// room is how many URLs may be leased before the limit is reached; pages is how many are neither fetched nor with a fetcher.
 func (c *limited) room() (room, pages int64) {
 	all := c.but(-1)
 	return c.limit - all.used(), c.limit - all.fetched - all.live
@@ -140,8 +140,8 @@ func (t *taking) beyond() bool {
 	return false
 }
 
-// count has all shards note which leases ran out by now, which the first shard to give must know. Leases of one that does not answer count as
-// running.
+// count has all shards note which leases have run out, which the first shard to give any must know. Leases of a shard that does not answer
+// count as running.
 func (t *taking) count(ctx context.Context) {
 	all := taking{s: t.s, req: store.TakeRequest{MaxPerQueue: 1}, shards: make([]shardTaking, len(t.shards)), limited: t.limited}
 	b := t.s.batch(scriptTake, t.crawl, nil).everywhere()
@@ -157,7 +157,7 @@ func (t *taking) count(ctx context.Context) {
 	}
 }
 
-// appendLimited appends the crawls with a limit and what shards but one have of them; see lua/serve.lua.
+// appendLimited appends the crawls with a limit and their sums over all shards but one; see lua/serve.lua.
 func (t *taking) appendLimited(dst []byte, but int) []byte {
 	if t.s.opt.Shards == 1 {
 		return append(dst, 255)
@@ -175,7 +175,7 @@ func (t *taking) appendLimited(dst []byte, but int) []byte {
 	return dst
 }
 
-// rest sets what the answer says beside its leases.
+// rest sets the fields of the answer besides its leases.
 func (t *taking) rest(ctx context.Context, taken *store.Taken) error {
 	next, by := int64(sched.Never), free
 	sooner := func(at int64, of hold) {
@@ -223,7 +223,7 @@ func (t *taking) rest(ctx context.Context, taken *store.Taken) error {
 	return nil
 }
 
-// rest returns what holds back the queues of a crawl, and whether a lease runs, and tells when there may be more.
+// rest returns what holds back the queues of a crawl, and whether a lease runs. It calls sooner with the time when there may be more.
 func (c *limited) rest(sooner func(int64, hold)) (sum store.Holding, runs bool) {
 	late, closed := false, free
 	for i := range c.shards {

@@ -4,8 +4,8 @@
 //
 // A store consists of shards, each in one hash slot ([Options.Shards], fixed when the store is
 // created). A key is in the shard of its hash, so even the seen-set of one large host is spread
-// evenly. A queue, with its URLs, delays, bounds and leases, is in the shard of its name, or
-// where a crawl has groups of queues in that of the crawl's name ([Options.Groups]). The obvious layout, both in the
+// evenly. A queue, with its URLs, delays, bounds and leases, is in the shard of its name, or,
+// in a store with groups ([Options.Groups]), in the shard of its crawl's name. The obvious layout, both in the
 // shard of the host, needs one script for an add instead of three, but gives one shard 80 to 600 times the mean (FORMAT.md).
 // So adding a URL takes three scripts; PROTOCOL.md explains how steps are completed after a crash.
 //
@@ -14,30 +14,30 @@
 // duplicate is on [Options.Replicas] replicas before any caller gets the answer. If that is not possible,
 // the call fails with [store.ErrUnavailable].
 //
-// # What is weaker than in a store of one machine
+// # Weaker promises than on one machine
 //
-//   - The limit of a crawl: a take tells each shard what the others had fetched and leased a moment ago. Daemons that take at the same
-//     time can exceed the limit by what each leases meanwhile. The limit of a queue is exact.
-//   - The order of queues is that of each shard.
-//   - [store.Taken.Next] and State are of the shards that answered. A queue that a call of another daemon is about to fill counts as it is. If a shard gives no answer,
+//   - The limit of a crawl: a take sends each shard the numbers that the others had fetched and leased a moment ago. Daemons that take at the
+//     same time can exceed the limit by their leases of that moment. The limit of a queue is exact.
+//   - Queues take turns within each shard.
+//   - [store.Taken.Next] and State cover the shards that answered. A queue that another daemon's call is about to fill counts as it is. If a shard does not answer,
 //     the state is Delayed, for a second.
-//   - A mark is made before its URL is dropped, and taken away after it is queued again: a daemon that dies in between leaves one too many, and
-//     the page may be fetched once more for it. Each shard keeps its part of 100,000 marks.
-//   - A take that reached no replica is given back. If it had a lease that had run out, its earlier token is accepted for
+//   - A mark is made before its URL is dropped, and removed after it is queued again: a daemon that dies in between leaves one too many, which may
+//     cost one more fetch of the page. Each shard keeps its part of 100,000 marks.
+//   - Leases that reached no replica are released. If one renewed an expired lease, the earlier token is then accepted for
 //     a success only.
-//   - Keys are forgotten by the day on which they were recorded. A retention is kept with the crawl's settings, and changes nothing here.
+//   - Keys are forgotten by the day on which they were recorded. A retention is stored with the crawl's settings, but has no effect.
 //
 // # Where to look
 //
 // All state is in Redis, and only the scripts in lua/ change it. A script is atomic in its shard, and touches a bounded number of
-// rows. The Go files divide a call among the shards, and finish what takes more than one script:
+// rows. The Go files divide a call among the shards, and complete steps that take more than one script:
 //
 //	store.go    options, opening, closing      cache.go   keys that need not be sent
 //	layout.go   homes of keys and queues       add.go     Add, See
 //	encode.go   arguments and replies          take.go    Take
 //	nodes.go    servers, log-in, settings      settle.go  Settle, Configure
 //	call.go     script calls: send, retry      forget.go  Forget
-//	meta.go     what the store was made with   read.go    look-ups, lists, counts
+//	meta.go     how the store was made         read.go    look-ups, lists, counts
 //	outbox.go   steps over two shards          state.go   empty takes, limits of crawls
 //	marks.go    keys whose first spelling failed
 //
@@ -72,9 +72,9 @@ type Options struct {
 	// Credentials returns the user and the password for a new connection; an empty user is Redis's default user. It is called
 	// for each connection, also concurrently. The default is no authentication.
 	Credentials func(context.Context) (username, password string, err error)
-	// TLS returns the settings for a new connection, and is called as Credentials is. The default is no encryption.
+	// TLS returns the settings for a new connection, and is called like Credentials. The default is no encryption.
 	TLS func(context.Context) (*tls.Config, error)
-	// Prefix begins every key, so that stores can share a cluster. It holds no
+	// Prefix begins every key, so that stores can share a cluster. It must contain no
 	// brace. The default is "fs:".
 	Prefix string
 	// Shards is how many shards a new store has, at most 8192, rounded up to a power
@@ -82,14 +82,14 @@ type Options struct {
 	// call for each shard it touches. An existing store keeps its number. The
 	// default is 64.
 	Shards int
-	// Groups makes a new store for groups of queues ([store.QueueSettings.Group]): it has all queues of a crawl in one shard, which
-	// one node serves. An existing store keeps what it was made for. The default is to spread the queues over the shards, and to refuse groups.
+	// Groups allows groups of queues ([store.QueueSettings.Group]) in a new store: all queues of a crawl are in one shard, which
+	// one node serves. It has no effect on an existing store. The default spreads the queues over the shards, and refuses groups.
 	Groups bool
 
 	// Replicas is how many replicas must have a write before it is answered;
 	// negative for none. The default is 1.
 	Replicas int
-	// RetryFor is how long a step is tried again while nodes fail over, load or
+	// RetryFor is how long a step is retried while nodes fail over, load or
 	// can't be reached, or replicas lag. The default is 10 s.
 	RetryFor time.Duration
 	// MustExist refuses to make a new store. The default is false.
@@ -107,14 +107,14 @@ type Options struct {
 	Logger *slog.Logger
 
 	waitTimeout  time.Duration // of one WAIT for the replicas; 1 s
-	recoverAfter time.Duration // how old a step of a daemon must be that another finishes; more than RetryFor
+	recoverAfter time.Duration // how old a daemon's step must be before another finishes it; more than RetryFor
 
 	// clock replaces the servers' clocks in tests.
 	clock store.Clock
 }
 
-// answersFor is how long answers are kept for retries at least, about 100 bytes for each script call and one for each URL. A
-// queue keeps what became of its steps for ten times as long: an unfinished step that is found later may be carried out twice.
+// answersFor is the least time that answers are kept for retries: about 100 bytes for each script call and one for each URL. A
+// queue keeps the receipts of its steps ten times as long: an unfinished step that is found later may be carried out twice.
 func (o Options) answersFor() time.Duration { return o.recoverAfter + 2*o.RetryFor }
 
 const maxShards = 8192
@@ -153,7 +153,7 @@ type Store struct {
 	// Any goroutine uses these.
 	batches      atomic.Uint64                  // how many ids were given out
 	identity     atomic.Pointer[store.Identity] // as Open or Prepare found it
-	unicodeHosts atomic.Bool                    // it is recorded that keys of such hosts are there
+	unicodeHosts atomic.Bool                    // it is recorded that there are keys of such hosts
 	turn         atomic.Uint64                  // the shard that the next take begins with
 	idle         idle                           // has its own lock
 	limited      atomic.Pointer[[]string]       // crawls with a limit, as the last take of all crawls met them
@@ -169,8 +169,8 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// Open opens or makes the store that begins with a prefix in a cluster. Any
-// number of processes may have it open.
+// Open opens or makes the store with a prefix in a cluster. Any number of
+// processes may have it open.
 //
 // Errors: store.ErrInvalid for servers whose settings break what the store promises;
 // store.ErrCorrupt for a shard that lost its data; store.ErrFormat for a store of another format;
@@ -226,12 +226,12 @@ func (s *Store) enterCrawl(ctx context.Context, crawl string) (name string, err 
 
 func (s *Store) leave() { s.gate.RUnlock() }
 
-// accepted returns the context for the rest of a call that writes. Its caller can't cancel it any more, so no context error hides a
+// accepted returns the context for the rest of a call that writes. The caller can no longer cancel it, so no context error hides a
 // stored change; Options.RetryFor bounds the call. Before, a call could be canceled until its first script had an answer, and every
 // function had to know whether something might be stored by then.
 func accepted(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
-// Close implements store.Store. What the store holds stays in Redis.
+// Close implements store.Store. The data stays in Redis.
 func (s *Store) Close() error {
 	s.gate.Lock()
 	if s.closed {
@@ -248,7 +248,7 @@ func (s *Store) Close() error {
 // Shared reports whether other processes can write to the store: it is always true.
 func (s *Store) Shared() bool { return true }
 
-// wallTime is the time from which an age is counted back, and after which a take asks again: this machine's.
+// wallTime returns this machine's time: ages are counted back from it, and takes ask again by it.
 func (s *Store) wallTime() time.Time {
 	if s.opt.clock != nil {
 		return s.opt.clock()
@@ -256,21 +256,21 @@ func (s *Store) wallTime() time.Time {
 	return time.Now()
 }
 
-// meanings counts the changes of what keys and scripts mean within a format. Of daemons that know fewer than another one that has been here, Beat
-// is refused. Increase it with a change that daemons of an earlier build must not see.
+// meanings counts changes to the meaning of keys and scripts within a format. Beat refuses a daemon that knows fewer than a daemon that
+// has used the store. Increase it with a change that daemons of an earlier build must not see.
 const meanings = 1
 
 // aliveFor is how long a daemon counts as alive after a beat.
 const aliveFor = 15 * time.Second
 
 // Beat registers a daemon as alive, under the name by which its clients reach it (at most 255
-// bytes), and returns the names of all that are alive, in order. A daemon that has not called it for
+// bytes), and returns the names of all live daemons, in order. A daemon that has not called it for
 // 15 seconds, by the server's clock, counts as dead. The error is store.ErrFormat if a daemon of a later build has taken over the store.
 func (s *Store) Beat(ctx context.Context, node string) ([]string, error) {
 	return s.register(ctx, node, aliveFor)
 }
 
-// Leave removes a daemon that ends.
+// Leave removes a daemon that shuts down.
 func (s *Store) Leave(ctx context.Context, node string) error {
 	_, err := s.register(ctx, node, 0)
 	return err

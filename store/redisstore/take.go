@@ -14,13 +14,13 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// Whose turn it is, is decided in each shard, by its scripts, among its own queues (lua/rotate.lua). A take asks all shards how many
-// queues they have ready, divides what it wants among those, takes leases from all of them at once, and divides the rest
-// again. Asking one shard after the other would be fair over all queues, but each would cost a round trip and a WAIT.
+// The scripts of each shard decide whose turn it is among its own queues (lua/rotate.lua). A take asks all shards how many
+// queues they have ready, divides its request among those that have some, takes leases from all of them at once, and divides
+// the rest again. Asking the shards in sequence would be fair over all queues, but each would cost a round trip and a WAIT.
 //
-// A lease runs from the script that gave it. If its answer is lost, or no replica got it, the shard is told to end it (giveBack).
+// A lease runs from the script that issued it. If the answer is lost, or no replica got it, the lease is ended (giveBack).
 
-// A token is the number of its shard and a number given out there.
+// A token is the number of its shard and a number issued there.
 const (
 	tokenBits = 40
 	tokenMask = 1<<tokenBits - 1
@@ -37,9 +37,9 @@ const defaultLease = 30 * time.Second
 
 // Take implements store.Store. Rotation is fair over all shards for a caller that
 // takes one by one; a larger request is divided among the shards by how many of their
-// queues may be served, and crawls take turns in each shard on its own. Shards that
-// don't answer are skipped. Leases that did not reach a replica are released, and don't count as expired ones. The
-// answer to a request that was divided may exceed MaxBytes by one URL of each shard.
+// queues may be served, and crawls take turns within each shard. Shards that
+// don't answer are skipped. Leases that did not reach a replica are released, and don't count as expired. The
+// answer to a divided request may exceed MaxBytes by one URL of each shard.
 func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, error) {
 	crawl, err := sched.CheckTake(&req)
 	if err != nil {
@@ -85,7 +85,7 @@ type taking struct {
 	queues int
 	turn   uint64 // of the queue served last, in any shard
 
-	limited map[string]*limited // crawls with a limit, as shards told of them
+	limited map[string]*limited // crawls with a limit, as reported by shards
 
 	counted  bool  // of a crawl beyond its limit, all shards noted the leases that ran out
 	survey   bool  // a crawl has a limit, and not all shards were asked what they have of it
@@ -115,13 +115,13 @@ type shardTaking struct {
 	silent  bool          // it gave no answer
 }
 
-// Times for which a shard tells what to do.
+// Special values of the time that a shard returns.
 const (
 	stopped = 1 // it left a queue for later: ask it again
 	unasked = 2 // a crawl has a limit: ask the other shards first
 )
 
-// mostSurveys bounds how often a take asks what other shards have: limits may be set meanwhile, or be of more crawls than one call names.
+// mostSurveys bounds how often a take surveys the shards: limits may be set meanwhile, or on more crawls than one call names.
 const mostSurveys = 4
 
 // hold is what holds back a queue; see lua/settings.lua.
@@ -134,8 +134,8 @@ const (
 	blocked
 )
 
-// run takes from all shards, or that of the queue that is meant, beginning where the last call ended. Where servers are slow, it
-// stops with what it has: those leases already run.
+// run takes from all shards, or from the requested queue's, beginning where the last call ended. If servers are slow, it
+// returns what it has: those leases already run.
 func (t *taking) run(ctx context.Context) error {
 	began := time.Now()
 	ready, err := t.ready(ctx)
@@ -160,15 +160,15 @@ func (t *taking) run(ctx context.Context) error {
 	return err
 }
 
-// filled reports whether the request has all that it asks for.
+// filled reports whether the request is satisfied.
 func (t *taking) filled() bool {
 	return len(t.leases) >= t.req.MaxURLs || t.req.MaxBytes > 0 && t.bytes >= t.req.MaxBytes
 }
 
-// left is how many URLs the request still wants.
+// left returns how many URLs the request still wants.
 func (t *taking) left() int { return t.req.MaxURLs - len(t.leases) }
 
-// ready returns the shards worth asking, in turn: one where only that can have queues of the request.
+// ready returns the shards worth asking, in turn: only one if no other can have queues of the request.
 func (t *taking) ready(ctx context.Context) (list []int, err error) {
 	n := t.s.opt.Shards
 	together := t.s.layout.together && t.crawl != sched.AnyCrawl
@@ -179,8 +179,8 @@ func (t *taking) ready(ctx context.Context) (list []int, err error) {
 	return t.askAll(ctx, true)
 }
 
-// askAll asks all shards what they have, and returns those worth asking for leases, in turn. Without begin, it only notes what they have
-// of crawls with a limit.
+// askAll asks all shards what they have, and returns those worth asking for leases, in turn. Without begin, it only notes their numbers
+// for crawls with a limit.
 func (t *taking) askAll(ctx context.Context, begin bool) (list []int, err error) {
 	n := t.s.opt.Shards
 	names, known := t.limitedCrawls()
@@ -210,7 +210,7 @@ func (t *taking) askAll(ctx context.Context, begin bool) (list []int, err error)
 		sh.next = int64(r.uint(6))
 		t.readState(shard, &r, true)
 	}
-	if begin && t.isStranger(known) { // shards where they hold nothing did not tell of them
+	if begin && t.isStranger(known) { // shards where they hold nothing did not report them
 		if _, err := t.askAll(ctx, false); err != nil {
 			return nil, err
 		}
@@ -222,11 +222,11 @@ func (t *taking) askAll(ctx context.Context, begin bool) (list []int, err error)
 	return list, nil
 }
 
-// leastShare is how many bytes a shard is asked for at least, where shards share a bound.
+// leastShare is the least number of bytes a shard is asked for when shards share a bound.
 const leastShare = 16 << 10
 
-// deal divides what the request still wants among the first of the shards, by how much they have ready, and returns these. A queue has
-// to wait after it was served, whatever it gave: so a share is of as many URLs as a queue may give, or a multiple. What is left over
+// deal divides the rest of the request among the first of the shards, by how much they have ready, and returns these. A queue has
+// to wait after it was served, however little it gave: so a share is as many URLs as a queue may give, or a multiple. The remainder
 // is for the next deal.
 func (t *taking) deal(ready []int) (asked []int) {
 	left, bytes, each := t.left(), int64(0), min(maxPart, t.req.MaxPerQueue)
@@ -266,7 +266,7 @@ func (t *taking) deal(ready []int) (asked []int) {
 	return ready[:n]
 }
 
-// lease asks shards for their shares. What they answer but too late, or without a replica, is given back.
+// lease asks shards for their shares. Leases that come too late, or reach no replica, are given back.
 func (t *taking) lease(ctx context.Context, asked []int) error {
 	sc := scriptTake
 	if t.req.Queue != "" {
@@ -301,7 +301,7 @@ func (t *taking) lease(ctx context.Context, asked []int) error {
 	return nil
 }
 
-// appendRequest appends what a shard is asked for; see lua/serve.lua.
+// appendRequest appends the request to a shard; see lua/serve.lua.
 func (t *taking) appendRequest(dst []byte, shard int) []byte {
 	sh, queues := &t.shards[shard], maxQueues
 	if t.req.MaxQueues > 0 {
@@ -355,8 +355,8 @@ func (t *taking) passOver(shard int) {
 // lost reports whether a shard leased something for a call whose first answer was lost.
 func lost(c *call) bool { return c.done && c.reply[:1] == "S" }
 
-// giveBack ends the leases of takes that were not answered: WAIT fell short, or the answer was lost. The
-// shard finds them by the request. One that can't be reached now is asked again in the background, for as long as it
+// giveBack ends the leases of unanswered takes: WAIT fell short, or the answer was lost. The
+// shard finds them by the request. An unreachable shard is asked again in the background, for as long as it
 // keeps answers.
 func (s *Store) giveBack(ctx context.Context, takes []*call) {
 	var calls []*call
@@ -384,8 +384,8 @@ func (s *Store) giveBack(ctx context.Context, takes []*call) {
 	})
 }
 
-// idleFor is how long the answer "nothing is ready" holds for other callers that ask the same. What this daemon
-// changes ends it; what other daemons change is found that much later. So an idle daemon asks each shard twice a second,
+// idleFor is how long the answer "nothing is ready" is reused for equal requests. This daemon's changes end it; other
+// daemons' changes are noticed that much later. So an idle daemon asks each shard twice a second,
 // however many callers wait.
 const idleFor = 500 * time.Millisecond
 
@@ -403,7 +403,7 @@ type nothing struct {
 	taken   store.Taken
 }
 
-// ask returns the empty answer that a request had a moment ago.
+// ask returns the empty answer that an equal request got a moment ago.
 func (d *idle) ask(req store.TakeRequest) (taken store.Taken, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -411,7 +411,7 @@ func (d *idle) ask(req store.TakeRequest) (taken store.Taken, ok bool) {
 	return n.taken, ok && n.changes == d.changes.Load() && time.Now().Before(n.until)
 }
 
-// note remembers that a request found nothing, which was asked when so many changes were made.
+// note remembers that a request found nothing; changes is the count of changes when it was sent.
 func (d *idle) note(req store.TakeRequest, changes uint64, taken store.Taken) {
 	until := time.Now().Add(idleFor)
 	if next := taken.Next; !next.IsZero() && next.Before(until) {

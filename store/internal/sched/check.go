@@ -10,7 +10,7 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// What all backends check in arguments, and how they keep times: whole milliseconds, of 47 bits.
+// The checks of arguments that all backends share, and their times: whole milliseconds in 47 bits.
 
 // maxCrawlName is the maximum length of the name of a crawl, in bytes.
 const maxCrawlName = 255
@@ -51,7 +51,7 @@ func checkPriority(p *uint8) error {
 	return nil
 }
 
-// CheckItems returns [store.ErrInvalid] if one of the items can't be stored, in a store that keeps the texts of URLs that ended or not.
+// CheckItems returns [store.ErrInvalid] if an item can't be stored; keep: the store keeps the texts of ended URLs.
 func CheckItems(items []store.Item, keep bool) error {
 	for i := range items {
 		err := checkQueue(items[i].Queue)
@@ -68,7 +68,7 @@ func CheckItems(items []store.Item, keep bool) error {
 	return nil
 }
 
-// EndedBefore reports whether a URL that ended so is queued by an item's EndedBefore.
+// EndedBefore reports whether an item's EndedBefore queues a URL in this state that ended then.
 func EndedBefore(it *store.Item, state store.State, ended int64) bool {
 	return !it.EndedBefore.IsZero() && (state == store.Done || state == store.Dropped) && ended < Now(it.EndedBefore)
 }
@@ -192,7 +192,7 @@ func MsOr(t time.Time, zero int64) int64 {
 // Now returns a clock's time in milliseconds, rounded down.
 func Now(t time.Time) int64 { return min(max(t.UnixMilli(), 1), maxMs) }
 
-// Time is the inverse of [Ms]. [Never] is the zero time, too.
+// Time is the inverse of [Ms]; [Never], too, becomes the zero time.
 func Time(ms int64) time.Time {
 	if ms <= 0 || ms == Never {
 		return time.Time{}

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// jitter is how far a clock that is right may be set back: what a time service does.
+	// jitter is how far a time service may set a correct clock back.
 	jitter = time.Minute
-	// gap is the longest time that may always pass between two readings.
+	// gap is the longest time between two readings that is never in doubt.
 	gap = 24 * time.Hour
 	// proof is how long a clock that jumped must run before it counts as right.
 	proof = time.Hour
@@ -34,9 +34,9 @@ const (
 //
 // The zero value has never read it. It is not safe for concurrent use.
 type Clock struct {
-	latest time.Time // when it was right last
+	latest time.Time // when it was last right
 	doubt  *reading  // the first reading after a jump, or after the last hour; nil: none
-	// until is where latest has to get, in steps, after a jump forward was accepted;
+	// until is the time that latest moves to, in steps, after a jump forward was accepted;
 	// the zero time: nowhere.
 	until time.Time
 }
@@ -103,7 +103,7 @@ func (c *Clock) follow(now time.Time, ahead, most time.Duration) bool {
 	return true
 }
 
-// doubts returns for how long a clock that jumped has yet to run.
+// doubts returns how much longer a clock that jumped has to run.
 func (c *Clock) doubts(at reading) time.Duration {
 	if c.doubt == nil || c.doubt.jumped(at) {
 		c.doubt, c.until = &at, time.Time{}

@@ -2,27 +2,27 @@ package sched
 
 import "cmp"
 
-// Queues of one server, such as the hosts behind one address, are a group and share a gate: after a take of one of them, none is
-// served before the delay of that one is over, and the leases of all count together for the bound on leases. They take turns. Limits,
-// pauses, blocks and NotBefore stay those of each queue.
+// Queues of one server, such as the hosts behind one address, are a group and share a gate: after a take from one of them, none
+// is served until that one's delay is over, and the leases of all count towards the bound on leases. They take turns. Limits,
+// pauses, blocks and NotBefore remain per queue.
 //
-// A group may have 100,000 queues, and a take must not look at each. So one of them at most, the front, is in the heaps of the
-// crawl, where it waits for the gate, and then for its turn among the other queues of the crawl. When it was served, or can't be served any more,
-// settle chooses another.
+// A group may have 100,000 queues, and a take must not look at each. So at most one of them, the front, is in the heaps of the
+// crawl, where it waits for the gate, and then for its turn among the other queues of the crawl. Once it has been served, or
+// can't be, settle chooses another.
 //
-//	waiting   until its own delay or due time: in the crawl's heap of those that wait
+//	waiting   until its own delay or due time: in the crawl's heap of waiting queues
 //	inGroup   ready but for the gate, in a line of the group
 //	front     ready but for the gate: in the crawl's heaps, or in none while the group has as many leases as the front's bound
 //
-// Of a group nothing is kept but its name, in the settings of its queues: the gate follows from their last takes and their
-// leases. So a backend tells of queues that hold nothing, too, when it loads a store: see Recall.
+// Only the name of a group is stored, in the settings of its queues: the gate follows from their last takes and their
+// leases. So a backend that loads a store also reports queues that hold nothing: see Recall.
 
 type group struct {
 	name    string
 	line           // of those inGroup
 	front   *Queue // nil: no queue is ready but for the gate
-	hurries bool   // the front came before its turn
-	hurried bool   // the queue served last did
+	hurries bool   // the front was chosen before its turn
+	hurried bool   // the queue served last was
 	by      *Queue // served last; nil: none yet
 	running int    // fetchers at the queues
 	members int    // queues in memory
@@ -36,7 +36,7 @@ func (q *Queue) group() *group {
 	return q.more.group
 }
 
-// named returns the group that the settings of the queue name, which may not have joined it while it is idle; nil for none.
+// named returns the group that the queue's settings name, even if the queue, being idle, has not joined it; nil for none.
 func (q *Queue) named() *group {
 	if g := q.group(); g != nil || q.retired {
 		return g
@@ -44,7 +44,7 @@ func (q *Queue) named() *group {
 	return q.Crawl.groups[q.own().Group]
 }
 
-// join has the queue join the group of its settings.
+// join puts the queue into the group of its settings.
 func (q *Queue) join(now int64) {
 	name, g := q.own().Group, q.group()
 	if g == nil && name == "" || g != nil && g.name == name || q.retired {
@@ -61,7 +61,7 @@ func (q *Queue) join(now int64) {
 	g.recall(q)
 }
 
-// leave has the queue leave its group, and all heaps.
+// leave takes the queue out of its group and all heaps.
 func (q *Queue) leave(now int64) {
 	q.unfile()
 	if g := q.group(); g != nil {
@@ -72,20 +72,20 @@ func (q *Queue) leave(now int64) {
 	}
 }
 
-// Drop tells that the queue, which is idle, is dropped from memory.
+// Drop takes an idle queue, which is dropped from memory, out of its group.
 func (q *Queue) Drop() {
 	if g := q.group(); g != nil {
 		q.leave(q.Crawl.clock)
 	}
 }
 
-// Recall tells the group of a queue, which is not kept in memory, of its last take.
+// Recall notes the last take of a queue that does not stay in memory, for its group.
 func (q *Queue) Recall(now int64) {
 	q.join(now)
 	q.Drop()
 }
 
-// recall notes the last take of a queue, unless another was served later. Within a millisecond the name decides, so that a restart does not matter.
+// recall notes the last take of a queue, unless another was served later. Ties are broken by name, so a restart changes nothing.
 func (g *group) recall(q *Queue) {
 	if q.LastTake > 0 && (g.by == nil || q.LastTake > g.by.LastTake || q.LastTake == g.by.LastTake && q.Name >= g.by.Name) {
 		g.by = q
@@ -103,7 +103,7 @@ func (g *group) gate() int64 {
 	return gateOf(g.by)
 }
 
-// group returns a group, made if need be. It drops those that are of no use any more when they have become many.
+// group returns a group, made if need be. It drops unused groups once there are many.
 func (c *Crawl) group(name string, now int64) *group {
 	g := c.groups[name]
 	if g != nil {
@@ -134,7 +134,7 @@ func (g *group) opens(q *Queue, bound int, now int64) bool {
 	return g.gate() <= now && (bound <= 0 || g.running < bound)
 }
 
-// passes is when the queue opens, and the gate of its group with it.
+// passes returns when the queue and the gate of its group are open.
 func (q *Queue) passes(now int64) (int64, hold) {
 	t, h := q.opens(now)
 	if g := q.group(); g != nil && t != Never {
@@ -146,7 +146,7 @@ func (q *Queue) passes(now int64) (int64, hold) {
 	return t, h
 }
 
-// file puts a queue where it belongs that may be served from a time on, but for the gate.
+// file puts a queue, which but for the gate may be served from t on, where it belongs.
 func (g *group) file(q *Queue, t, now int64) {
 	switch {
 	case t <= now && g.has(q):
@@ -163,7 +163,7 @@ func (g *group) file(q *Queue, t, now int64) {
 	g.settle(now)
 }
 
-// served notes that a queue, which is in no heap, was served, with so many leases.
+// served notes that a queue, which is in no heap, was served and gave got leases.
 func (g *group) served(q *Queue, got int, now int64) {
 	if got > 0 {
 		g.recall(q)

@@ -12,7 +12,7 @@ type Heap[T any] struct {
 }
 
 // NewHeap returns an empty heap ordered by before. slot returns where a member keeps
-// its place; it means something only while the member is in a heap.
+// its place, which is valid only while the member is in a heap.
 func NewHeap[T any](before func(a, b T) bool, slot func(T) *int32) *Heap[T] {
 	return &Heap[T]{before: before, slot: slot}
 }
@@ -26,7 +26,7 @@ func (h *Heap[T]) Members() []T { return slices.Clone(h.s) }
 // Top returns the first member of a heap that is not empty.
 func (h *Heap[T]) Top() T { return h.s[0] }
 
-// Push puts x in, which must not be in a heap by the same slot.
+// Push adds x, which must not be in a heap with the same slot.
 func (h *Heap[T]) Push(x T) {
 	h.s = append(h.s, x)
 	h.fix(len(h.s) - 1)

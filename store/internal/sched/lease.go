@@ -7,8 +7,8 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// A lease is in a heap of its crawl while it runs, and in one of its queue when it ran out, from which the next take gives it
-// again. It is also in a list of its queue, so that those of one queue can be listed and forgotten.
+// A lease is in a heap of its crawl while it runs. When it expires it moves to a heap of its queue, from which the next take
+// hands it out again. It is also in a list of its queue, for listing and forgetting a queue.
 
 // Record is a held URL.
 type Record struct {
@@ -24,7 +24,7 @@ type Record struct {
 	Respelled bool
 	// Cut means that Shorten dropped the metadata, and the URL too if that is empty.
 	Cut bool
-	// Earlier are the other tokens of its round, ascending. It is not changed in place.
+	// Earlier holds the other tokens of its round, ascending. It is never changed in place.
 	Earlier []uint64
 }
 
@@ -84,8 +84,8 @@ func (l *Lease) Compare(b *Lease) int {
 	return cmp.Or(cmp.Compare(l.Until, b.Until), cmp.Compare(l.Token, b.Token))
 }
 
-// Lease hands out a URL that was queued, from now until a time. The queue has to
-// be filed afterwards.
+// Lease leases a queued URL from now until the given time. The queue has to be
+// filed afterwards.
 func (q *Queue) Lease(r Record, token uint64, now, until int64) *Lease {
 	l := &Lease{Record: r, Queue: q, Token: token, Given: now, Until: until}
 	q.count(delta{queued: -1, live: 1})
@@ -93,7 +93,7 @@ func (q *Queue) Lease(r Record, token uint64, now, until int64) *Lease {
 	return l
 }
 
-// Restore puts back a lease as it was kept, counted already in its crawl.
+// Restore puts back a stored lease, which its crawl already counts as held.
 func (q *Queue) Restore(r Record, token uint64, given, until, now int64) *Lease {
 	l := &Lease{Record: r, Queue: q, Token: token, Given: given, Until: until}
 	l.rebase(now)
@@ -124,7 +124,7 @@ func (l *Lease) link() {
 	q.leases = l
 }
 
-// expire moves a lease that ran out to those its queue hands out again. One that was overtaken is over.
+// expire moves a lease that ran out to those that its queue hands out again. An overtaken lease just ends.
 func (l *Lease) expire(now int64) {
 	q := l.Queue
 	if l.over {
@@ -207,7 +207,7 @@ func (l *Lease) unlink() {
 	l.before, l.after = nil, nil
 }
 
-// Renew lets the lease run under a token, from now until a time; an old token is one of the earlier ones then. The queue has
+// Renew lets the lease run under the token until the given time; a replaced token becomes an earlier one. The queue has
 // to be filed afterwards.
 func (l *Lease) Renew(token uint64, now, until int64) {
 	l.out()
@@ -219,15 +219,15 @@ func (l *Lease) Renew(token uint64, now, until int64) {
 	l.Queue.Crawl.leases.Push(l)
 }
 
-// An overtaken lease is no longer one of its URL, which ended or was requeued by an earlier token, but its fetcher may still be at
-// the host. It counts for MaxInFlight until it is settled or its time is over. A key has at most one.
+// An overtaken lease no longer holds its URL, which an earlier token completed or requeued, but its fetcher may still be at
+// the host. It counts towards MaxInFlight until it is settled or expires. A key has at most one.
 
 // Overtakes reports whether a settlement that is applied to a URL under this lease overtakes it.
 func (l *Lease) Overtakes(s *store.Settlement, now int64) bool {
 	return s.Token != 0 && s.Token != l.Token && l.Until > now
 }
 
-// Running returns the overtaken lease of a key, nil if it has none that still runs.
+// Running returns the overtaken lease of a key if it still runs, else nil.
 func (c *Crawl) Running(key *store.Key, now int64) *Lease {
 	if l := c.Overtaken[*key]; l != nil && l.Until > now {
 		return l
@@ -235,9 +235,9 @@ func (c *Crawl) Running(key *store.Key, now int64) *Lease {
 	return nil
 }
 
-// Due returns when a URL is due that a settlement queues: not before the end of a lease of it that was overtaken, whose fetcher is still at
-// the page. If the URL would be due by now, that is the very end, so that [Lease.Keeps] knows it again if the lease ends earlier. If it is to be
-// due in between, it is a millisecond later, and stays so also if the lease ends earlier: its row has one time, and not also the one that was named.
+// Due returns when a URL that a settlement queues is due: not before the end of its overtaken lease, whose fetcher is still at the page. A URL
+// that would be due now gets exactly that end, by which [Lease.Keeps] recognizes it if the lease ends earlier. One that would be due in
+// between gets a millisecond more, and keeps it even if the lease ends earlier: its row has one time, and no room for the requested one.
 func (c *Crawl) Due(s *store.Settlement, now int64) int64 {
 	due, l := Due(s, now), c.Running(&s.Key, now)
 	switch {
@@ -249,13 +249,13 @@ func (c *Crawl) Due(s *store.Settlement, now int64) int64 {
 	return l.Until
 }
 
-// Overtake ends the lease as [Lease.End] does, and returns what is left of it. One of the same key that was overtaken before must be closed.
+// Overtake ends the lease as [Lease.End] does, and returns the overtaken lease in its place. The caller closes an older one of the key.
 func (l *Lease) Overtake() *Lease {
 	l.End()
 	return l.Queue.RestoreOvertaken(l.Key, l.Token, l.Given, l.Until, l.Queue.Crawl.clock)
 }
 
-// RestoreOvertaken puts back an overtaken lease as it was kept. Its queue has to be filed afterwards.
+// RestoreOvertaken puts back a stored overtaken lease. The queue has to be filed afterwards.
 func (q *Queue) RestoreOvertaken(key store.Key, token uint64, given, until, now int64) *Lease {
 	c := q.Crawl
 	l := &Lease{Record: Record{Key: key}, Queue: q, Token: token, Given: given, Until: until, over: true}
@@ -270,8 +270,8 @@ func (q *Queue) RestoreOvertaken(key store.Key, token uint64, given, until, now 
 	return l
 }
 
-// Keeps reports whether the lease, which was overtaken, is all that keeps a URL of its key waiting, in a state and with a due time. If
-// a clock was set back since, the lease has a new end, and the URL, whose time is never counted again, waits until the old one.
+// Keeps reports whether the URL of the key, with this state and due time, waits only for this overtaken lease. If the clock was
+// set back since, the lease has a new end, but the URL's due time is not moved, and it waits until the old one.
 func (l *Lease) Keeps(s store.State, due int64) bool { return s == store.Queued && due == l.Until }
 
 // Over reports whether the lease was overtaken.
@@ -322,7 +322,7 @@ func (c *Crawl) setBack(now int64) {
 	Refile(c.waiting.Members(), now)
 }
 
-// rebase counts a lease again from now if it was given by a clock that was ahead.
+// rebase counts a lease again from now if it was given while the clock was ahead.
 func (l *Lease) rebase(now int64) {
 	if l.Given > now {
 		l.Given, l.Until = now, now+max(0, l.Until-l.Given)
@@ -330,7 +330,7 @@ func (l *Lease) rebase(now int64) {
 }
 
 // rebase counts the delay of a queue again from now, and what NotBefore adds to it,
-// if they were written by a clock that was ahead.
+// if they were set while the clock was ahead.
 func (q *Queue) rebase(now int64) {
 	q.LastTake = min(q.LastTake, now)
 	if q.NotBeforeAt > now {

@@ -6,12 +6,12 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// A key is marked when its URL was dropped because the page was not found under the spelling that was offered first. Another
-// spelling of the same key would be a duplicate for good, although it may be the good one, so the next one that is offered is queued: once,
-// since the mark goes with it.
+// A key is marked when its URL is dropped because the page was not found under the first offered spelling. Any other
+// spelling of the key would stay a duplicate, although it may be the one that works. So the next other spelling that is offered
+// is queued, once: the mark is then removed.
 //
-// All marks are in memory, so that an Add asks for them without a read. They are bounded: a site that answers "not found" to
-// everything would mark each of its keys. Beyond the bound the oldest mark goes, and its key is a duplicate like any other.
+// All marks are in memory, so an Add checks them without a read. They are bounded, since a site that answers "not found" to
+// everything would mark each of its keys. Beyond the bound the oldest mark is evicted, and its key is an ordinary duplicate.
 
 // MostMarks bounds the marks of a store, about 150 bytes each.
 const MostMarks = 100_000
@@ -21,7 +21,7 @@ type Mark struct {
 	Crawl    *Crawl
 	Key      store.Key
 	Spelling uint32
-	Num      uint64 // in order of age
+	Num      uint64 // ascending with time
 	at       *list.Element
 }
 
@@ -31,8 +31,8 @@ type marks struct {
 	last  uint64
 }
 
-// Mark marks a key, and returns the mark with those that went for it, which the backend removes: an older one of the key, and the
-// oldest of the store beyond its bound.
+// Mark marks a key, and returns the mark and those it evicted, which the backend removes: an older one of the key, and the
+// store's oldest beyond the bound.
 func (c *Crawl) Mark(key store.Key, spelling uint32, most int) (m *Mark, went []*Mark) {
 	s := &c.sched.marks
 	if old := c.Unmark(&key); old != nil {
@@ -47,7 +47,7 @@ func (c *Crawl) Mark(key store.Key, spelling uint32, most int) (m *Mark, went []
 	return m, went
 }
 
-// RestoreMark puts back a mark as it was kept, in order of number.
+// RestoreMark puts back a stored mark; marks come in order of number.
 func (c *Crawl) RestoreMark(m *Mark) {
 	s := &c.sched.marks
 	if c.marks == nil {

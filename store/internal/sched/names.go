@@ -11,7 +11,7 @@ import (
 // store.
 const maxName, maxStored = 249, 255
 
-// CheckNames returns an error for arguments of store.Store.NameCrawls that no store takes.
+// CheckNames returns an error for invalid arguments of store.Store.NameCrawls.
 func CheckNames(names, stored []string) error {
 	if len(names) != len(stored) {
 		return fault.As(store.ErrInvalid, "cannot settle the names of crawls; got %d names and %d proposals; want a proposal for each name", len(names), len(stored))

@@ -9,10 +9,10 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// A backend embeds a queue in its own, keeps what it needs beside it, and finds its own by Owner; so nothing here belongs to one
-// backend. A queue may not be served (gate) because its URLs are due later, or by its delay, its bound, a block, a pause or a limit.
-// After any change File puts it into the heap of queues that wait for a time, into the heap of ready ones, or, if it waits for no
-// time, into neither.
+// A backend embeds Queue in its own queue type and finds that by Owner, so nothing here depends on a backend. A queue can't be
+// served while its URLs are due later, or because of its delay, its bound, a block, a pause or a limit.
+// After any change File puts it into the heap of queues that wait for a time, into the heap of ready ones, or, if it waits for
+// something else, into neither.
 
 // Queue is a queue in memory. A backend makes one when a queue gets its first
 // URL, and drops it when it holds nothing.
@@ -25,7 +25,7 @@ type Queue struct {
 	Settings *store.QueueSettings
 	State
 
-	leases  *Lease        // one of all, the others come after it
+	leases  *Lease        // head of the list of all its leases
 	expired *Heap[*Lease] // leases that ran out, earliest first; nil for none
 	heads   *[store.MaxPriority + 1]Head
 	head    Head // the earliest of the heads; heads is nil while it is the only one
@@ -33,18 +33,18 @@ type Queue struct {
 	turn    uint64
 	filed   uint64
 	more    *more // nil before it is urgent, or in a group
-	live    int32 // leases that did not run out
-	late    int32 // leases that did
+	live    int32 // leases that have not run out
+	late    int32 // leases that have
 	over    int32 // overtaken leases, whose URLs are not held by them
 	slot    int32
 	class   int32
 	place   place
 	retired bool
-	held    hold  // as it is counted in the crawl
+	held    hold  // as counted in the crawl
 	levels  uint8 // bit p: priority p has URLs queued
 }
 
-// State is what a backend keeps of a queue beside its settings.
+// State is what a backend stores for a queue besides its settings.
 type State struct {
 	Queued    int64 // URLs waiting, leased ones not counted
 	Completed int64
@@ -52,7 +52,7 @@ type State struct {
 	Fetched   int64
 	Failed    int64
 	LastTake  int64 // 0: never
-	LastDelay int64 // delay that the last take brought with it, in ms
+	LastDelay int64 // delay in the request of the last take, in ms
 	NotBefore int64 // no take before this, whatever the delay; 0: none
 	// NotBeforeAt is when NotBefore was set; 0: not known.
 	NotBeforeAt int64
@@ -74,9 +74,9 @@ const (
 	inGroup // see group.go
 )
 
-// NewQueue returns a queue as it was kept, for the backend's queue that it becomes a part of: from then on it must not be
-// copied. It is counted already in the crawl's [Counts], so far as its state counts. It has to be filed once its Owner and
-// its heads are set.
+// NewQueue returns a queue with its stored state, to be embedded in the backend's queue; after that it must not be
+// copied. The crawl's [Counts] already include its state. It has to be filed once its Owner and its heads are
+// set.
 func (c *Crawl) NewQueue(name string, set *store.QueueSettings, st State) Queue {
 	return Queue{Name: name, Crawl: c, Settings: set, State: st, head: Head{Due: Never}}
 }
@@ -95,7 +95,7 @@ func (q *Queue) turnsBefore(b *Queue) bool {
 // Held returns the number of URLs queued or leased.
 func (q *Queue) Held() int64 { return q.Queued + q.Leased() }
 
-// Leased returns the number of URLs leased, those whose lease ran out included.
+// Leased returns the number of URLs leased, including those whose lease ran out.
 func (q *Queue) Leased() int64 { return int64(q.live) + int64(q.late) }
 
 // Idle reports whether the queue holds nothing and no fetcher is at it, so that it need not be in memory.
@@ -104,7 +104,7 @@ func (q *Queue) Idle() bool { return q.Held() == 0 && q.over == 0 }
 // running returns the number of fetchers at the queue.
 func (q *Queue) running() int { return int(q.live + q.over) }
 
-// fetchers returns the number of fetchers that count for the bound on leases: those at the queue, or at its group.
+// fetchers returns the number of fetchers that count towards the bound on leases: at the queue, or at its group.
 func (q *Queue) fetchers() int {
 	if g := q.group(); g != nil {
 		return g.running
@@ -135,7 +135,7 @@ func (q *Queue) End(s store.State, n int64) {
 	}
 }
 
-// Result counts what a settlement says of its fetch.
+// Result counts the fetch that a settlement reports.
 func (q *Queue) Result(s *store.Settlement) {
 	if s.Fetched || s.Failed {
 		q.count(delta{fetched: one(s.Fetched), failed: one(s.Failed)})
@@ -170,7 +170,7 @@ func (q *Queue) Retire() {
 // Retired reports whether the queue is out of service.
 func (q *Queue) Retired() bool { return q.retired }
 
-// count changes the numbers of the queue, and those of its crawl with them.
+// count changes the numbers of the queue and of its crawl.
 func (q *Queue) count(d delta) {
 	held, used := q.Held(), q.Used()
 	q.Queued += d.queued
@@ -262,10 +262,10 @@ func (q *Queue) own() *store.QueueSettings {
 	return q.Settings
 }
 
-// A setting of the queue comes before that of its crawl, and that before the store's; 0 is none.
+// A queue's setting comes before its crawl's, and that before the store's; 0 is none.
 
-// delay returns the politeness delay in ms of a queue that leaves it to the
-// request, which asks for the given one.
+// delay returns the politeness delay in ms: the one set, or else the one that
+// the request asks for.
 func (q *Queue) delay(asked int64) int64 {
 	set := cmp.Or(q.own().Delay, q.Crawl.Settings.Delay, q.Crawl.sched.Defaults.Delay)
 	switch {
@@ -287,8 +287,8 @@ func (q *Queue) limit() int64 {
 	return cmp.Or(q.own().Limit, q.Crawl.Settings.QueueLimit, q.Crawl.sched.Defaults.QueueLimit)
 }
 
-// room returns how many URLs may be leased before a limit is reached, when a count of pages and one of leased URLs
-// reserve their part of it. It is negative if they exceed the limit: then so many fewer of the leases that ran out are given again.
+// room returns how many more URLs may be leased under a limit, of which fetched pages and leased URLs take up
+// their part. It is negative if they exceed the limit: then that many fewer expired leases are handed out again.
 func room(limit, fetched, leased int64) int64 {
 	if limit <= 0 {
 		return math.MaxInt32
@@ -302,7 +302,7 @@ func (q *Queue) weight() uint64 {
 	return uint64(max(1, cmp.Or(q.own().Weight, q.Crawl.Settings.Weight, q.Crawl.sched.Defaults.Weight)))
 }
 
-// polite is the time before which the delay and NotBefore allow no take.
+// polite returns the time before which the delay and NotBefore allow no take.
 func (q *Queue) polite() int64 {
 	t := q.NotBefore
 	if q.LastTake > 0 {
@@ -311,7 +311,7 @@ func (q *Queue) polite() int64 {
 	return t
 }
 
-// Serves is when the queue may next be served, by its delay and by its URLs; [Never] if it has no URL
+// Serves returns when the queue may next be served, by its delay and its URLs; [Never] if it has no URL
 // to serve.
 func (q *Queue) Serves() int64 {
 	first := q.head.Due
@@ -324,8 +324,8 @@ func (q *Queue) Serves() int64 {
 	return max(q.polite(), first)
 }
 
-// opens is when the queue may next be served by everything that time alone
-// changes, and what holds it back until then; [Never] if it is not time that it waits for.
+// opens returns when the queue may next be served if nothing but time changes,
+// and what holds it back until then; [Never] if it waits for something else.
 func (q *Queue) opens(now int64) (int64, hold) {
 	switch bound := q.bound(); {
 	case q.retired || q.Held() == 0:
@@ -367,8 +367,8 @@ func (q *Queue) hold(h hold) {
 	}
 }
 
-// File puts the queue where it belongs after any change to it. A queue that may be served
-// before and after keeps its place: a URL that comes in must not cost it its turn.
+// File puts the queue where it belongs after any change to it. A queue that was ready and
+// still is keeps its place: a new URL must not cost it its turn.
 func (q *Queue) File(now int64) {
 	q.Crawl.clock = max(q.Crawl.clock, now)
 	q.rebase(now)
@@ -418,7 +418,7 @@ func (q *Queue) enter(p place, l *line) {
 	q.hurry()
 }
 
-// classOf is the ready heap that the queue belongs in: by the leases it has, where the
+// classOf returns the class that the queue belongs in: the number of its leases, if the
 // request bounds them.
 func (q *Queue) classOf() int32 {
 	if q.bound() == 0 {
@@ -536,7 +536,7 @@ func (q *Queue) Info() store.QueueInfo {
 }
 
 // Refiles reports whether a change to the settings of a crawl or of the store may change
-// where queues are filed. A pause, a block or the limit of a crawl doesn't: it is asked for when they are served.
+// where queues are filed. A pause, a block or the limit of a crawl doesn't: takes check these.
 func Refiles(c *store.QueueChange) bool {
 	return c.Delay != nil || c.MaxInFlight != nil || c.QueueLimit != nil
 }

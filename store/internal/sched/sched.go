@@ -1,5 +1,5 @@
 // Package sched decides which queue is served next. memstore and pebblestore share it; redisstore has the same rules in Lua, and
-// shares what is checked before: arguments, and the names of crawls. [Clock] is the wall clock by which they forget keys.
+// shares the checks of arguments and crawl names. [Clock] is the wall clock by which memstore and pebblestore forget keys.
 //
 // A [Sched] keeps, in memory, the
 // rotation, politeness, blocks, bounds, leases and counts of the queues that contain URLs. The backend
@@ -8,8 +8,8 @@
 // A queue that cannot be served yet is in a heap, ordered by the time when it can. A queue that can be
 // served is in another heap, ordered by its turn in a weighted rotation. A take touches only the
 // queues whose time has come and those that it serves. So its cost grows with the logarithm of the
-// number of ready queues, not with the number of queues, but with the number of crawls that hold something. A change to the
-// settings of a whole crawl visits all queues that contain URLs; a clock that was set back, those that wait, and all leases.
+// number of ready queues and with the number of crawls that hold something, not with the number of queues. A change to the
+// settings of a whole crawl visits all queues that contain URLs; a clock that was set back, all waiting queues and all leases.
 //
 // An empty queue is in no heap. A backend drops it from memory, keeps its [State] and settings, and loads
 // them again with the next URL.
@@ -28,7 +28,7 @@ import (
 // Sched is the scheduler of one store.
 type Sched struct {
 	Defaults store.CrawlSettings // of the whole store
-	// Closed is called with an overtaken lease whose time is over, for the backend to remove what it keeps of it; nil for nothing.
+	// Closed is called with an overtaken lease that has expired, for the backend to remove its data; nil: nothing to do.
 	Closed func(*Lease)
 	crawls []*Crawl // those that hold something, in order of rotation
 	marks  marks
@@ -39,10 +39,10 @@ type Crawl struct {
 	Name     string
 	Settings store.CrawlSettings
 	Counts
-	// Leases are the URLs leased, by key, those whose lease ran out included; nil before the first. The
+	// Leases are the leases by key, expired ones included; nil before the first. The
 	// backend may drop those of a retired queue.
 	Leases map[store.Key]*Lease
-	// Overtaken are those that were overtaken and are not settled, by key; nil before the first.
+	// Overtaken are the overtaken leases that have not ended, by key; nil before the first.
 	Overtaken map[store.Key]*Lease
 
 	sched   *Sched
@@ -51,31 +51,31 @@ type Crawl struct {
 	waiting *Heap[*Queue]
 	ready   []*class
 	leases  *Heap[*Lease]
-	turn    uint64              // the turn of the queue served last in its turn
-	hurried bool                // the queue served last was not
+	turn    uint64              // the turn of the last queue served in its turn
+	hurried bool                // the last queue was served before its turn
 	filed   uint64              // queues filed as ready, which settles equal turns
 	leased  int64               // URLs leased
 	marks   map[store.Key]*Mark // nil before the first
-	expired map[*Queue]struct{} // those with leases that ran out; nil before the first
+	expired map[*Queue]struct{} // queues with expired leases; nil before the first
 	holds   [holds]int64        // queues by what holds them back
 	groups  map[string]*group   // nil before the first
-	swept   int                 // how many of these were left when those of no use were dropped
+	swept   int                 // how many were left when unused groups were last dropped
 }
 
-// Counts are what a crawl holds. The backend makes them durable.
+// Counts are the counts of a crawl. The backend makes them durable.
 type Counts struct {
 	Held, Completed, Dropped, Fetched, Failed, Queues, Active int64
 }
 
 // class holds the ready queues that have n leases in flight and leave the
-// bound to the request. Queues with a bound of their own, or none, are of
+// bound to the request. Queues that set their own bound, or no bound, are in
 // class 0.
 type class struct {
 	n int
 	line
 }
 
-// line is an order of queues, by turn.
+// line orders queues by turn.
 type line struct {
 	queues *Heap[*Queue]
 	urgent *Heap[*more] // those of them with urgent URLs; nil before the first
@@ -92,7 +92,7 @@ func (s *Sched) NewCrawl(name string) *Crawl {
 	}
 }
 
-// Restore sets the counts as they were kept.
+// Restore sets the stored counts.
 func (c *Crawl) Restore(n Counts) {
 	c.Counts = n
 	c.list()
@@ -106,8 +106,7 @@ func (c *Crawl) list() {
 	}
 }
 
-// DropEmpty drops the crawls that hold nothing from the rotation, and with them what the
-// scheduler has of their queues.
+// DropEmpty drops the crawls that hold nothing from the rotation.
 func (s *Sched) DropEmpty() {
 	s.crawls = slices.DeleteFunc(s.crawls, func(c *Crawl) bool {
 		c.listed = c.Held > 0
@@ -149,8 +148,8 @@ func (c *Crawl) Advance(now int64) {
 	c.AdvanceSome(now, math.MaxInt)
 }
 
-// AdvanceSome is [Crawl.Advance] for at most n leases and queues. It returns how many more it might have
-// been, 0 if there may be more to do.
+// AdvanceSome is [Crawl.Advance] for at most n leases and queues. It returns the unused rest of n; 0 means
+// that there may be more to do.
 func (c *Crawl) AdvanceSome(now int64, n int) (left int) {
 	c.follow(now)
 	for ; n > 0 && c.leases.Len() > 0 && c.leases.Top().Until <= now; n-- {
@@ -167,11 +166,11 @@ func (c *Crawl) room() int64 {
 	return room(cmp.Or(c.Settings.Limit, c.sched.Defaults.Limit), c.Fetched, c.leased)
 }
 
-// late returns how many of them ran out.
+// late returns how many leased URLs have an expired lease.
 func (c *Crawl) late() int64 { return c.leased - int64(c.leases.Len()-len(c.Overtaken)) }
 
-// gives returns how many URLs of a queue the limit of the crawl lets be leased. Beyond it, these are as many of the leases that ran out as
-// there is a page for that was neither fetched nor is in the hands of a fetcher.
+// gives returns how many URLs of a queue may be leased under the crawl's limit. Once fetched pages and leased URLs exceed it, only
+// expired leases may, up to the pages that are neither fetched nor with a fetcher.
 func (c *Crawl) gives(q *Queue) int64 {
 	room := c.room()
 	if room >= 0 {
@@ -185,7 +184,7 @@ func open(s *store.CrawlSettings, now int64) bool {
 	return !s.Paused && Ms(s.BlockedUntil) <= now
 }
 
-// AddTo adds the counts to those of a store. Leases in flight, which have not run out, are as of the last
+// AddTo adds the counts to a store's. Leases in flight, which have not run out, are as of the last
 // Advance.
 func (c *Crawl) AddTo(s *store.Stats) {
 	s.Add(store.Stats{

@@ -6,7 +6,7 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// Judge decides what a settlement comes to, without a look at any store: the table in the comment of store.Store, as code.
+// Judge decides the effect of a settlement without reading a store: it is the table in the comment of store.Store, as code.
 
 // Fact is the state of a key when it is settled.
 type Fact struct {
@@ -18,17 +18,17 @@ type Fact struct {
 	Overtaken *Lease      // of the key, if it runs; nil for none
 }
 
-// Step is what a settlement comes to.
+// Step is the effect of a settlement.
 type Step uint8
 
 // The steps.
 const (
 	Leave  Step = iota // change nothing
-	Same               // it is so already: change nothing but the settings of its queue
+	Same               // already done: change nothing but the settings of its queue
 	Apply              // apply the outcome to the URL, in its own queue
 	Make               // apply the outcome to a URL made from the settlement, in the queue it names
 	Close              // end the overtaken lease
-	Resume             // the same, and queue the URL, which waited for that, as due now
+	Resume             // the same, and make the URL, which waited for it, due now
 )
 
 // Judge returns the step of a settlement, and the answer. For a settlement with a token the fact
@@ -86,7 +86,7 @@ func judgeEnded(s *store.Settlement, state store.State, keep bool) (Step, store.
 	return Leave, store.Unknown
 }
 
-// Due returns the time that a settlement names.
+// Due returns the due time that a settlement asks for.
 func Due(s *store.Settlement, now int64) int64 {
 	if s.After > 0 {
 		return min(now+DurMs(s.After), maxMs)
@@ -94,11 +94,11 @@ func Due(s *store.Settlement, now int64) int64 {
 	return MsOr(s.Due, now)
 }
 
-// Ended returns when a URL ended that a settlement completes or drops: not before it ended already, or 0. An old log is no news
-// of a URL that was dropped since.
+// Ended returns when a URL ended that a settlement completes or drops: no earlier than was, its previous end (0: none), since
+// an old log must not move a later end back.
 func Ended(s *store.Settlement, was, now int64) int64 { return max(was, min(MsOr(s.Ended, now), now)) }
 
-// Change applies to a record what a settlement replaces in it.
+// Change makes a settlement's replacements in the record.
 func (r *Record) Change(s *store.Settlement) {
 	if s.URL != "" && !s.Create {
 		r.URL = s.URL
@@ -114,14 +114,14 @@ func (r *Record) Change(s *store.Settlement) {
 	}
 }
 
-// Anew begins a new round, in which the URL is not ended.
+// Anew begins a new round, in which the URL has not ended.
 func (r *Record) Anew() { r.Attempts, r.Earlier, r.Ended = 0, nil, 0 }
 
 // EarlierTokens bounds the tokens that a record keeps beside the current one.
 const EarlierTokens = 15
 
-// Past returns the record of a lease that ends by a settlement, with its token among the earlier ones, unless that token
-// completes the URL. A settlement with an earlier token overtakes the lease, if it still runs.
+// Past returns the record of a lease that a settlement ends, with the lease's token among the earlier ones, unless that token
+// completes the URL. A settlement with an earlier token overtakes a lease that still runs.
 func (l *Lease) Past(s *store.Settlement) Record {
 	r := l.Record
 	if s.Outcome != store.Complete || s.Token != l.Token {

@@ -21,17 +21,17 @@ type Request struct {
 	Part *Part
 }
 
-// Part is the part of a request that one call of [Sched.Take] carries out, with what the calls before it did. What a
-// call serves stays served: others may come between two parts.
+// Part is the part of a request that one call of [Sched.Take] carries out, with the progress of the calls before. Served
+// queues stay served: other steps may come between two parts.
 type Part struct {
 	Room int  // how much this part may still do: 1 for each URL, and queueCost for each queue that is served
-	More bool // by the end of a part: there is another, with more room
+	More bool // set at the end of a part: there is another, with more room
 
 	taken  int
 	bytes  int64 // of these
 	queues int
-	served map[*Queue]bool // which are not served again
-	begun  *Queue          // the part ended in it: it may give as many more
+	served map[*Queue]bool // not served again
+	begun  *Queue          // the part ended in it: it may give rest more
 	rest   int
 }
 
@@ -53,14 +53,14 @@ func NewRequest(r store.TakeRequest, now int64) Request {
 	}
 }
 
-// queueCost is how many URLs of a queue cost as much as to come to the queue.
+// queueCost is the cost of turning to a queue, in URLs leased.
 const queueCost = 4
 
-// Serve leases up to n URLs of a queue, but none once it leased room bytes (see Size): first
+// Serve leases up to n URLs of a queue, and stops once they have room bytes (see Size): first
 // the expired leases, then the due URLs. It returns how many it leased, and their bytes.
 type Serve func(q *Queue, n int, room int64) (got int, bytes int64, err error)
 
-// Size returns what a URL of an answer counts of MaxBytes.
+// Size returns the bytes of a URL that count towards MaxBytes.
 func Size(r *Record) int64 { return int64(len(r.URL) + len(r.Meta)) }
 
 // taking is a take in progress.
@@ -72,22 +72,22 @@ type taking struct {
 	aside []*Queue // served, to be filed when the call is over
 }
 
-// Rest says when there may be more, and what keeps it: see [store.Taken]. Next is [Never] if nothing waits, the answer is not
-// short, or the request has another part. State and Holding are those of an answer without leases.
+// Rest tells when there may be more, and what holds it back: see [store.Taken]. Next is [Never] if nothing waits, the request
+// is satisfied, or it has another part. State and Holding are for an answer without leases.
 type Rest struct {
 	Next    int64
 	State   store.TakeState
 	Holding store.Holding
 }
 
-// AnswerTo sets what the answer to a request says beside its leases.
+// AnswerTo sets the fields of an answer besides its leases.
 func (r Rest) AnswerTo(t *store.Taken) {
 	if t.Next = Time(r.Next); len(t.Leases) == 0 {
 		t.State, t.Holding = r.State, r.Holding
 	}
 }
 
-// Nothing is the rest where there is no such crawl or queue.
+// Nothing is the Rest for an unknown crawl or queue.
 var Nothing = Rest{Next: Never, State: store.Finished}
 
 // Take serves queues of one crawl, or with nil of all in rotation, each at
@@ -145,8 +145,8 @@ func (t *taking) state(crawls []*Crawl, first hold) (store.TakeState, store.Hold
 	return StateOf(sum, runs, first == blocked), sum
 }
 
-// HeldBack returns what holds back the queues of a crawl, from what holds back each of them, whether the whole crawl is paused or blocked, and
-// whether its limit lets the request have anything.
+// HeldBack returns what holds back the queues of a crawl, given what holds back each of them, whether the whole crawl is paused or blocked, and
+// whether its limit leaves the request anything.
 func HeldBack(h store.Holding, paused, serves, blocked bool) store.Holding {
 	switch {
 	case paused:
@@ -164,7 +164,7 @@ func SumOf(a, b store.Holding) store.Holding {
 	return store.Holding{Queues: a.Queues + b.Queues, Paused: a.Paused + b.Paused, Limited: a.Limited + b.Limited, Blocked: a.Blocked + b.Blocked}
 }
 
-// StateOf returns the state of an answer without leases: whether a lease runs, and whether the first thing to open is blocked.
+// StateOf returns the state of an answer without leases, given whether a lease runs, and whether the first thing to open is blocked.
 func StateOf(n store.Holding, runs, blocked bool) store.TakeState {
 	switch {
 	case n.Queues == 0:
@@ -189,7 +189,7 @@ func (t *taking) runs(c *Crawl) bool {
 	return c.leases.Len() > 0
 }
 
-// serves reports whether the limit of a crawl lets the request have anything. At the limit, those are leases that ran out alone.
+// serves reports whether a crawl's limit leaves the request anything. At the limit, only expired leases are left.
 func (t *taking) serves(c *Crawl) bool {
 	if t.only != nil {
 		return c.gives(t.only) > 0
@@ -197,7 +197,7 @@ func (t *taking) serves(c *Crawl) bool {
 	return c.room()+c.late() > 0
 }
 
-// next is when a crawl may have something for the request that it has not now, and what holds that back; the settings of the crawl
+// next returns when a crawl may have more for the request, and what holds that back; the settings of the crawl
 // may allow it only later.
 func (t *taking) next(c *Crawl) (next int64, by hold) {
 	if q, _ := t.pick(c); q != nil {
@@ -227,7 +227,7 @@ func (t *taking) next(c *Crawl) (next int64, by hold) {
 			}
 		}
 	}
-	if c.leases.Len() > 0 && (t.only == nil || t.only.fetchers() > 0 || t.only.late > 0 && c.room() < 0) { // beyond a limit it counts how many ran out
+	if c.leases.Len() > 0 && (t.only == nil || t.only.fetchers() > 0 || t.only.late > 0 && c.room() < 0) { // beyond a limit, expired leases count
 		next = min(next, c.leases.Top().Until)
 	}
 	return next, by
@@ -326,13 +326,13 @@ func (t *taking) full() bool {
 	return t.filled() || t.MaxQueues > 0 && t.queues >= t.MaxQueues
 }
 
-// filled reports whether the answer has all that was asked for.
+// filled reports whether the request is satisfied.
 func (t *taking) filled() bool { return t.taken >= t.MaxURLs || t.bytes >= t.MaxBytes }
 
 // stride is what a turn costs a queue of weight 1.
 const stride = 1 << 16
 
-// from serves one queue that is out of the rotation, in its turn or before it.
+// from serves one queue, which is in no heap, in its turn or before it.
 func (t *taking) from(q *Queue, hurries bool) error {
 	n := min(t.MaxPerQueue, t.MaxURLs-t.taken)
 	bound := q.bound()

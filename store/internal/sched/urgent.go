@@ -4,22 +4,22 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// A URL of priority store.Urgent is to be leased next, and not when the turn of its queue comes, which with 5,000 ready queues is
-// after 5,000 others. So a ready queue with such a URL is in a second heap of its class too, and is served from there, before its
-// turn and without using it up. Whatever keeps a queue from being ready, keeps its urgent URLs.
+// A URL of priority store.Urgent is leased next, not when its queue's turn comes: with 5,000 ready queues, that is
+// after 5,000 others. So a ready queue with such a URL is also in a second heap of its class, and is served from there, before its
+// turn and without using it up. A queue that is not ready holds back its urgent URLs too.
 //
-// The others must not starve. Of two queues that a crawl serves one after the other, at most one is served before its turn: a queue
+// The others must not starve. Of two queues that a crawl serves in a row, at most one is served before its turn: a queue
 // waits at most twice as long for its turn as it would without urgent URLs, however many there are. Urgent queues are served in the order in
-// which they became so, or were served last: one with many urgent URLs takes turns with the others.
+// which they became urgent or were last served: one with many urgent URLs takes turns with the others.
 //
-// Nothing of this is kept by a backend: it follows from the heads of the queues, and from their last takes.
+// A backend stores nothing of this: it follows from the heads of the queues, and from their last takes.
 
-// more is what few queues have.
+// more holds the fields that few queues need.
 type more struct {
 	*Queue
 	group *group
-	since int64 // when its first urgent URL came due, or when it was served last, if that was later; 0: it is not among the urgent ones now
-	in    *line // among those of which it is
+	since int64 // when its first urgent URL came due, or it was last served, if later; 0: not among the urgent ones now
+	in    *line // whose urgent queues it is among
 	slot  int32
 }
 
@@ -30,7 +30,7 @@ func (q *Queue) needMore() *more {
 	return q.more
 }
 
-// hurry puts the queue among the urgent ones of its line, or out of them, after any change to its place, its last take or its heads.
+// hurry puts the queue among the urgent ones of its line, or removes it, after any change to its place, last take or heads.
 func (q *Queue) hurry() {
 	since, in := int64(0), (*line)(nil)
 	if q.levels&(1<<store.Urgent) != 0 {
@@ -61,7 +61,7 @@ func (u *more) before(b *more) bool {
 	return u.filed < b.filed
 }
 
-// hasty returns the first of a line's urgent queues, nil if none is by now.
+// hasty returns the first of a line's urgent queues, nil if none is urgent yet.
 func (l *line) hasty(now int64) *more {
 	if l.urgent == nil || l.urgent.Len() == 0 || l.urgent.Top().since > now {
 		return nil
@@ -70,7 +70,7 @@ func (l *line) hasty(now int64) *more {
 }
 
 // pickUrgent returns the ready queue to be served before its turn; with a bound, of those that have fewer leases. It returns nil
-// if there is none, or if the last one was.
+// if there is none, or if the last queue was served so.
 func (c *Crawl) pickUrgent(bound int, now int64) *Queue {
 	var best *more
 	for i := 0; i < len(c.ready) && !c.hurried && (bound <= 0 || c.ready[i].n < bound); i++ {
