@@ -49,7 +49,7 @@ func writeStats(out *output, st *wire.Stats) {
 	row(st.Completed, "completed")
 	row(st.Fetched, "pages fetched")
 	row(st.Dropped, "dropped")
-	row(st.Failed, "dropped after a failure")
+	row(st.Failed, "times dropped after a failure")
 	row(st.Queues, "queues")
 	row(st.Active, "queues that hold something")
 	if st.Index != nil { // a store on disk
