@@ -1,7 +1,6 @@
 package frontier
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,9 +85,8 @@ func (q *Query) All() bool {
 func (q *Query) asksFetched() bool { return !q.FetchedBefore.IsZero() || !q.FetchedAfter.IsZero() }
 
 // Find lists the URLs that a query selects, in order of crawl and queue. It ends with the first error, after which there is
-// no other. The last may be a [store.ErrNoTexts], if the query names the states done or dropped, or a reason, or asks when URLs were fetched:
-// it says how many such URLs of the crawl were left out, since they ended while the store kept no texts. What others requeue or forget
-// during the call may be among them.
+// no other. One that names the states done or dropped, or a reason, or asks when URLs were fetched, of a store that has counted some and keeps
+// no texts of them, ends with [store.ErrNoTexts].
 func (f *Frontier) Find(ctx context.Context, q Query) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		if err := q.check(); err != nil {
@@ -103,42 +101,23 @@ func (f *Frontier) Find(ctx context.Context, q Query) iter.Seq2[Entry, error] {
 				return
 			}
 		}
-		now, missing := time.Now(), int64(0)
+		now := time.Now()
 		for _, crawl := range crawls {
-			ended, err := f.ended(ctx, &q, crawl)
-			if err != nil {
-				yield(Entry{}, err)
-				return
-			}
+			ended := false // there are texts of ended URLs
 			for e, err := range f.Entries(ctx, crawl, q.Queue) {
 				if err != nil {
 					yield(Entry{}, err)
 					return
 				}
-				if e.State == store.Done || e.State == store.Dropped {
-					ended--
-				}
+				ended = ended || e.State == store.Done || e.State == store.Dropped
 				if q.selects(f, &e, now) && !yield(e, nil) {
 					return
 				}
 			}
-			if whole := q; ended > 0 && q.Queue != "" { // or an age forgot them, which stay counted there
-				whole.Queue = ""
-				all, err := f.ended(ctx, &whole, crawl)
-				for e, failed := range f.Entries(ctx, crawl, "") {
-					if err = cmp.Or(err, failed); e.State == store.Done || e.State == store.Dropped {
-						all--
-					}
-				}
-				if ended = min(ended, all); err != nil {
-					yield(Entry{}, err)
-					return
-				}
+			if err := f.missing(ctx, &q, crawl, ended); err != nil {
+				yield(Entry{}, err)
+				return
 			}
-			missing += max(ended, 0)
-		}
-		if missing > 0 {
-			yield(Entry{}, fmt.Errorf("%w: %d of crawl %q", store.ErrNoTexts, missing, q.Crawl))
 		}
 	}
 }
@@ -183,22 +162,29 @@ func (q *Query) selects(f *Frontier, e *Entry, now time.Time) bool {
 	return ok
 }
 
-// ended returns how many URLs a query that asks for ended ones should find so, whatever else it asks; 0 for another query.
-func (f *Frontier) ended(ctx context.Context, q *Query, crawl string) (int64, error) {
+// missing returns store.ErrNoTexts if the query asks for ended URLs of a crawl and their texts were not kept. Counts can't tell alone, since
+// URLs forgotten by age stay counted: so no text is missing if any ended URL has one, or if all seen URLs are held.
+func (f *Frontier) missing(ctx context.Context, q *Query, crawl string, found bool) error {
 	ends := func(s QueryState) bool { return s == StateDone || s == StateDropped }
-	if !q.asksFetched() && q.Reasons == nil && !slices.ContainsFunc(q.States, ends) {
-		return 0, nil
+	if found || !q.asksFetched() && q.Reasons == nil && !slices.ContainsFunc(q.States, ends) {
+		return nil
+	}
+	st, err := f.Stats(ctx, crawl)
+	if err != nil || st.Seen == st.Held || st.Completed+st.Dropped == 0 {
+		return err
 	}
 	if q.Queue != "" {
 		info, err := f.Queue(ctx, crawl, q.Queue)
-		if errors.Is(err, store.ErrNotFound) {
-			err = nil
+		if err != nil || info.Completed+info.Dropped == 0 {
+			return nil
 		}
-		return info.Completed + info.Dropped, err
+		for e, err := range f.Entries(ctx, crawl, "") {
+			if err != nil || e.State == store.Done || e.State == store.Dropped {
+				return err
+			}
+		}
 	}
-	st, err := f.Stats(ctx, crawl)
-	// What an age forgets stays counted, but is not seen any more.
-	return min(st.Completed+st.Dropped, st.Seen-st.Held), err
+	return store.ErrNoTexts
 }
 
 // Action is what becomes of the URLs that a query selects.

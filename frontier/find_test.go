@@ -11,7 +11,6 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
 // TestFindAndChange selects URLs by each criterion, and requeues, drops and forgets what was selected: nothing else changes.
@@ -175,47 +174,6 @@ func TestFindSaysWhatIsNotKept(t *testing.T) {
 		if n, err := f.Change(bg, c.q, c.do); n != c.n || errors.Is(err, store.ErrNoTexts) == c.silent || c.silent && err != nil || !c.silent && n > 0 && !strings.Contains(err.Error(), "changed before: 1") {
 			t.Errorf("%s %+v: got %d, %v; want %d, and an error unless %v", c.do, c.q, n, err, c.n, c.silent)
 		}
-	}
-}
-
-// TestFindOfTextsKeptLate: a store that keeps texts since some day refreshes what it can, in all crawls, and says how much it can't.
-func TestFindOfTextsKeptLate(t *testing.T) {
-	dir := t.TempDir()
-	for _, keep := range []bool{false, true} {
-		s, err := pebblestore.Open(dir, pebblestore.Options{KeepURLs: keep})
-		must(t, err)
-		f, err := New(s, Options{Delay: -1})
-		must(t, err)
-		for _, crawl := range []string{"a", "b"} {
-			for i := range 3 {
-				addAll(t, f, Link{Crawl: crawl, URL: fmt.Sprintf("http://%v.example/%d", keep, i)}, Link{Crawl: crawl, URL: "http://late.example/", Due: time.Now().Add(time.Hour)})
-				ls, _, err := f.Lease(bg, LeaseRequest{Crawl: crawl, Max: 1})
-				must(t, err)
-				must(t, f.Done(bg, ls[0]))
-			}
-		}
-		if _, err := f.See(bg, []Link{{Crawl: "a", URL: fmt.Sprintf("http://%v.example/seen", keep)}}); err != nil {
-			t.Fatal(err)
-		}
-		if keep {
-			for _, c := range []struct {
-				q       Query
-				n       int64
-				missing string
-			}{
-				{Query{Crawl: "a", Queue: "true.example", States: []QueryState{StateDone}}, 3, ""},
-				{Query{Crawl: "a", Queue: "false.example", States: []QueryState{StateDone}}, 0, ": 3 of crawl"},
-				{Query{Crawl: "b", States: []QueryState{StateScheduled}}, 1, ""},
-				{Query{Crawl: "*", FetchedBefore: time.Now().Add(time.Hour)}, 3, ": 6 of crawl"}, // those of b
-			} {
-				n, err := f.Change(bg, c.q, ActionRequeue)
-				if n != c.n || (err == nil) != (c.missing == "") || err != nil && (!errors.Is(err, store.ErrNoTexts) || !strings.Contains(err.Error(), c.missing)) {
-					t.Errorf("%+v: got %d, %v; want %d, %q", c.q, n, err, c.n, c.missing)
-				}
-			}
-		}
-		must(t, f.Close())
-		must(t, s.Close())
 	}
 }
 
