@@ -77,6 +77,9 @@ var publicCalls = map[string]func(ctx context.Context, s *Store, n int) error{
 		}
 		return err
 	},
+	"Recount": func(ctx context.Context, s *Store, n int) error {
+		return s.Recount(ctx, "old", []store.QueueInfo{{Name: "q1", Completed: int64(n)}})
+	},
 	"Queues": func(ctx context.Context, s *Store, _ int) error { return firstError(s.Queues(ctx, "*", "")) },
 	"See": func(ctx context.Context, s *Store, n int) error {
 		return s.See(ctx, "", testKeys(1<<21+n*100, 1<<21+n*100+100), make([]bool, 100), store.SeeOptions{})

@@ -3,12 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
-	"errors"
-	"fmt"
-	"io/fs"
 	"log/slog"
-	"path/filepath"
 	"time"
 
 	"github.com/firstseen/firstseen/canon"
@@ -109,25 +104,6 @@ type Config struct {
 	// Reload is called by Server.Reload, for rules and the like. The default
 	// is to do nothing.
 	Reload func(context.Context) error
-}
-
-// Warnings says what is wrong with what the configuration names although it can be used: a certificate that clients refuse, a disk
-// without room.
-func (c *Config) Warnings() (list []string) {
-	if cert, err := tls.LoadX509KeyPair(c.TLS.CertFile, c.TLS.KeyFile); err == nil { // else Check says why not
-		now := time.Now()
-		if from, to := cert.Leaf.NotBefore, cert.Leaf.NotAfter; now.Before(from) || now.After(to) {
-			list = append(list, fmt.Sprintf("clients will refuse the certificate %s: it is valid from %s to %s", c.TLS.CertFile, timeText(from), timeText(to)))
-		}
-	}
-	free, err := freeBytes(c.Dir)
-	if errors.Is(err, fs.ErrNotExist) { // serve makes it
-		free, err = freeBytes(filepath.Dir(c.Dir))
-	}
-	if err == nil && c.Dir != "" && free < c.MinFree {
-		list = append(list, fmt.Sprintf("writes will be refused: the disk of %s has %d bytes free, less than the %d of --min-free", c.Dir, free, c.MinFree))
-	}
-	return list
 }
 
 func (c Config) withDefaults() Config {

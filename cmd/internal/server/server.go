@@ -29,10 +29,13 @@ package server
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -189,6 +192,25 @@ func (s *Server) Serve(ctx context.Context) error {
 	unwatch()
 	s.background.Wait()
 	return err
+}
+
+// Warnings says what is wrong with what the configuration names although it can be used: a certificate that clients refuse, a disk
+// without room.
+func (c *Config) Warnings() (list []string) {
+	if cert, err := tls.LoadX509KeyPair(c.TLS.CertFile, c.TLS.KeyFile); err == nil { // else Check says why not
+		now := time.Now()
+		if from, to := cert.Leaf.NotBefore, cert.Leaf.NotAfter; now.Before(from) || now.After(to) {
+			list = append(list, fmt.Sprintf("clients will refuse the certificate %s: it is valid from %s to %s", c.TLS.CertFile, timeText(from), timeText(to)))
+		}
+	}
+	free, err := freeBytes(c.Dir)
+	if errors.Is(err, fs.ErrNotExist) { // serve makes it
+		free, err = freeBytes(filepath.Dir(c.Dir))
+	}
+	if err == nil && c.Dir != "" && free < c.MinFree {
+		list = append(list, fmt.Sprintf("writes will be refused: the disk of %s has %d bytes free, less than the %d of --min-free", c.Dir, free, c.MinFree))
+	}
+	return list
 }
 
 // warn logs what an operator may not have meant.
