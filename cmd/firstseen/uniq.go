@@ -241,7 +241,7 @@ func (f *uniqFlags) tellCounts(a *app, r *uniq.Result, before int) {
 	type input struct {
 		Name    string           `json:"input"`
 		Refused int64            `json:"refused"`               // units, and URLs of those that were read
-		Why     map[string]int64 `json:"refused_for,omitempty"` // of the URLs
+		Why     map[string]int64 `json:"refused_for,omitempty"` // each of them
 		Units   logs.Counts      `json:"units"`
 	}
 	counts := struct {

@@ -27,7 +27,7 @@ type urlFlags struct {
 }
 
 func (u *urlFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&u.input, "input", "lines", "form of stdin: lines, or jsonl (objects with a field input)")
+	flags.StringVar(&u.input, "input", "lines", "form of stdin: lines, or jsonl (objects with a field input, or input_bytes in base64)")
 	flags.BoolVar(&u.json, "json", false, "write one JSON object for each input")
 }
 
@@ -113,14 +113,18 @@ func fromJSON(lines iter.Seq2[string, error]) iter.Seq2[string, error] {
 		for line, err := range lines {
 			var object struct {
 				Input *string `json:"input"`
+				Bytes []byte  `json:"input_bytes"` // as the output has it
 			}
 			if err == nil {
 				if err = logs.CheckJSON([]byte(line)); err != nil {
-					err = fmt.Errorf("cannot read line; %w; give a URL that is not UTF-8 with --input lines: %w", err, errJSON)
-				} else if err = json.Unmarshal([]byte(line), &object); err != nil || object.Input == nil {
+					err = fmt.Errorf("cannot read line; %w; give a URL that is not UTF-8 as input_bytes, in base64: %w", err, errJSON)
+				} else if err = json.Unmarshal([]byte(line), &object); err != nil || object.Input == nil && object.Bytes == nil {
 					err = fmt.Errorf("cannot read line; want an object with a text field input: %w", errJSON)
 				} else {
-					line = *object.Input
+					line = string(object.Bytes)
+					if object.Bytes == nil {
+						line = *object.Input
+					}
 				}
 			}
 			if !yield(line, err) {

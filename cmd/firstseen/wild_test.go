@@ -82,14 +82,29 @@ func TestWildFilesMeanTheSame(t *testing.T) {
 		printed, said := do("uniq", "--events", "all", "--counts-json")
 		uniqFailed := failed(said)
 		var uniq struct {
-			Printed int
-			Inputs  []struct {
-				Input string
-				Units logs.Counts
+			Read, Printed, Duplicates, Refused int
+			Inputs                             []struct {
+				Input      string
+				Refused    int
+				RefusedFor map[string]int `json:"refused_for"`
+				Units      logs.Counts
 			}
 		}
 		if err := json.Unmarshal([]byte(lineWith(said, `{"read"`)), &uniq); err != nil {
 			t.Fatalf("%v: %s", err, said)
+		}
+		refused := 0
+		for _, in := range uniq.Inputs {
+			reasons := 0
+			for _, n := range in.RefusedFor {
+				reasons += n
+			}
+			if refused += in.Refused; reasons != in.Refused {
+				t.Errorf("%q: %s: got %d refused, and %d with a reason (%v); want as many", flags, in.Input, in.Refused, reasons, in.RefusedFor)
+			}
+		}
+		if refused != uniq.Refused || uniq.Read != uniq.Printed+uniq.Duplicates+uniq.Refused {
+			t.Errorf("%q: got %d read, %d printed, %d duplicates, %d refused (%d by input); want a sum", flags, uniq.Read, uniq.Printed, uniq.Duplicates, uniq.Refused, refused)
 		}
 		out, said := do("replay", "--events", "all", "--json")
 		var replay struct {

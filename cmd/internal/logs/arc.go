@@ -22,7 +22,6 @@ func (w *warcReader) arc(line string) error {
 	}
 	r.Length = max(r.Length, 0) // some writers give -1
 	block := &io.LimitedReader{R: w.r, N: r.Length}
-	w.at += r.Length
 	readHTTP(&r, block, w.opt.Declared)
 	if !w.links {
 		w.emit(r)
@@ -88,7 +87,6 @@ func isARC(head []byte) bool {
 // lines and the names of the columns.
 func (w *warcReader) arcVersion(length int64) error {
 	if length >= 0 {
-		w.at += length
 		if err := w.pass(&io.LimitedReader{R: w.r, N: length}); err != nil {
 			return err
 		}

@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -35,6 +37,7 @@ var (
 // decompress looks at the first bytes of stored and sets the reader for them.
 func (f *File) decompress(stored *bufio.Reader) error {
 	f.packed = stored
+	f.parts = []part{{}}
 	head, err := stored.Peek(4)
 	if err != nil && err != io.EOF {
 		return err
@@ -48,6 +51,7 @@ func (f *File) decompress(stored *bufio.Reader) error {
 	case bytes.Equal(head, dictFrame):
 		var options []zstd.DOption
 		if options, err = dictionary(stored); err == nil {
+			f.parts[0].stored = f.place()
 			err = f.unzstd(stored, options...)
 		}
 	case bytes.Equal(head, zstdMagic), isSkippable(head):
@@ -64,7 +68,8 @@ func (f *File) decompress(stored *bufio.Reader) error {
 // unpacked sets the reader of what was compressed.
 func (f *File) unpacked(compression string, r io.Reader) {
 	f.Compression = compression
-	f.r = bufio.NewReaderSize(&counter{ctx: f.ctx, r: r}, 256<<10)
+	f.text = &counter{ctx: f.ctx, r: r}
+	f.r = bufio.NewReaderSize(f.text, 256<<10)
 }
 
 // decode turns UTF-16 with a byte-order mark into UTF-8.
@@ -110,24 +115,40 @@ func isSkippable(head []byte) bool {
 	return len(head) == 4 && head[0]&0xf0 == 0x50 && bytes.Equal(head[1:], dictFrame[1:])
 }
 
-func (f *File) gunzip(stored *bufio.Reader) error {
-	z, err := gzip.NewReader(stored)
-	if err != nil {
-		return err
+// A part is where a gzip member or a zstd frame begins: in the file, and in what is decompressed.
+type part struct{ stored, text int64 }
+
+// Place is where in the stored file the next byte of Reader is: of a compressed file, where the gzip member or zstd frame
+// begins that has it, since nothing in it can be read without its beginning. Bzip2 is one part.
+func (f *File) Place() int64 {
+	if f.text == nil {
+		return f.place()
 	}
-	z.Multistream(false)
-	f.unpacked("gzip", &members{in: stored, z: z})
-	return nil
+	at, i := f.text.n.Load()-int64(f.r.Buffered()), 0
+	for i+1 < len(f.parts) && f.parts[i+1].text <= at {
+		i++
+	}
+	f.parts = slices.Delete(f.parts, 0, i)
+	return f.parts[0].stored
 }
 
-// members reads the members of a gzip file one after another. Zeros behind the last are the padding of tapes and
-// block devices.
-type members struct {
-	in *bufio.Reader
-	z  *gzip.Reader
+// place is where in the stored file the decompressor is.
+func (f *File) place() int64 { return f.stored.n.Load() - int64(f.packed.Buffered()) }
+
+// parts reads the gzip members or zstd frames of a file one after another, and notes in f where those begin that f.r has not passed.
+// Zeros behind the last are the padding of tapes and block devices.
+type parts struct {
+	f    *File
+	z    io.Reader
+	next func() error // has z read the part at which f.packed is
 }
 
-func (m *members) Read(p []byte) (int, error) {
+// unpackParts reads what z reads, which is at the first part.
+func (f *File) unpackParts(compression string, z io.Reader, next func() error) {
+	f.unpacked(compression, &parts{f, z, next})
+}
+
+func (m *parts) Read(p []byte) (int, error) {
 	for {
 		n, err := m.z.Read(p)
 		if n > 0 && err == io.EOF {
@@ -136,28 +157,94 @@ func (m *members) Read(p []byte) (int, error) {
 		if n > 0 || err != io.EOF {
 			return n, err
 		}
-		for next, err := m.in.Peek(1); err != nil || next[0] == 0; next, err = m.in.Peek(1) {
+		in := m.f.packed
+		for next, err := in.Peek(1); err != nil || next[0] == 0; next, err = in.Peek(1) {
 			if err != nil {
 				return 0, err
 			}
-			_, _ = m.in.Discard(1)
+			_, _ = in.Discard(1)
 		}
-		if err := m.z.Reset(m.in); err != nil {
+		m.f.Place() // drops the parts that were passed
+		begins := part{m.f.place(), m.f.text.n.Load()}
+		if last := len(m.f.parts) - 1; m.f.parts[last].text == begins.text { // nothing was in the last one
+			m.f.parts = m.f.parts[:last]
+		}
+		m.f.parts = append(m.f.parts, begins)
+		if err := m.next(); err != nil {
 			return 0, short(err)
 		}
-		m.z.Multistream(false)
 	}
 }
 
-func (f *File) unzstd(stored io.Reader, options ...zstd.DOption) error {
+func (f *File) gunzip(stored *bufio.Reader) error {
+	z, err := gzip.NewReader(stored)
+	if err != nil {
+		return err
+	}
+	z.Multistream(false)
+	f.unpackParts("gzip", z, func() error {
+		err := z.Reset(stored)
+		z.Multistream(false)
+		return err
+	})
+	return nil
+}
+
+func (f *File) unzstd(stored *bufio.Reader, options ...zstd.DOption) error {
 	options = append(options, zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
-	z, err := zstd.NewReader(stored, options...)
+	z, err := zstd.NewReader(newFrame(stored), options...)
 	if err != nil {
 		return err
 	}
 	f.close = append([]func() error{func() error { z.Close(); return nil }}, f.close...)
-	f.unpacked("zstd", z)
+	f.unpackParts("zstd", z, func() error { return z.Reset(newFrame(stored)) })
 	return nil
+}
+
+// A frame reads the bytes of one zstd frame (RFC 8878, section 3.1), as they are: the decoder reads on beyond it without saying where the next begins.
+type frame struct {
+	in   *bufio.Reader
+	left int64 // of the header or block that is read
+	last bool  // nothing of the frame comes after it
+	sum  int64 // bytes of the checksum after the last block
+}
+
+func newFrame(in *bufio.Reader) *frame {
+	head, _ := in.Peek(8)
+	switch {
+	case len(head) == 8 && isSkippable(head[:4]):
+		return &frame{in: in, left: 8 + int64(binary.LittleEndian.Uint32(head[4:])), last: true}
+	case len(head) < 5 || !bytes.Equal(head[:4], zstdMagic): // of which the decoder says what is wrong
+		return &frame{in: in, left: math.MaxInt64, last: true}
+	}
+	descriptor := head[4]
+	z := &frame{in: in, left: 5 + []int64{0, 1, 2, 4}[descriptor&3] + []int64{0, 2, 4, 8}[descriptor>>6], sum: int64(descriptor >> 2 & 1 * 4)}
+	if single := descriptor>>5&1 == 1; !single || descriptor>>6 == 0 {
+		z.left++ // the window, or in its place a size of one byte
+	}
+	return z
+}
+
+func (z *frame) Read(p []byte) (int, error) {
+	if z.left == 0 && z.last {
+		return 0, io.EOF
+	}
+	if z.left == 0 {
+		head, err := z.in.Peek(3)
+		if err != nil {
+			return 0, short(err)
+		}
+		block := int64(head[0]) | int64(head[1])<<8 | int64(head[2])<<16
+		if z.left = 3 + block>>3; block>>1&3 == 1 { // one byte, so many times
+			z.left = 4
+		}
+		if z.last = block&1 == 1; z.last {
+			z.left += z.sum
+		}
+	}
+	n, err := z.in.Read(p[:min(int64(len(p)), z.left)])
+	z.left -= int64(n)
+	return n, err
 }
 
 // dictionary reads the leading frame of a WARC file: the dictionary is in it as

@@ -25,6 +25,8 @@ type File struct {
 	r      *bufio.Reader
 	packed *bufio.Reader // what r decompresses, or r itself
 	stored *counter
+	text   *counter // what is decompressed; nil where nothing is
+	parts  []part   // of the compressed file: from the one that has the next byte of r
 	close  []func() error
 }
 

@@ -145,7 +145,7 @@ func (c *Counts) Add(p *Counts) {
 	c.Examples = append(c.Examples, p.Examples[:min(len(p.Examples), 3-len(c.Examples))]...)
 	for to, from := range map[*map[string]int64]map[string]int64{&c.RefusedFor: p.RefusedFor, &c.OtherFor: p.OtherFor, &c.Cut: p.Cut} {
 		for reason, n := range from {
-			count(to, reason, n)
+			CountReason(to, reason, n)
 		}
 	}
 }
@@ -154,14 +154,15 @@ func (c *Counts) Add(p *Counts) {
 func (c *Counts) Reject(n int64) {
 	if n > 0 {
 		c.Read, c.Refused = c.Read-n, c.Refused+n
-		count(&c.RefusedFor, "no URL alone in a line, or a quote that is not closed", n)
+		CountReason(&c.RefusedFor, "no URL alone in a line, or a quote that is not closed", n)
 	}
 }
 
 // mostReasons bounds the reasons that are told apart.
 const mostReasons = 20
 
-func count(m *map[string]int64, reason string, n int64) {
+// CountReason counts n units, as one of "further reasons" if there are many already.
+func CountReason(m *map[string]int64, reason string, n int64) {
 	if *m == nil {
 		*m = map[string]int64{}
 	}
@@ -174,13 +175,11 @@ func count(m *map[string]int64, reason string, n int64) {
 // refuse counts a refused unit by its reason.
 func (c *Counts) refuse(err error) {
 	c.Refused++
-	CountReason(&c.RefusedFor, err)
+	CountReason(&c.RefusedFor, Reason(err), 1)
 }
 
-// CountReason counts an error by its text, without what it quotes and counts.
-func CountReason(m *map[string]int64, err error) {
-	count(m, details.ReplaceAllString(err.Error(), "N"), 1)
-}
+// Reason is the text of an error without what it quotes and counts.
+func Reason(err error) string { return details.ReplaceAllString(err.Error(), "N") }
 
 // details of a reason are what differs from line to line.
 var details = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\d+`)
@@ -420,7 +419,7 @@ func Read(f *File, opt Options) iter.Seq2[*Batch, error] {
 		if s.stopped || !s.flush() {
 			return
 		}
-		if t := &s.total; err == nil && !s.gave && !s.left && s.format != "" && (t.Refused > 0 || t.Units == 0) {
+		if t := &s.total; err == nil && !s.gave && !s.left && s.format != "" && (t.Refused > 0 || t.Units == 0 && (s.format == Sitemap || s.format == Burp)) { // XML of something else is detected, too; another file may have no rows
 			err = s.nothing(f.Name)
 		}
 		if err != nil {
@@ -438,7 +437,7 @@ func (s *sink) file(f *File) error {
 	s.format, s.b.Format = how.format, how.format
 	switch s.format {
 	case WARC, ARC:
-		return s.warc(f.Reader(), f.Name)
+		return s.warc(f)
 	case Sitemap, Burp:
 		return s.xml(f)
 	case WACZ:
@@ -461,8 +460,11 @@ func (s *sink) nothing(name string) error {
 	for _, m := range []map[string]int64{s.total.RefusedFor, s.total.OtherFor} {
 		reasons = append(reasons, slices.Sorted(maps.Keys(m))...)
 	}
-	return fault.As(ErrFormat, "cannot read %s; got no URL; it was read as %s: %d refused, %d without one (%s)",
-		name, s.format, s.total.Refused, s.total.Skipped(), strings.Join(reasons[:min(3, len(reasons))], "; "))
+	why := ""
+	if len(reasons) > 0 {
+		why = " (" + strings.Join(reasons[:min(3, len(reasons))], "; ") + ")"
+	}
+	return fault.As(ErrFormat, "cannot read %s; got no URL; it was read as %s: %d refused, %d without one%s", name, s.format, s.total.Refused, s.total.Skipped(), why)
 }
 
 func (s *sink) begin() {
@@ -559,7 +561,7 @@ func (s *sink) unit(err error, text string) {
 		c.Comments++
 	default:
 		c.Other++
-		count(&c.OtherFor, o.reason, 1)
+		CountReason(&c.OtherFor, o.reason, 1)
 		c.example(at)
 	}
 	if len(b.Records) >= batchRecords || b.bytes >= batchText || c.Units >= batchUnits {
@@ -672,7 +674,7 @@ func (s *sink) line(how *reading, text string) {
 	s.unit(how.parser.line(text, s.take), text)
 }
 
-func (s *sink) cut(what string) { count(&s.b.Counts.Cut, what, 1) }
+func (s *sink) cut(what string) { CountReason(&s.b.Counts.Cut, what, 1) }
 
 // An Input is a named source of batches, such as a file that is opened when it is its turn. Open is called once, from a
 // goroutine of its own; the sequence ends with its first error.

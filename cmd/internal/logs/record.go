@@ -57,7 +57,8 @@ type Record struct {
 	Fields []string
 	// Line is the place in the file, or in [Batch.Member] of it: the number of the line, row, entry or archive record, from 1.
 	Line int64
-	// Offset is where an archive record begins, in bytes of the file without its compression. Other records have 0.
+	// Offset is where an archive record begins, in bytes of the file: of a compressed one, where the gzip member or zstd frame
+	// begins that has it, and maybe others. Other records have 0.
 	Offset int64
 
 	assumed bool // http, as nothing says the scheme of the host

@@ -2,7 +2,6 @@ package logs
 
 import (
 	"archive/zip"
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -74,5 +73,5 @@ func (s *sink) read(ctx context.Context, member *zip.File) error {
 		return errors.Join(err, stored.Close())
 	}
 	defer func() { _ = in.Close() }() // read only
-	return s.warc(bufio.NewReaderSize(in, 64<<10), member.Name)
+	return s.warc(in)
 }

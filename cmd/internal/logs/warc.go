@@ -15,10 +15,10 @@ import (
 // Contents are passed over: of a block only the head of the HTTP message is read.
 type warcReader struct {
 	*sink
+	f      *File
 	r      *bufio.Reader
-	links  bool  // the outlinks are asked for, and not the fetches
-	header int   // bytes read of the record's header
-	at     int64 // where the reader is
+	links  bool // the outlinks are asked for, and not the fetches
+	header int  // bytes read of the record's header
 }
 
 // Maximum sizes of the parts of a record that are read: of the header, all lines together, and of
@@ -29,8 +29,8 @@ const (
 )
 
 // warc reads one file.
-func (s *sink) warc(r *bufio.Reader, name string) error {
-	w := &warcReader{sink: s, r: r, links: s.opt.Events == Links}
+func (s *sink) warc(f *File) error {
+	w := &warcReader{sink: s, f: f, r: f.Reader(), links: s.opt.Events == Links}
 	for !w.stopped {
 		text, err := w.record()
 		var fatal *fatalError
@@ -42,7 +42,7 @@ func (s *sink) warc(r *bufio.Reader, name string) error {
 				err = nil // the capture is known, though it is cut short
 			}
 			w.unit(err, text)
-			return fmt.Errorf("cannot read %s beyond record %d: %w", name, w.number, fatal.error)
+			return fmt.Errorf("cannot read %s beyond record %d: %w", f.Name, w.number, fatal.error)
 		}
 		w.unit(err, text)
 	}
@@ -68,7 +68,7 @@ func (w *warcReader) record() (string, error) {
 		return "", fatal(err)
 	}
 	w.number++
-	w.header, w.offset = 0, w.at
+	w.header, w.offset = 0, w.f.Place()
 	line, err := w.headerLine()
 	switch {
 	case err != nil:
@@ -92,7 +92,6 @@ func (w *warcReader) skipBlank() error {
 			}
 		}
 		_, _ = w.r.Discard(len(c))
-		w.at += int64(len(c))
 	}
 }
 
@@ -102,7 +101,6 @@ func (w *warcReader) headerLine() (string, error) {
 	var long []byte
 	for {
 		part, err := w.r.ReadSlice('\n')
-		w.at += int64(len(part))
 		if w.header += len(part); w.header > maxWARCHeader {
 			return "", fmt.Errorf("got a header of more than %d bytes in record %d", maxWARCHeader, w.number)
 		}
@@ -155,7 +153,6 @@ func (w *warcReader) warcRecord() error {
 		return fatal(errors.New("got a record without a Content-Length"))
 	}
 	block := &io.LimitedReader{R: w.r, N: h.length}
-	w.at += h.length
 	result := w.capture(h, block)
 	if err := w.pass(block); err != nil {
 		return err

@@ -49,7 +49,7 @@ type line struct {
 	order      string    // what Options.Choose compares
 	sorted     string    // what Options.Sort compares
 	row        int64     // its number in the file
-	offset     int64     // of the record that has it, in an archive
+	offset     int64     // of the record that has it, in an archive; elsewhere -1
 }
 
 // counts are what a worker finds without the set.
@@ -59,7 +59,7 @@ type counts struct {
 	unread                int64 // of refused, by the reader
 	filtered              []int64
 	examples              []string
-	reasons               map[string]int64 // of refused
+	reasons               map[string]int64 // of refused, and of the units that could not be read
 }
 
 // A worker canonicalizes and hashes batches.
@@ -118,7 +118,10 @@ func (w *worker) work(b *batch) {
 		add(start, uint32(len(b.text)), int64(i))
 	}
 	w.lines(b, w.texts[:n])
-	b.Counts.Reject(b.unread)
+	for why, n := range b.Counts.RefusedFor {
+		logs.CountReason(&b.reasons, why, n)
+	}
+	b.Counts.Reject(b.unread) // which have their reasons
 }
 
 // lines decides what can be decided about lines alone.
@@ -150,7 +153,7 @@ func (w *worker) lines(b *batch, texts []text) {
 
 // line adds a line to those that a later stage looks at, and reports whether it is a URL.
 func (w *worker) line(b *batch, t *text) bool {
-	l := line{start: t.start, end: t.end, row: t.number}
+	l := line{start: t.start, end: t.end, row: t.number, offset: -1}
 	text := b.text[t.start:t.end]
 	status := 0
 	var err error
@@ -163,7 +166,10 @@ func (w *worker) line(b *batch, t *text) bool {
 	} else {
 		r := &b.Records[t.number]
 		status = r.Status
-		if l.row, l.offset = r.Line, r.Offset; len(r.Fields) > 0 {
+		if l.row = r.Line; b.Format == logs.WARC || b.Format == logs.ARC || b.Format == logs.WACZ {
+			l.offset = r.Offset
+		}
+		if len(r.Fields) > 0 {
 			l.order = r.Fields[0]
 		}
 	}
@@ -176,7 +182,7 @@ func (w *worker) line(b *batch, t *text) bool {
 	}
 	if err != nil {
 		b.refused++
-		logs.CountReason(&b.reasons, err)
+		logs.CountReason(&b.reasons, logs.Reason(err), 1)
 		if len(b.examples) < mostExamples {
 			b.examples = append(b.examples, fmt.Sprintf("%.100q: %v", text, err))
 		}

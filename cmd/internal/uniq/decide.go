@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/firstseen/firstseen/cmd/internal/logs"
 )
 
 // take decides about the lines of a batch and prints them, in order. The sets are asked about
@@ -48,11 +50,9 @@ func (r *runner) account(b *batch) {
 	in := &r.result.Inputs[b.input]
 	in.Units.Add(&b.Counts)
 	in.URLs += b.urls
-	if in.NoURLs += b.refused; in.Why == nil {
-		in.Why = map[string]int64{}
-	}
+	in.NoURLs += b.refused
 	for why, n := range b.reasons {
-		in.Why[why] += n
+		logs.CountReason(&in.Why, why, n)
 	}
 	in.Refused += b.refused + b.Counts.Refused - b.unread
 	for _, refusal := range b.Refusals {

@@ -75,7 +75,7 @@ func (p *printer) full() bool { return p.buf.Len() >= outBytes }
 
 // row makes the row of a URL.
 func (p *printer) row(it *item) parquetfile.Place {
-	r := parquetfile.Place{File: it.file, Row: it.row, Offset: it.offset, URL: string(it.text)}
+	r := parquetfile.Place{File: it.file, Row: it.row, Offset: max(it.offset, 0), URL: string(it.text)}
 	if p.opt.Form != CSV {
 		r.File, r.URL = whatwg.UTF8(r.File), whatwg.UTF8(r.URL)
 	}
@@ -101,7 +101,7 @@ type outLine struct {
 
 	File      string `json:"file,omitempty"`
 	Row       int64  `json:"row,omitempty"`
-	Offset    int64  `json:"offset,omitempty"`
+	Offset    *int64 `json:"offset,omitempty"` // of archives
 	Canonical string `json:"canonical,omitempty"`
 	Key       string `json:"key,omitempty"`
 }
@@ -122,7 +122,7 @@ func (p *printer) url(it *item) {
 	switch p.opt.Form {
 	case JSON:
 		r := p.row(it)
-		p.object(outLine{URL: r.URL, Bytes: wire.BytesOf(string(it.text)), Group: it.shown, File: r.File, Row: r.Row, Offset: r.Offset, Canonical: r.Canonical, Key: r.Key})
+		p.object(outLine{URL: r.URL, Bytes: wire.BytesOf(string(it.text)), Group: it.shown, File: r.File, Row: r.Row, Offset: it.start(), Canonical: r.Canonical, Key: r.Key})
 		return
 	case CSV:
 		if p.csv == nil {
@@ -147,10 +147,18 @@ func (p *printer) url(it *item) {
 	p.text(it.text)
 }
 
+// start is where the archive record begins that has a URL; nil elsewhere.
+func (it *item) start() *int64 {
+	if it.offset < 0 {
+		return nil
+	}
+	return &it.offset
+}
+
 // invalid prints a line that is no URL, as it is if that is one line.
 func (p *printer) invalid(it *item) {
 	if p.opt.Form == JSON {
-		p.object(outLine{URL: whatwg.UTF8(string(it.text)), Bytes: wire.BytesOf(string(it.text)), Invalid: true, File: whatwg.UTF8(it.file), Row: it.row, Offset: it.offset})
+		p.object(outLine{URL: whatwg.UTF8(string(it.text)), Bytes: wire.BytesOf(string(it.text)), Invalid: true, File: whatwg.UTF8(it.file), Row: it.row, Offset: it.start()})
 		return
 	}
 	if bytes.IndexByte(it.text, p.opt.End) >= 0 {

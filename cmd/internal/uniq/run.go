@@ -98,8 +98,8 @@ type InputCounts struct {
 	Units   logs.Counts
 	URLs    int64
 	NoURLs  int64            // of them, those that were refused
-	Why     map[string]int64 // the reasons
 	Refused int64            // NoURLs, and units that could not be read
+	Why     map[string]int64 // the reasons, which add up to Refused
 	// Examples are the first that were refused, with the reason.
 	Examples []string
 }
