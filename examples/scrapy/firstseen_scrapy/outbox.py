@@ -96,6 +96,14 @@ class Outbox:
         with self._changed:
             return not self._waiting and not self._sending
 
+    def flush(self, timeout: float) -> bool:
+        """Sends what waits; False if that took too long."""
+        with self._changed:
+            self._give_up = min(self._give_up, timeout)
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._dead or not (self._waiting or self._sending), timeout)
+            return not (self._waiting or self._sending)
+
     def close(self, timeout: float) -> bool:
         """Sends what waits and ends; False if that took too long."""
         with self._changed:
@@ -113,6 +121,7 @@ class Outbox:
                 with self._changed:
                     self._sending = 0
                     self.version += 1
+                    self._changed.notify_all()
                 self._sent()
         except (Refused, Unavailable, OSError) as e:
             with self._changed:

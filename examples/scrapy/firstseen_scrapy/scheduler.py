@@ -11,6 +11,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler
@@ -65,6 +66,7 @@ class Scheduler(BaseScheduler):
         self._answered: dict[Request, tuple[bool, dict[str, Any]]] = {}  # whether it is a page, and what the fetch gave
         self._retried: dict[Request, dict[str, Any]] = {}  # with what changes for the next attempt
         self._redirected: set[Request] = set()
+        self._logins: WeakSet[Request] = WeakSet()
         self._unreadable: list[dict[str, Any]] = []  # leases
         self._feeds = Feeds(crawler)
         self._refused: Counter[str] = Counter()  # requests by the code of the refusal
@@ -132,10 +134,12 @@ class Scheduler(BaseScheduler):
         if self._cannot:
             return False
         self._hold_until = 0.0
-        if request.meta.get(_LOGIN):  # for this process, whatever is known of it
-            self._remember(request, {})
-            return True
         parent, how = self._parent(request)
+        # The mark is taken out of meta, or a copy of it would spread the mark to all that the login links to.
+        if request.meta.pop(_LOGIN, False) or parent in self._logins:
+            self._logins.add(request)
+            self._remember(request, {})  # for this process, whatever is known of it
+            return True
         if how == "retry" and "token" in self._fetching[parent] and self._retry(parent, request):
             return True
         chain: list[str] = []
@@ -181,7 +185,7 @@ class Scheduler(BaseScheduler):
             return None
         self._settle_finished()
         # While a login is under way all but its own requests wait, and so they do for what start() begins with.
-        login = time.monotonic() < self._hold_until or any(r.meta.get(_LOGIN) for r in self._fetching)
+        login = time.monotonic() < self._hold_until or any(r in self._logins for r in self._fetching)
         if self._memory and not (login and self._memory[0][0]):
             *_, lease, request = heapq.heappop(self._memory)
             self._fetching[request] = lease
@@ -201,7 +205,8 @@ class Scheduler(BaseScheduler):
         if self._cannot:
             return
         self._settle_finished()
-        self._drain()
+        while self._outbox.flush(_CLOSE_WITHIN) and self._arrived:  # verdicts decide what becomes of leases
+            self._drain()
         self._inbox.close(_CLOSE_WITHIN)
         self._drain()
         for lease in [*self._fetching.values(), *(entry[-2] for entry in (*self._buffer, *self._memory)), *self._unreadable]:
@@ -421,10 +426,11 @@ class Scheduler(BaseScheduler):
             self._close_spider(f"{_MAX_UNREADABLE} requests cannot be read", "firstseen_unreadable")
 
     def _on_answers(self, entries: list[Offer | Settlement]) -> None:
-        for entry in entries:
+        # Offers first: they were judged before what came with them was settled.
+        for entry in sorted(entries, key=lambda e: isinstance(e, Settlement)):
             if isinstance(entry, Settlement):
                 self._inbox.settled(entry.lease)
-                entry.lease.pop("lines", None)  # what stays in _alone is small
+                self._end_alone(entry)
                 self._count(f"firstseen/settled/{entry.outcome if entry.answer == 'ok' else entry.answer}")
                 if entry.outcome == "release" and entry.changes and entry.answer == "ok":
                     self._count("scheduler/enqueued/firstseen")
@@ -432,15 +438,27 @@ class Scheduler(BaseScheduler):
             else:
                 self._on_verdict(entry)
 
+    def _end_alone(self, entry: Settlement) -> None:
+        """Forgets a request that couldn't leave once the daemon knows its outcome. It never knows of a failed one without
+        a token, which this process is not to try again; and one that was queued beside a request is still to be leased."""
+        lease = entry.lease
+        lease.pop("lines", None)
+        if "token" in lease or not (entry.outcome == "drop" or "beside" in lease):
+            for key in lease.get("alone", ()):
+                self._alone.pop(key, None)
+
     def _on_verdict(self, offer: Offer) -> None:
         verdict = offer.verdict or {}
         match verdict["verdict"]:
             case "new" if offer.queued:
                 self._count("scheduler/enqueued/firstseen")
                 self._count("scheduler/enqueued")
+                if (alone := self._alone.get(verdict["key"])) is not None:
+                    alone["beside"] = True
             case "new" if verdict["key"] not in self._alone:
                 line = {k: v for k, v in offer.line.items() if k != "record"}
                 offer.lease.setdefault("key", verdict["key"])
+                offer.lease.setdefault("alone", []).append(verdict["key"])
                 offer.lease.setdefault("lines", []).append(line)
                 self._alone[verdict["key"]] = offer.lease
                 self._remember(offer.request, offer.lease)
@@ -464,7 +482,7 @@ class Scheduler(BaseScheduler):
         self._dropped(offer)
 
     def _remember(self, request: Request, lease: dict[str, Any]) -> None:
-        heapq.heappush(self._memory, (not request.meta.get(_LOGIN), -request.priority, next(self._order), lease, request))
+        heapq.heappush(self._memory, (request not in self._logins, -request.priority, next(self._order), lease, request))
         self._count("scheduler/enqueued/memory")
         self._count("scheduler/enqueued")
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import tempfile
+import time
 import unittest
 import urllib.request
 from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
 
 from scrapy import FormRequest, Request, Spider
 from scrapy.dupefilters import RFPDupeFilter
+from scrapy.utils.test import get_crawler
 from site_on_loopback import Access, Site
 from support import PATIENCE, CrawlCase, await_that
 
 from firstseen_scrapy import request as requests
 from firstseen_scrapy import seen
+from firstseen_scrapy.scheduler import Scheduler
 
 
 class OddSite(Site):
@@ -104,6 +109,52 @@ class RequestsTest(CrawlCase):
         self.assertLess(len(third.items()), 12)
         strangers = [a.path for a in self.site.log if a.path != "/login" and "member=1" not in a.headers.get("Cookie", "")]
         self.assertEqual((strangers, self.site.fetched()["/login"]), ([], 6))
+        self.assertLessEqual(self.site.fetched()["/friends"], 3)
+
+    def driven(self) -> Scheduler:
+        crawler = get_crawler(Spider, {"FIRSTSEEN_URL": self.daemon.url, "FIRSTSEEN_DELAY": 0})
+        crawler.spider = crawler._create_spider("driven")
+        slot = SimpleNamespace(inprogress=set(), nextcall=mock.Mock())
+        crawler.engine = SimpleNamespace(_slot=slot)
+        scheduler = Scheduler.from_crawler(crawler)
+        scheduler.open(crawler.spider)
+        return scheduler
+
+    def next_of(self, scheduler: Scheduler) -> Request:
+        until = time.monotonic() + PATIENCE
+        while (request := scheduler.next_request()) is None:
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.01)
+        scheduler.crawler.engine._slot.inprogress.add(request)
+        return request
+
+    def test_the_end_knows_all_verdicts(self) -> None:
+        """The lease of a page is released, though its redirect, which can't leave, is asked for as the spider closes."""
+        scheduler = self.driven()
+        scheduler.enqueue_request(Request("http://a.com/"))
+        page = self.next_of(scheduler)
+        asks = scheduler._outbox._client.seen
+        scheduler._outbox._client.seen = lambda lines: time.sleep(1) or asks(lines)
+        meta = {"redirect_times": 1, "redirect_urls": [page.url], "object": object()}
+        scheduler.enqueue_request(page.replace(url="http://a.com/moved", meta=meta))
+        scheduler.crawler.engine._slot.inprogress.clear()
+        scheduler.close("finished")
+        self.assertEqual(self.daemon.stats("driven")["in_flight"], 0)
+
+    def test_what_is_over_is_forgotten(self) -> None:
+        """Whoever queues a page again that was fetched in memory gets it fetched."""
+        scheduler = self.driven()
+        scheduler.enqueue_request(Request("http://a.com/", meta={"object": object()}))
+        page = self.next_of(scheduler)
+        (key,) = scheduler._alone
+        scheduler._answered[page] = True, None
+        scheduler.crawler.engine._slot.inprogress.clear()
+        scheduler.next_request()
+        await_that(lambda: scheduler._drain() or not scheduler._alone)
+        scheduler._on_leases([{"key": key, "url": page.url, "token": "t", "metadata": {}}])
+        self.assertEqual(len(scheduler), 1)
+        scheduler._buffer.clear()
+        scheduler.close("finished")
 
 
 class WrittenTest(unittest.TestCase):

@@ -65,7 +65,7 @@ class AloneSpider(scrapy.Spider):
         yield FormRequest(self.site + "/login", formdata={"user": "me"}, callback=self.logged_in, meta=self.login)
 
     def logged_in(self, response):
-        pass
+        yield response.follow("/friends", callback=self.logged_in, meta=response.meta)  # which links to itself
 
     def parse(self, response):
         yield {"url": response.url}
