@@ -107,11 +107,13 @@ class PrivateTest(unittest.TestCase):
 
     def test_second_process_is_refused(self) -> None:
         self.site.hold_after = 5
-        Crawl(self, "tree", self.site.url, JOBDIR=self.jobdir)
+        first = Crawl(self, "tree", self.site.url, JOBDIR=self.jobdir)
         self.site.wait_for(6)
         second = Crawl(self, "tree", self.site.url, JOBDIR=self.jobdir).wait()
         self.assertIn("set FIRSTSEEN_URL", second.log())
         self.site.release()
+        first.kill()
+        self.await_no_daemon()
 
 
 if __name__ == "__main__":
