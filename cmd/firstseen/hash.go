@@ -45,7 +45,7 @@ func newHashCmd(a *app) *cobra.Command {
 	var f hashFlags
 	cmd := &cobra.Command{
 		Use:   "hash [URL…]",
-		Short: "Hash URLs to their keys",
+		Short: "Hash URLs by SHA-256, SXURL or hashed URI",
 		Long: `Hash URLs, from the arguments or from stdin: one line of output for each input, empty
 if it is refused. --family selects the hash. The URL is hashed in the canonical form that
 --profile selects; the default is whatwg for url-hash-crate, sxurl and sxurl-1.1, and qiita for

@@ -204,7 +204,7 @@ type Fetched struct {
 	Redirect string    `json:"redirect,omitempty"`
 
 	// Canonical is the canonical link that the response declares, absolute. Like the two fields below it is evidence to
-	// judge rules by; no fetch is skipped for it.
+	// judge rules by; at hosts of trust_declared those two, not this one, also act as rules.
 	Canonical string `json:"canonical,omitempty"`
 	// NoVarySearch is the No-Vary-Search field of the response.
 	NoVarySearch string `json:"no_vary_search,omitempty"`
