@@ -54,16 +54,14 @@ func (f *Frontier) Forget(ctx context.Context, sel Selection) (int64, error) {
 		stored = "*"
 	}
 	whole := keys == nil && sel.Queue == "" && sel.Before.IsZero()
-	if whole { // the rules first: a call that fails in between can be repeated, as the crawl is still there
-		if err := f.forgetRules(ctx, f.named(sel.Crawl)); err != nil {
-			return 0, err
-		}
-	}
 	n, err := f.store.Forget(ctx, store.Selection{Crawl: stored, Keys: keys, Queue: sel.Queue, Before: sel.Before})
 	if err != nil {
 		return n, err // which names what can't be forgotten
 	}
-	if whole {
+	if whole { // the rules last: what is left of a crawl must not be handed out against them
+		if err := f.forgetRules(ctx, f.named(sel.Crawl)); err != nil {
+			return n, err
+		}
 		f.refused.forget(sel.Crawl, c.name)
 		f.failing.forgetCrawl(f.named(sel.Crawl))
 	}

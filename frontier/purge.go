@@ -158,7 +158,10 @@ func (f *Frontier) purge(q queueName) error {
 		_, was := slices.BinarySearch(before[q.crawl], rule)
 		return !was
 	}
-	if err != nil || slices.ContainsFunc(after[q.crawl], added) { // who added it goes through the crawl too
+	f.purges.mu.Lock()
+	again := f.purges.pending[q] // for a rule that other frontiers may not know yet
+	f.purges.mu.Unlock()
+	if err != nil || again || slices.ContainsFunc(after[q.crawl], added) { // who added it goes through the crawl too
 		return err
 	}
 	return setForgetting(ctx, f.store, q.crawl, false)

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -105,53 +104,4 @@ func post(t *testing.T, address, path, body string) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-// TestForgottenCrawlLeavesNoCaptures: the fetches of a crawl go with it, whether a daemon or a command forgets it, unless another crawl has the
-// page, too; a result that comes later brings none back.
-func TestForgottenCrawlLeavesNoCaptures(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts processes")
-	}
-	t.Parallel()
-	db := filepath.Join(t.TempDir(), "db")
-	d := startDaemon(t, db, "--delay", "0")
-	late := ""
-	for i, crawl := range []string{"DEFAULT", "other"} {
-		for _, page := range []string{"both", crawl} {
-			url := "http://a.example/" + page
-			post(t, d.http, "/v1/urls", fmt.Sprintf(`{"url":%q,"crawl":%q}`, url, crawl))
-			leased := post(t, d.http, "/v1/lease", fmt.Sprintf(`{"crawl":%q,"max_in_flight":10}`, crawl))
-			field := func(name string) string {
-				_, rest, _ := strings.Cut(leased, `"`+name+`":"`)
-				value, _, _ := strings.Cut(rest, `"`)
-				return value
-			}
-			report := fmt.Sprintf(`{"crawl":%q,"leases":[{"key":%q,"token":%q,"fetched":{"url":%q,"status":200,"digest":"d"}}]}`, crawl, field("key"), field("token"), url)
-			post(t, d.http, "/v1/done", report)
-			if i == 0 {
-				late = report
-			}
-		}
-	}
-	has := func(when string, want ...string) {
-		t.Helper()
-		text, err := os.ReadFile(filepath.Join(capturesDir(db), "captures.log"))
-		for _, page := range []string{"both", "DEFAULT", "other"} {
-			if is := strings.Contains(string(text), "a.example/"+page); err != nil || is != slices.Contains(want, page) {
-				t.Errorf("%s: the captures have %s: %v, %v", when, page, is, err)
-			}
-		}
-	}
-	if got := post(t, d.http, "/v1/forget", `{"crawl":"DEFAULT","all":true}`); !strings.Contains(got, `"forgotten":2`) {
-		t.Errorf("got %s; want both forgotten", got)
-	}
-	has("by the daemon", "both", "other")
-	post(t, d.http, "/v1/done", late)
-	d.end(syscall.SIGTERM)
-	has("after a late result", "both", "other")
-	if got := command(t, "forget", "--db", db, "--crawl", "other", "--all"); got != "2 forgotten\n" {
-		t.Errorf("got %s; want both forgotten", got)
-	}
-	has("by the command")
 }

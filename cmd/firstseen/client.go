@@ -119,7 +119,7 @@ func (p *place) open(ctx context.Context, a *app, readOnly bool) (c *client, end
 			return nil, nil, errors.Join(err, s.Close())
 		}
 	}
-	local, err := server.OpenLocal(ctx, s, front, readOnly, capturesDir(p.db), warnings)
+	local, err := server.OpenLocal(ctx, s, front, readOnly, warnings)
 	if err != nil {
 		return nil, nil, errors.Join(err, s.Close())
 	}

@@ -160,7 +160,7 @@ func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile) (*front
 	sample, sampleErr := f.openCaptures(a.log)
 	var front *frontier.Frontier // fetches are reported after New has returned
 	learned := evidence.New(evidence.Options{
-		Off: !f.heuristics, Traps: f.traps.evidence, Captures: sample, CapturesDir: capturesDir(f.server.Dir), CapturesError: sampleErr, Logger: a.log,
+		Off: !f.heuristics, Traps: f.traps.evidence, Captures: sample, CapturesError: sampleErr, Logger: a.log,
 		Saved:   filepath.Join(f.db, "declared.json"),
 		Profile: func() *canon.Profile { return front.Profile("*") },
 		Use:     func(p *canon.Profile) error { return front.SetProfile(p) },

@@ -80,13 +80,8 @@ func (f *serveFlags) openStore(ctx context.Context, a *app) (store.Store, error)
 	return s, nil
 }
 
-// capturesDir is where, in the directory of a store, serve keeps what fetches gave; "" for a store that has no directory.
-func capturesDir(db string) string {
-	if db == "" {
-		return ""
-	}
-	return filepath.Join(db, "captures")
-}
+// capturesDir is where, in the directory of a store, serve keeps what fetches gave.
+func capturesDir(db string) string { return filepath.Join(db, "captures") }
 
 // openCaptures opens the sample of a daemon, if it keeps one. If that fails, the daemon serves
 // without a sample, and reports it in its log and metrics.

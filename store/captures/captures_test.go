@@ -188,49 +188,6 @@ func TestOffer(t *testing.T) {
 	}
 }
 
-// TestForget: what is forgotten is in no listing and not in the file, also what was only offered; nor does it come back.
-func TestForget(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, dir, Options{})
-	const n = 100
-	for i := range n { // two variants of each place, the first captured twice
-		for _, c := range []string{"?a=1", "?b=2", "?a=1"} {
-			s.Offer(Capture{URL: fmt.Sprintf("http://h%d.example/%s", i, c), Time: noon, Status: 200, Digest: "d"})
-		}
-	}
-	odd := func(url string) bool {
-		return strings.Contains(url, "1.example") || strings.HasSuffix(url, "http://h4.example/?b=2")
-	}
-	gone := func(url string) (bool, error) { return odd(url), nil }
-	check := func(s *Sample) {
-		t.Helper()
-		got := list(t, s)
-		if len(got) != (n-n/10)*3-1 || s.Stats().Rows != len(got) || slices.ContainsFunc(got, func(c Capture) bool { return odd(c.URL) }) {
-			t.Errorf("got %d captures, %d counted; want all but those of each tenth place and one more", len(got), s.Stats().Rows)
-		}
-	}
-	if err := s.Forget(gone); err != nil {
-		t.Fatal(err)
-	}
-	check(s)
-	text, err := os.ReadFile(filepath.Join(dir, "captures.log"))
-	if err != nil || bytes.Contains(text, []byte("h31.example")) || !bytes.Contains(text, []byte("h32.example")) {
-		t.Errorf("the file has what was forgotten, or lacks the rest: %v", err)
-	}
-	bad := errors.New("bad")
-	if err := s.Forget(func(string) (bool, error) { return true, bad }); !errors.Is(err, bad) {
-		t.Errorf("got %v; want the error of the caller, and nothing forgotten", err)
-	}
-	check(s)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(Forget(dir, func(string) (bool, error) { return false, nil }), Forget(t.TempDir(), gone)); err != nil {
-		t.Error(err)
-	}
-	check(open(t, dir, Options{}))
-}
-
 func TestErrors(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{filepath.Join(dir, "nowhere"), dir} {

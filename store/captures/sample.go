@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
 	"math"
 	"os"
@@ -34,7 +33,7 @@ type Options struct {
 	OnFault func(error)
 
 	readOnly    bool
-	maxVariants int // of one place; more are not taken; only tests set it
+	maxVariants int // of one place; further ones are not taken; only tests set it
 	open        func(name string, flag int) (file, error)
 }
 
@@ -59,24 +58,24 @@ func openFile(name string, flag int) (file, error) { return os.OpenFile(name, fl
 type Sample struct {
 	opt    Options
 	name   string         // of the file
-	coarse *canon.Profile // makes the places
+	coarse *canon.Profile // whose forms are the places
 	lock   io.Closer      // keeps other processes from writing
 
-	offers  chan offer
+	offers  chan Capture
 	stopped chan struct{} // closed when all that was offered is taken
 	dropped atomic.Int64
 	damaged atomic.Int64
 
-	// writing is held by the writing goroutine. It guards the file:
+	// writing is held by the one who writes. It guards the file:
 	writing sync.Mutex
 	file    file
 	empty   bool // nothing is in it
 	torn    bool // its last line has no end
 	lines   int  // in it, about
-	rewrite int  // lines at which it is rewritten
+	rewrite int  // lines at which it is written again
 	faulty  bool // the last write failed
 
-	// mu guards the sample in memory. It is never held during I/O, and is taken after writing.
+	// mu guards what is in memory. It is never held during I/O, and taken after writing.
 	mu     sync.Mutex
 	places map[uint64][]variant
 	level  uint8 // zero bits that a place needs
@@ -86,13 +85,7 @@ type Sample struct {
 	closed bool
 }
 
-// offer is a capture that waits, or, with taken, a wait for those before it.
-type offer struct {
-	Capture
-	taken chan<- struct{}
-}
-
-// variant has the captures of one URL, as lines of the file: the first, and the latest if there is another.
+// variant is the captures of one URL, as lines of the file: the first, and the latest if there is another.
 type variant struct {
 	hash          uint64
 	first, latest string
@@ -101,12 +94,12 @@ type variant struct {
 // Stats are the counts of a sample.
 type Stats struct {
 	Rows  int     // captures held
-	Share float64 // of all places that is kept: 1, a half, a quarter …
-	Taken int64   // captures passed to Add since Open, except those without a canonical form
-	Full  int64   // those of them that were refused, since their place had too many variants
+	Share float64 // of all places, those that are kept: 1, a half, a quarter …
+	Taken int64   // captures given to Add since Open, without those that have no canonical form
+	Full  int64   // of these, not taken since their place had too many variants
 	// Dropped counts captures given to Offer that found no room to wait, or could not be written.
 	Dropped int64
-	// Damaged counts the damaged lines that were read.
+	// Damaged counts lines that were read and were damaged.
 	Damaged int64
 }
 
@@ -138,7 +131,7 @@ func Open(dir string, opt Options) (*Sample, error) {
 		return nil, fmt.Errorf("cannot open captures: %w", err)
 	}
 	s := &Sample{opt: opt, name: filepath.Join(dir, "captures.log"), coarse: coarse, places: map[uint64][]variant{},
-		offers: make(chan offer, waiting), stopped: make(chan struct{})}
+		offers: make(chan Capture, waiting), stopped: make(chan struct{})}
 	if err := s.open(dir); err != nil {
 		return nil, fmt.Errorf("cannot open captures in %s: %w", dir, err)
 	}
@@ -168,7 +161,7 @@ func (s *Sample) open(dir string) (err error) {
 	return err
 }
 
-// load reads the file. It refuses a file of a later version, and one in which no line is ours.
+// load reads the file. It refuses one of a later version, and one of which no line is ours.
 func (s *Sample) load() error {
 	in := bufio.NewReaderSize(io.NewSectionReader(s.file, 0, math.MaxInt64), maxLine)
 	ours := false
@@ -252,7 +245,7 @@ func (s *Sample) hasRoom(place, hash uint64) bool {
 
 func (s *Sample) keeps(place uint64) bool { return s.level == 0 || place>>(64-s.level) == 0 }
 
-// shrink drops half of the places, repeatedly, until the sample is within its bounds. It reports whether it had to.
+// shrink drops half of the places, and again, until the sample keeps its bounds. It reports whether it had to.
 func (s *Sample) shrink() (dropped bool) {
 	for (s.rows > s.opt.MaxRows || s.bytes > s.opt.MaxRows*meanBytes) && s.level < maxLevel {
 		s.raise(s.level + 1)
@@ -268,17 +261,12 @@ func (s *Sample) raise(level uint8) {
 		if s.keeps(place) {
 			continue
 		}
-		for i := range of {
-			s.discount(&of[i])
+		for _, v := range of {
+			for _, line := range v.lines() {
+				s.rows, s.bytes = s.rows-1, s.bytes-len(line)
+			}
 		}
 		delete(s.places, place)
-	}
-}
-
-// discount takes a variant that goes from the counts. s.mu is held.
-func (s *Sample) discount(v *variant) {
-	for _, line := range v.lines() {
-		s.rows, s.bytes = s.rows-1, s.bytes-len(line)
 	}
 }
 
@@ -299,27 +287,21 @@ func hash64(text []byte) uint64 {
 func (s *Sample) Offer(all ...Capture) {
 	for _, c := range all {
 		select {
-		case s.offers <- offer{Capture: c}:
+		case s.offers <- c:
 		default:
 			s.dropped.Add(1)
 		}
 	}
 }
 
-// takeOffers adds the waiting offers, in batches.
+// takeOffers adds what waits, in batches.
 func (s *Sample) takeOffers() {
 	defer close(s.stopped)
-	for first := range s.offers {
-		all := append(make([]offer, 0, len(s.offers)+1), first)
+	for c := range s.offers {
+		batch := append(make([]Capture, 0, len(s.offers)+1), c)
 		for range len(s.offers) {
-			if o, ok := <-s.offers; ok {
-				all = append(all, o)
-			}
-		}
-		batch := make([]Capture, 0, len(all))
-		for _, o := range all {
-			if o.taken == nil {
-				batch = append(batch, o.Capture)
+			if c, ok := <-s.offers; ok {
+				batch = append(batch, c)
 			}
 		}
 		s.writing.Lock()
@@ -328,65 +310,11 @@ func (s *Sample) takeOffers() {
 		if err != nil {
 			s.dropped.Add(int64(len(batch)))
 		}
-		for _, o := range all {
-			if o.taken != nil {
-				close(o.taken)
-			}
-		}
 	}
-}
-
-// Forget is [Sample.Forget] of the sample in a directory that no process has open, if there is one.
-func Forget(dir string, gone func(url string) (bool, error)) error {
-	if _, err := os.Stat(filepath.Join(dir, "captures.log")); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	s, err := Open(dir, Options{MaxRows: math.MaxInt / meanBytes})
-	if err != nil {
-		return err
-	}
-	return errors.Join(s.Forget(gone), s.Close())
-}
-
-// Forget removes the captures of the URLs that gone reports, among them those offered before, from memory and from the file, which is written
-// again. The sample must not be closed. After an error of the file, the captures may come back with the next Open: call it again.
-func (s *Sample) Forget(gone func(url string) (bool, error)) error {
-	taken := make(chan struct{})
-	s.offers <- offer{taken: taken}
-	<-taken
-	urls := make(map[uint64]bool) // by the hash of a variant
-	for c, err := range s.All() {
-		hash := hash64([]byte(c.URL))
-		if _, asked := urls[hash]; err == nil && !asked {
-			urls[hash], err = gone(c.URL)
-		}
-		if err != nil {
-			return fmt.Errorf("cannot forget captures: %w", err)
-		}
-	}
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	s.mu.Lock()
-	for place, of := range s.places {
-		s.places[place] = slices.DeleteFunc(of, func(v variant) bool {
-			if urls[v.hash] {
-				s.discount(&v)
-			}
-			return urls[v.hash]
-		})
-		if len(s.places[place]) == 0 {
-			delete(s.places, place)
-		}
-	}
-	s.mu.Unlock()
-	if err := s.writeAgain(); err != nil {
-		return fmt.Errorf("cannot forget captures: %w", err)
-	}
-	return nil
 }
 
 // Add offers captures to the sample. A capture without a canonical form, or with a text that
-// is too long, is left out. On an error none of the captures is taken.
+// is too long, is left out. On an error none of the captures was taken.
 func (s *Sample) Add(all ...Capture) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -444,7 +372,7 @@ func (s *Sample) addAll(all []Capture) error {
 		_ = s.write(appendLevel(nil, level), 1)
 	}
 	if s.lines >= s.rewrite {
-		_ = s.writeAgain() // the old file is as good
+		s.writeAgain()
 	}
 	return nil
 }
@@ -492,12 +420,12 @@ func (s *Sample) fault(err error) {
 	}
 }
 
-// fullAt returns the number of lines at which the file is rewritten.
+// fullAt returns the number of lines at which the file is written again.
 func (s *Sample) fullAt() int { return 2*s.rows + 10_000 }
 
-// writeAgain writes a new file without the replaced and dropped lines, and renames it over the old one.
-// After a power cut the name has one of the two files, both whole. s.writing is held.
-func (s *Sample) writeAgain() error {
+// writeAgain writes a new file without the lines that were replaced or dropped, and gives it the name of the old one.
+// After a power cut the name is that of either file, both whole. s.writing is held.
+func (s *Sample) writeAgain() {
 	s.mu.Lock()
 	all, level, lines, next := s.sorted(), s.level, 2+s.rows, s.fullAt()
 	s.mu.Unlock()
@@ -524,16 +452,15 @@ func (s *Sample) writeAgain() error {
 		}
 	}
 	if err != nil {
-		s.rewrite = s.lines + s.lines/2 // later there may be room
+		s.rewrite = s.lines + s.lines/2 // the old file is as good; later there may be room
 		s.fault(err)
-		return err
+		return
 	}
-	_ = s.file.Close() // nothing is in it that the new file has not, or only what is to go
+	_ = s.file.Close() // nothing is in it that the new file has not
 	s.file, s.empty, s.torn, s.lines, s.rewrite = f, false, false, lines, next
-	return nil
 }
 
-// sorted copies the sample: the variants of a place together, in order of arrival. s.mu is held.
+// sorted copies what is held: the variants of a place together, in the order in which they came. s.mu is held.
 func (s *Sample) sorted() []variant {
 	places := make([]uint64, 0, len(s.places))
 	for place := range s.places {
@@ -557,7 +484,7 @@ func (s *Sample) Stats() Stats {
 	return st
 }
 
-// All returns the captures, grouped by place, and those of a variant in order of time. It
+// All returns the captures, those of a place together, and those of a variant in order of time. It
 // returns the captures that exist when it begins, without damaged ones. The only error is [ErrClosed].
 func (s *Sample) All() iter.Seq2[Capture, error] {
 	return func(yield func(Capture, error) bool) {

@@ -39,8 +39,6 @@ type Options struct {
 	Traps TrapMode
 	// Captures keeps a sample of the fetches. The default is that none is kept.
 	Captures *captures.Sample
-	// CapturesDir is where the fetches of an earlier process may be, if Captures is nil. The default is nowhere.
-	CapturesDir string
 	// CapturesError is why Captures is nil although fetches were to be kept. The default is none.
 	CapturesError error
 	// JudgeEvery is how often the rules are judged by the sample; negative is never. The default is 15 min.
@@ -184,18 +182,6 @@ var ErrNoCaptures = errors.New("cannot judge; this daemon keeps no captures: see
 // Captures returns the sample of fetches; nil for none. err is why there is none although there should be.
 func (e *Evidence) Captures() (s *captures.Sample, err error) {
 	return e.opt.Captures, e.opt.CapturesError
-}
-
-// Forget removes the captures of the URLs that gone reports, and the judgement by them.
-func (e *Evidence) Forget(gone func(url string) (bool, error)) error {
-	switch {
-	case e.opt.Captures != nil:
-		e.judged.Store(nil) // it has URLs as examples
-		return e.opt.Captures.Forget(gone)
-	case e.opt.CapturesDir != "":
-		return captures.Forget(e.opt.CapturesDir, gone)
-	}
-	return nil
 }
 
 // Judged returns the latest judgement; nil for none.

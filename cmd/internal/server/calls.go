@@ -383,8 +383,5 @@ func (s *grpcAPI) forgetOverGRPC(ctx context.Context, id string, r *wire.ForgetR
 		return nil, err
 	}
 	n, err := s.forget(ctx, crawl, r)
-	if err == nil && r.All {
-		err = s.forgetCaptures(ctx)
-	}
 	return &frontierpb.Long{Value: uint64(n)}, err
 }

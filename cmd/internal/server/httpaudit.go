@@ -12,8 +12,6 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/evidence"
-	"github.com/firstseen/firstseen/frontier"
-	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/captures"
 )
 
@@ -42,27 +40,6 @@ func (s *httpAPI) noCaptures() error {
 		return refusedAs(http.StatusServiceUnavailable, "unavailable", "cannot judge; "+err.Error())
 	}
 	return refusedAs(http.StatusConflict, "off", evidence.ErrNoCaptures.Error())
-}
-
-// forgetCaptures removes the captures of URLs that no crawl has, once a whole crawl was forgotten: a capture does not say of which crawl it
-// is. So a page that an age or a command forgot in another crawl goes, too. It takes a look-up for each capture and crawl, and no turn.
-func (s *service) forgetCaptures(ctx context.Context) error {
-	crawls, err := s.f.own.Crawls(ctx)
-	if err != nil {
-		return err
-	}
-	return s.cfg.Evidence.Forget(func(url string) (bool, error) {
-		for _, crawl := range crawls {
-			e, err := s.f.own.Lookup(ctx, frontier.Link{URL: url, Crawl: crawl})
-			switch refused := e.Reason != ""; {
-			case err == nil:
-				return false, nil
-			case !refused && !errors.Is(err, store.ErrNotFound):
-				return false, err
-			}
-		}
-		return true, nil
-	})
 }
 
 // getCaptures writes the captures as CDXJ, which audit and learn read.

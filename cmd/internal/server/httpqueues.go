@@ -220,8 +220,5 @@ func (s *httpAPI) postForget(ctx context.Context, body *wire.ForgetRequest) (is 
 			return err
 		})
 	}
-	if err == nil && body.All {
-		err = s.forgetCaptures(ctx)
-	}
 	return is, err
 }

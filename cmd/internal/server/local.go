@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/evidence"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store"
 )
@@ -29,11 +28,10 @@ var DefaultQueues = QueueDefaults{MaxInFlight: 1, Delay: time.Second}
 
 // OpenLocal opens the handlers on a store, which stays the caller's. If it only reads, it writes nothing, not even
 // what a frontier writes when it is opened, and so reads stores whose keys this program cannot make, too. Else it closes the
-// frontier, which is one on the store; with nil it makes one of the profile that the store names. A daemon kept captures in their
-// directory, "" if it has none.
-func OpenLocal(ctx context.Context, st store.Store, front *frontier.Frontier, readOnly bool, captures string, log *slog.Logger) (*Local, error) {
+// frontier, which is one on the store; with nil it makes one of the profile that the store names.
+func OpenLocal(ctx context.Context, st store.Store, front *frontier.Frontier, readOnly bool, log *slog.Logger) (*Local, error) {
 	l := &Local{front: front}
-	cfg := Config{Exports: st, Logger: log, Queues: DefaultQueues, Evidence: evidence.New(evidence.Options{CapturesDir: captures})}.withDefaults()
+	cfg := Config{Exports: st, Logger: log, Queues: DefaultQueues}.withDefaults()
 	cfg.Store, _ = st.(StoreMetrics)
 	s := newHTTPAPI(newMetrics(newService(cfg, guard{reader: storeReader{st}})), false)
 	s.local, s.registry = true, prometheus.NewRegistry() // a command counts nothing that lasts
