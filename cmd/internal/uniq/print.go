@@ -149,10 +149,11 @@ func (p *printer) url(it *item) {
 
 // start is where the archive record begins that has a URL; nil elsewhere.
 func (it *item) start() *int64 {
-	if it.offset < 0 {
+	at := it.offset
+	if at < 0 {
 		return nil
 	}
-	return &it.offset
+	return &at // not it.offset: then every item would be allocated
 }
 
 // invalid prints a line that is no URL, as it is if that is one line.
