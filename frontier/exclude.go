@@ -377,7 +377,7 @@ func (f *Frontier) changeExclusions(ctx context.Context, crawl string, rules []s
 	return len(rules), err
 }
 
-// forgetRules takes back all that OwnCrawl keeps for a crawl, or with "*" for any.
+// forgetRules removes the rules, the order and the mark of a crawl, or of all crawls for "*".
 func (f *Frontier) forgetRules(ctx context.Context, crawl string) error {
 	f.exclusions.changing.Lock()
 	defer f.exclusions.changing.Unlock()
@@ -406,7 +406,8 @@ func keepRule(ctx context.Context, s store.Store, crawl, rule string, is bool) e
 	return nil
 }
 
-// checkRules returns the rules that a change to all rules, by crawl, adds or takes back, trimmed, each once. The error is store.ErrInvalid for rules that cannot be
+// checkRules returns those of the rules that adding them to a crawl, or taking them back, would change, trimmed and without repeats; all
+// are the present rules by crawl. The error is store.ErrInvalid for rules that cannot be
 // kept, or by which a crawl comes to exclude every URL, and ErrNotFound for one that is to be taken back and is not there.
 func checkRules(crawl string, all map[string][]string, rules []string, add bool) (changed []string, err error) {
 	have := all[crawl]

@@ -27,8 +27,8 @@ type Selection struct {
 }
 
 // Forget makes URLs new again and returns how many keys were removed. Leases on them end. The
-// counts of the query trap begin again. With a whole crawl go its settings, exclusions and order, and the counts of its refused URLs
-// and failed fetches; that it has a profile of its own holds on.
+// counts of the query trap begin again. Forgetting a whole crawl also removes its settings, exclusions and order, and its counts of refused
+// URLs and failed fetches. A profile of its own stays.
 func (f *Frontier) Forget(ctx context.Context, sel Selection) (int64, error) {
 	if err := f.enter(); err != nil {
 		return 0, err

@@ -13,19 +13,19 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// Queued URLs that a new rule excludes are forgotten in the background, by one goroutine: of a crawl when it gets a rule, of a queue when an
-// excluded URL was taken from it. Forgetting them only as they are taken was tried first: each costs the queue its delay, and the URLs behind
+// One goroutine forgets queued URLs that are excluded by now: those of a crawl when it gets a rule, those of a queue when an excluded URL was
+// taken from it. Forgetting them only as they are taken was tried first: each costs the queue its delay, and the URLs behind
 // them wait.
 //
 // Before a rule is kept, its crawl is marked in the store. The mark is removed after a pass, unless the crawl has got another rule since. A
 // frontier that opens goes through marked crawls, and so does one where the rule is given again. Nobody watches over other frontiers of a
-// shared store: what a killed one left is forgotten then, or when it is taken. The mark may be gone if another frontier was at work too.
+// shared store: what a killed one left is forgotten then, or, if another frontier has removed the mark meanwhile, when it is taken.
 
 // purges are the queues in which excluded URLs are to be forgotten. Without a queue it is the whole crawl, or all crawls for "*".
 type purges struct {
 	mu      sync.Mutex
 	pending map[queueName]bool // guarded by mu
-	known   time.Time          // guarded by mu; when all frontiers of a shared store have read the rules of the crawls that wait
+	known   time.Time          // guarded by mu; by then all frontiers of a shared store have read the rules of the waiting crawls
 	ended   chan struct{}      // guarded by mu; closed when the goroutine ends, nil if none runs
 	err     error              // guarded by mu; the first since WaitExcluded returned one
 }

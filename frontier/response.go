@@ -113,8 +113,8 @@ func answered(resp *http.Response) (s Settlement, target string) {
 	return s, target
 }
 
-// unanswered says what becomes of a lease without a response, or by which URL to go on. For some errors net/http has texts alone:
-// TestSettleResponseOfClientErrors has them from its client.
+// unanswered decides what becomes of a lease whose fetch had no response, or returns the URL to go on with. net/http has no types for some
+// of these errors, so their texts tell; TestSettleResponseOfClientErrors gets them from its client.
 func unanswered(ctx context.Context, l *Lease, err error) (o Outcome, target string) {
 	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
 		return Release, ""
@@ -124,7 +124,10 @@ func unanswered(ctx context.Context, l *Lease, err error) (o Outcome, target str
 		return Retry, ""
 	}
 	text := failed.Err.Error()
-	if location, ok := strings.CutPrefix(text, "failed to parse Location header "); ok { // before CheckRedirect is asked
+	if location, ok := strings.CutPrefix(text, "failed to parse Location header "); ok { // the client reads it before it asks CheckRedirect
+		if u, err := url.Parse(l.URL); err != nil || u.String() != failed.URL {
+			return Retry, "" // the header of another URL, to which the client followed a redirect
+		}
 		location, _ = strconv.QuotedPrefix(location)
 		target, _ = strconv.Unquote(location)
 		return Retry, target

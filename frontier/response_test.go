@@ -199,6 +199,7 @@ func TestSettleResponseOfClientErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name, url string
 		by        http.RoundTripper // nil for that of net/http
+		follows   bool              // redirects, by itself
 		state     store.State
 		follow    string // of the same page
 		target    string // another page, queued
@@ -213,6 +214,10 @@ func TestSettleResponseOfClientErrors(t *testing.T) {
 		{name: "a redirect that it can't parse", url: page, by: redirect("/50%-off"), state: store.Done, target: "http://a.example/50%-off"},
 		{name: "a redirect to itself that it can't parse", url: "http://a.example//%25", by: redirect("/%"), state: store.Leased, follow: "http://a.example/%"},
 		{name: "a redirect to no URL", url: page, by: redirect("http://[x/%zz"), state: store.Done},
+		{name: "a redirect that it can't parse, behind one that it followed", url: page, by: roundTrip(func(r *http.Request) (*http.Response, error) {
+			to := map[string]string{"a.example": "http://b.example/", "b.example": "/50%-off"}[r.URL.Host]
+			return redirect(to)(r)
+		}), follows: true, state: store.Queued, failures: 1},
 		{name: "a parse error of another URL", url: page, by: fail(&url.Error{Op: "parse", URL: "%zz", Err: url.EscapeError("%zz")}), state: store.Queued, failures: 1},
 		{name: "no connection", url: page, by: fail(&net.OpError{Op: "dial", Err: errors.New("refused")}), state: store.Queued, failures: 1},
 		{name: "no name", url: page, by: fail(&net.DNSError{Err: "no such host", IsNotFound: true}), state: store.Queued, failures: 1},
@@ -224,7 +229,12 @@ func TestSettleResponseOfClientErrors(t *testing.T) {
 			f := openKeep(t, true, Options{Delay: -1, Traps: Traps{Off: true}})
 			addAll(t, f, Link{URL: tt.url})
 			l := leaseOne(t, f)
-			client := &http.Client{Transport: tt.by, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+			client := &http.Client{Transport: tt.by, CheckRedirect: func(*http.Request, []*http.Request) error {
+				if tt.follows {
+					return nil
+				}
+				return http.ErrUseLastResponse
+			}}
 			resp, err := client.Get(l.URL)
 			if err == nil {
 				t.Fatalf("got %v; want an error of the client", resp)

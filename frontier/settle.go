@@ -3,7 +3,6 @@ package frontier
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -222,11 +221,6 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 			f.respelled.Add(1)
 		} else if s.reason == "" && gaveUp[k] != "" { // others are logged, too: see returnTaken
 			f.refused.count(refusalKey{crawl: p.crawl.name, reason: gaveUp[k], dropped: true}, leases[k].URL)
-		}
-		if s.Fetched != nil && f.opt.OnFetched != nil && (status == store.Stale || status == store.Unknown) {
-			if _, err := f.store.Lookup(ctx, p.crawl.stored, out[k].Key); errors.Is(err, store.ErrNotFound) {
-				continue // it was forgotten while it was fetched: nothing of it is to be kept again
-			}
 		}
 		f.reportFetched(s.Fetched, s.Lease.URL, now)
 	}

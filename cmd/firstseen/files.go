@@ -83,7 +83,7 @@ func tellUnits(w io.Writer, name string, c *logs.Counts) {
 		fmt.Fprintf(w, "firstseen: %s: %s with a host and neither scheme nor port: taken for http://; for https://, add --scheme https\n", name, plural(c.Assumed, "request"))
 	}
 	if c.NotUTF8 {
-		fmt.Fprintf(w, "firstseen: %s: not all of it is UTF-8, so bytes are taken as they are; of Windows-1252, iconv -f WINDOWS-1252 -t UTF-8 makes that\n", name)
+		fmt.Fprintf(w, "firstseen: %s: not all of it is UTF-8; bytes are kept as they are. To convert Windows-1252: iconv -f WINDOWS-1252 -t UTF-8\n", name)
 	}
 	if !c.Lost() || len(c.Examples) == 0 { // which were told, or printed
 		return

@@ -99,21 +99,26 @@ func TestMarksAreBounded(t *testing.T) {
 	}
 }
 
+// overtaken opens a store with one URL that was leased for a second, and a minute later for an hour.
+func overtaken(t *testing.T) (s *Store, now *time.Time, first, newer store.Entry) {
+	now = new(time.Date(2026, 11, 27, 0, 0, 0, 0, time.UTC))
+	s = mustOpen(t, "db", Options{FS: vfs.NewMem(), Clock: func() time.Time { return *now }})
+	addQueued(t, s, "a", 0, 1)
+	first = takeFor(t, s, 1, time.Second)[0]
+	*now = now.Add(time.Minute)
+	return s, now, first, takeFor(t, s, 1, time.Hour)[0]
+}
+
 // TestOvertakenRowsGo checks that the row of an overtaken lease goes with the first step after its end, also if only a reader met the end,
 // and its queue from memory with it.
 func TestOvertakenRowsGo(t *testing.T) {
-	now := time.Date(2026, 11, 27, 0, 0, 0, 0, time.UTC)
-	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), Clock: func() time.Time { return now }})
+	s, now, first, _ := overtaken(t)
 	defer s.Close()
-	addQueued(t, s, "a", 0, 1)
-	first := takeFor(t, s, 1, time.Second)[0]
-	now = now.Add(time.Minute)
-	takeFor(t, s, 1, time.Hour)
 	settleAll(t, s, []store.Settlement{{Key: first.Key, Token: first.Token, Late: true, Fetched: true}})
 	if n, loaded := rowsOf(t, s, tableLease), s.sched.loaded; n != 1 || loaded != 1 {
 		t.Errorf("got %d rows of leases and %d queues in memory; want those of the overtaken lease", n, loaded)
 	}
-	now = now.Add(time.Hour)
+	*now = now.Add(time.Hour)
 	wantStats(t, s, store.Stats{Seen: 1, Completed: 1, Fetched: 1, Queues: 1})
 	see(t, s, "", []store.Key{testKey(7)})
 	if n, loaded := rowsOf(t, s, tableLease), s.sched.loaded; n != 0 || loaded != 0 {
@@ -124,13 +129,8 @@ func TestOvertakenRowsGo(t *testing.T) {
 
 // TestOvertakenEndsInDamage: a settlement of an overtaken lease ends it also where the row of its URL, which may wait for that, is damaged.
 func TestOvertakenEndsInDamage(t *testing.T) {
-	now := time.Date(2026, 11, 27, 0, 0, 0, 0, time.UTC)
-	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), Clock: func() time.Time { return now }})
+	s, _, first, newer := overtaken(t)
 	defer s.Close()
-	addQueued(t, s, "a", 0, 1)
-	first := takeFor(t, s, 1, time.Second)[0]
-	now = now.Add(time.Minute)
-	newer := takeFor(t, s, 1, time.Hour)[0]
 	settleAll(t, s, []store.Settlement{{Key: first.Key, Token: first.Token, Outcome: store.Requeue, Late: true, NewRound: true}})
 	spoil := func(key, _ []byte) error { return s.db.Set(key, []byte{1}, nil) }
 	if err := s.scan([]byte{tableOrder}, rowBound(tableOrder), spoil); err != nil {

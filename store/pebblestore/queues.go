@@ -438,8 +438,8 @@ func (s *Store) Configure(ctx context.Context, crawl, queue string, ch store.Que
 	return s.do(ctx, firstRows, (&configureOp{crawl: crawl, queue: queue, change: ch}).apply)
 }
 
-// Recount sets what queues of a crawl have counted, Completed, Dropped, Fetched and Failed: in a store made of another, where limits go on
-// from there.
+// Recount sets the counts Completed, Dropped, Fetched and Failed of a crawl's queues, which it makes if they are missing. A migration copies
+// them into the new store, so that limits continue.
 func (s *Store) Recount(ctx context.Context, crawl string, queues []store.QueueInfo) error {
 	return s.do(ctx, firstRows, func(tx *txn) error {
 		c := tx.crawl(crawl, true)

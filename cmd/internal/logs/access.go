@@ -280,8 +280,8 @@ func isServer(s string) bool {
 	return hostlike(s) || isAddress(s) || s == "localhost" || strings.HasPrefix(s, "localhost:")
 }
 
-// site is the base of the targets: the virtual host, if the line names one. Then nothing may say what its scheme is: servers that have both
-// log the port, so http is assumed.
+// site is the base of the targets: the virtual host, if the line names one. A host without a port leaves the scheme open; http is assumed,
+// since servers that speak both log the port.
 func (p *accessParser) site(l *accessLine) (base string, assumed bool, err error) {
 	at := placeOfHost(l.leading)
 	if at == twoNames {

@@ -135,15 +135,15 @@ func (f *File) Place() int64 {
 // place is where in the stored file the decompressor is.
 func (f *File) place() int64 { return f.stored.n.Load() - int64(f.packed.Buffered()) }
 
-// parts reads the gzip members or zstd frames of a file one after another, and notes in f where those begin that f.r has not passed.
-// Zeros behind the last are the padding of tapes and block devices.
+// parts reads the gzip members or zstd frames of a file one after another, and records in f where each begins, for as long as f.r may
+// still need it. Zeros behind the last are the padding of tapes and block devices.
 type parts struct {
 	f    *File
 	z    io.Reader
-	next func() error // has z read the part at which f.packed is
+	next func() error // resets z to the part that f.packed is at
 }
 
-// unpackParts reads what z reads, which is at the first part.
+// unpackParts sets the reader of a file whose first part z reads.
 func (f *File) unpackParts(compression string, z io.Reader, next func() error) {
 	f.unpacked(compression, &parts{f, z, next})
 }
@@ -201,7 +201,8 @@ func (f *File) unzstd(stored *bufio.Reader, options ...zstd.DOption) error {
 	return nil
 }
 
-// A frame reads the bytes of one zstd frame (RFC 8878, section 3.1), as they are: the decoder reads on beyond it without saying where the next begins.
+// A frame passes on the bytes of one zstd frame (RFC 8878, section 3.1) and ends with it. The decoder alone would read on into the
+// next frame, without saying where that begins.
 type frame struct {
 	in   *bufio.Reader
 	left int64 // of the header or block that is read

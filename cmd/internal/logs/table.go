@@ -306,7 +306,7 @@ func isURLName(name string) bool {
 var beside = regexp.MustCompile(`referr?ers?(?:url|page)?$|^(?:http|request)?referr?er|image|canoni|canón|kanoni|канони|redirect|weiterleit|cover|thumb|logo|icon|sitemap|avatar|screenshot|photo|picture|poster|` +
 	`^parent|^via$|seealso|camefrom|foundat|^el.*index$|реферер|参照元`)
 
-// choose chooses the column of the URL, of which most rows have one: what count counts, which messages call so.
+// choose picks the column whose cells count counts in most rows: the one of the URL. Messages name what is counted as called says.
 func (t *tableParser) choose(s *sample, called string, count func(tally) int) (bool, error) {
 	t.findNamed(s.rows)
 	if field := t.opt.URLField; field != "" {
@@ -373,8 +373,8 @@ func (t *tableParser) rival(column int, s *sample) error {
 	return nil
 }
 
-// halves returns a header that joins hosts and paths of two columns, one of which was chosen; "" where it stands for itself. Addresses beside
-// paths are of clients.
+// halves returns the header under which a column of hosts and one of paths are read as one URL, if one of them was chosen; else "".
+// Addresses beside paths belong to clients.
 func (t *tableParser) halves(s *sample, chosen int) string {
 	host, path := -1, -1
 	for i, c := range s.columns {

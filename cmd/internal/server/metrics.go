@@ -170,7 +170,7 @@ func (s *metrics) daemonNumbers() prometheus.Collector {
 		_, err := s.cfg.Evidence.Captures()
 		return oneIf(err != nil)
 	})
-	gauge("reload_failed", "1 if the latest SIGHUP could not renew everything: tokens, certificates or lists that the log names are those of before.", func() float64 { return oneIf(s.reloadFailed.Load()) })
+	gauge("reload_failed", "1 if the latest SIGHUP failed for some of the tokens, certificates or lists: the log names those that stay as they were.", func() float64 { return oneIf(s.reloadFailed.Load()) })
 	n.each(counterValue, "urls_dropped_total", "URLs that the daemon gave up, by reason: excluded, or a bound of --attempts, --max-deferred, --max-released or --max-expired (attempts, deferred, released, expired-leases).",
 		[]string{"reason"}, func(_ *struct{}, put func(float64, ...string)) {
 			dropped := map[frontier.Reason]int64{frontier.ReasonExpired: 0, frontier.ReasonExcluded: 0, frontier.ReasonAttempts: 0, frontier.ReasonDeferred: 0, frontier.ReasonReleased: 0}

@@ -194,8 +194,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	return err
 }
 
-// Warnings says what is wrong with what the configuration names although it can be used: a certificate that clients refuse, a disk
-// without room.
+// Warnings lists faults that do not keep the server from starting: a certificate outside its validity, a disk with less room than MinFree.
 func (c *Config) Warnings() (list []string) {
 	if cert, err := tls.LoadX509KeyPair(c.TLS.CertFile, c.TLS.KeyFile); err == nil { // else Check says why not
 		now := time.Now()

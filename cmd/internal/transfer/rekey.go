@@ -227,8 +227,8 @@ func (r *rekeying) move(ctx context.Context, c crawlChange, dst *pebblestore.Sto
 	return nil
 }
 
-// recount carries what the queues of a crawl have counted. A crawl file does not: the import counted each URL that is done as one page, so
-// pages that were fetched again, or whose URLs an age forgot, would be room below a limit again.
+// recount copies the counts of a crawl's queues, which a crawl file does not carry. The import counts each done URL as one page; pages that
+// were fetched twice, or whose URLs were forgotten by age, would make room below a limit.
 func (r *rekeying) recount(ctx context.Context, from string, dst *pebblestore.Store, to string) error {
 	const atOnce = 500
 	var some []store.QueueInfo

@@ -439,8 +439,8 @@ class Scheduler(BaseScheduler):
                 self._on_verdict(entry)
 
     def _end_alone(self, entry: Settlement) -> None:
-        """Forgets a request that couldn't leave once the daemon knows its outcome. It never knows of a failed one without
-        a token, which this process is not to try again; and one that was queued beside a request is still to be leased."""
+        """Forgets a request that couldn't leave this process once the daemon knows its outcome. Two kinds stay: those that
+        failed, which have no lease in the daemon and must not be tried again here, and those whose URL is queued there too."""
         lease = entry.lease
         lease.pop("lines", None)
         if "token" in lease or not (entry.outcome == "drop" or "beside" in lease):
