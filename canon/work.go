@@ -343,8 +343,9 @@ func repairAmp(s string) string {
 	return string(append(b, s[from:]...))
 }
 
-// What follows "&" in a character reference to it: "amp;", "#38;", "#x26;".
+// What follows "&" in a character reference to it: "amp;", "#38;", "#x26;". Each begins with one "^": of alternatives with
+// one each, package regexp does not see that they can match nowhere else, and looks through all of the text.
 var (
 	namedReference = regexp.MustCompile(`^([aA]|%[46]1)([mM]|%[46][dD])([pP]|%[57]0);`)
-	anyReference   = regexp.MustCompile(namedReference.String() + `|^#(0|%30)*(3|%33)(8|%38);|^#(0|%30)*([xX]|%[57]8)(0|%30)*(2|%32)(6|%36);`)
+	anyReference   = regexp.MustCompile(`^(?:([aA]|%[46]1)([mM]|%[46][dD])([pP]|%[57]0);|#(0|%30)*(3|%33)(8|%38);|#(0|%30)*([xX]|%[57]8)(0|%30)*(2|%32)(6|%36);)`)
 )

@@ -108,6 +108,9 @@ var alertCases = map[string]alertCase{
 // TestAlerts has promtool read the rules, and compute with each alert's metrics that it fires, and
 // with others that it does not.
 func TestAlerts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs promtool")
+	}
 	t.Parallel()
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {

@@ -62,6 +62,9 @@ var unread = regexp.MustCompile(`cannot (?:read|import[^;:]*:) (?:cannot read )?
 // TestWildFilesMeanTheSame reads the files as tools and people make them by uniq, replay and import: each says the same of every
 // file, down to the units, the URLs and which cannot be read.
 func TestWildFilesMeanTheSame(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads each file by three commands")
+	}
 	db := filepath.Join(t.TempDir(), "db")
 	for flags, names := range wildFiles(t, t.TempDir()) {
 		do := func(command string, args ...string) (out, errOut string) {

@@ -223,6 +223,9 @@ var longWorks = []longWork{
 // TestNoStepHasMuch checks by counts what TestBlockedAtFullSize measures: that each work takes many steps if it has a lot to do, and
 // that no commit writes more than a few rows for each that a step may look at.
 func TestNoStepHasMuch(t *testing.T) {
+	if testing.Short() {
+		t.Skip("fills a store of many steps")
+	}
 	b := blockedStore{seen: 4 * keysOfRow * mostRows, big: 4 * mostRows, wide: 6 * mostRows, queues: 3 * mostRows}
 	leastSteps := map[string]int64{
 		"DeleteQueue of big": 4, "forget by age, held": 6, "forget by age, seen": 4, "purge by keys": 6 + 6,

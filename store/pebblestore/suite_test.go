@@ -71,6 +71,9 @@ func (o Options) testName() string {
 // TestSuiteInAllWays runs the suite for each way to look up keys. The usual way has all of it; of the others, each
 // keeps the texts of ended URLs or not: no case depends on both that and the way.
 func TestSuiteInAllWays(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the whole suite, once for each way to look up")
+	}
 	for i, way := range waysToLookUp {
 		keep := []bool{i%2 == 1}
 		if i == 0 {

@@ -113,6 +113,9 @@ func scoreHeldOut(t *testing.T, d *synth.Declaring, p *canon.Profile) (s score) 
 // duplicates with five fetches of each URL, although 2 % of the digests are drawn at random. With one fetch, learn must
 // find half of them by what is declared; 30 % by Clean-param, which here six of ten hosts have. FIRSTSEEN_TORTURE_N=5 uses five webs of each kind, and prints the figures of docs/RESULTS.md.
 func TestLearnsFromDeclarations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("crawls ten hosts of each web that declares")
+	}
 	seeds, fetches := uint64(1), []int{1}
 	hosts := 10
 	all := os.Getenv("FIRSTSEEN_TORTURE_N") != ""
