@@ -86,7 +86,7 @@ For each file a line says what became of its URLs. The status is 1 if some were 
 		}
 		return someExist(args)
 	})
-	f.place.onCrawl(a, cmd, false, func(ctx context.Context, c *client, args []string) error {
+	f.place.onCrawl(a, cmd, func(ctx context.Context, c *client, args []string) error {
 		if len(args) == 0 {
 			args = []string{"-"}
 		}

@@ -48,6 +48,7 @@ type place struct {
 	redis  redisFlags
 	daemon daemonFlags
 	crawl  string
+	reads  bool // the command only reads: the store is opened for that
 	// fresh prepares a store that the command may create, with a frontier if the store alone does not say how its keys are made. The
 	// default, nil, is that the store must exist.
 	fresh func(store.Store, *slog.Logger) (*frontier.Frontier, error)
@@ -82,13 +83,13 @@ func (p *place) check() error {
 
 // openStore opens the store of --db or --redis. The text of what the command drops is kept, also if the store's daemons
 // run with --keep-urls=false: find lists it, and requeue takes the drop back.
-func (p *place) openStore(ctx context.Context, a *app, readOnly bool) (s store.Store, err error) {
+func (p *place) openStore(ctx context.Context, a *app) (s store.Store, err error) {
 	if p.redis.given() {
 		return p.redis.open(ctx, a.log, redisstore.Options{MustExist: p.fresh == nil, KeepURLs: true})
 	}
 	mode := pebblestore.OpenExisting
 	switch {
-	case readOnly:
+	case p.reads:
 		mode = pebblestore.OpenReadOnly
 	case p.fresh != nil:
 		mode = pebblestore.OpenOrCreate
@@ -100,7 +101,7 @@ func (p *place) openStore(ctx context.Context, a *app, readOnly bool) (s store.S
 }
 
 // open returns a client of the place. The caller must call end.
-func (p *place) open(ctx context.Context, a *app, readOnly bool) (c *client, end func() error, err error) {
+func (p *place) open(ctx context.Context, a *app) (c *client, end func() error, err error) {
 	if err := p.check(); err != nil {
 		return nil, nil, err
 	}
@@ -108,7 +109,7 @@ func (p *place) open(ctx context.Context, a *app, readOnly bool) (c *client, end
 		c, err = p.daemon.open()
 		return c, func() error { return nil }, err
 	}
-	s, err := p.openStore(ctx, a, readOnly)
+	s, err := p.openStore(ctx, a)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -119,7 +120,7 @@ func (p *place) open(ctx context.Context, a *app, readOnly bool) (c *client, end
 			return nil, nil, errors.Join(err, s.Close())
 		}
 	}
-	local, err := server.OpenLocal(ctx, s, front, readOnly, warnings)
+	local, err := server.OpenLocal(ctx, s, front, p.reads, warnings)
 	if err != nil {
 		return nil, nil, errors.Join(err, s.Close())
 	}
@@ -138,10 +139,10 @@ func (p *place) open(ctx context.Context, a *app, readOnly bool) (c *client, end
 }
 
 // onCrawl adds the flags of a place to a command, and has it call do with a client.
-func (p *place) onCrawl(a *app, cmd *cobra.Command, readOnly bool, do func(ctx context.Context, c *client, args []string) error) {
+func (p *place) onCrawl(a *app, cmd *cobra.Command, do func(ctx context.Context, c *client, args []string) error) {
 	p.add(cmd.Flags())
 	cmd.RunE = running(func(cmd *cobra.Command, args []string) error {
-		c, end, err := p.open(cmd.Context(), a, readOnly)
+		c, end, err := p.open(cmd.Context(), a)
 		if err != nil {
 			return err
 		}

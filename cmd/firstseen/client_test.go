@@ -89,11 +89,13 @@ func TestReadingCommandsWriteNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+	mustRun(t, "exclude", "--db", db, "--all", "*/no/")
 	before := snapshot(t, db)
 	for _, args := range []string{
 		"stats --db DB", "stats --db DB --crawl * --json", "list --db DB", "list --db DB --queue a.example --json", "list --db DB --search x",
 		"export --db DB -o DIR/keys", "export --db DB --urls -o DIR/urls", "export --db DB --hashed-uri -o DIR/hashed", "copy --from-db DB --to-file DIR/crawl.fs",
-		"copy --from-db DB --to-db DIR/copy.db", "verify --db DB", "serve --db DB --check",
+		"copy --from-db DB --to-db DIR/copy.db", "find --db DB --json", "find --db DB --match */no/ --count", "why --db DB http://a.example/0",
+		"exclude --db DB --all --json", "verify --db DB", "serve --db DB --check",
 	} {
 		status, out, errOut := runCommand(t, strings.Fields(strings.NewReplacer("DB", db, "DIR", dir).Replace(args))...)
 		if status != statusOK {

@@ -314,7 +314,8 @@ func (p *place) source(ctx context.Context, a *app, keysAlone bool) (*crawlSourc
 		}
 		return d.export(ctx, p.crawl, keysAlone)
 	}
-	s, err := p.openStore(ctx, a, true)
+	p.reads = true
+	s, err := p.openStore(ctx, a)
 	if err != nil {
 		return nil, err
 	}

@@ -86,7 +86,8 @@ the default).`,
   firstseen find --db crawl.db --match "shop.example/cart/" --count`,
 		Args: noArgs,
 	}
-	s.place.onCrawl(a, cmd, false, func(ctx context.Context, c *client, _ []string) error {
+	s.place.reads = true
+	s.place.onCrawl(a, cmd, func(ctx context.Context, c *client, _ []string) error {
 		crawls, err := c.crawls(ctx, s.place.crawl)
 		if err != nil {
 			return err
@@ -189,7 +190,7 @@ URLs of the crawl. Fetchers and clients go on meanwhile.`,
 		Example: example,
 		Args:    noArgs,
 	}
-	s.place.onCrawl(a, cmd, false, func(ctx context.Context, c *client, _ []string) error {
+	s.place.onCrawl(a, cmd, func(ctx context.Context, c *client, _ []string) error {
 		if do == "free" && !s.all && s.states == nil {
 			if !cmd.Flags().Changed("crawl") && s.queue == "" && s.match == nil && s.client == "" {
 				return misusef("cannot free leases: nothing is named; give --crawl NAME, --queue NAME, --client NAME or --match RULE")
@@ -260,7 +261,8 @@ Long lists of hashed URIs are for serve --exclude-hashed.`,
   firstseen exclude --daemon 127.0.0.1:7072 --crawl news
   firstseen exclude --daemon 127.0.0.1:7072 --crawl news --remove example.org/calendar/`,
 	}
-	p.onCrawl(a, cmd, false, func(ctx context.Context, c *client, rules []string) error {
+	cmd.PreRun = func(_ *cobra.Command, rules []string) { p.reads = from == "" && len(rules) == 0 }
+	p.onCrawl(a, cmd, func(ctx context.Context, c *client, rules []string) error {
 		if from != "" {
 			more, err := readRules(a.in, from)
 			if err != nil {
@@ -376,7 +378,8 @@ was seen. --json prints what GET /v1/explain answers. It changes nothing.`,
 		Example: `  firstseen why --daemon 127.0.0.1:7072 --crawl news http://Example.org:80/a`,
 		Args:    takes(1, 1, "a URL"),
 	}
-	p.onCrawl(a, cmd, false, func(ctx context.Context, c *client, args []string) error {
+	p.reads = true
+	p.onCrawl(a, cmd, func(ctx context.Context, c *client, args []string) error {
 		crawls, err := c.crawls(ctx, p.crawl)
 		if err != nil {
 			return err
@@ -478,7 +481,7 @@ Daemons on a store in Redis can continue.`,
 		f.held = f.held || cmd.CalledAs() == "purge"
 		return nil
 	}
-	f.found.place.onCrawl(a, cmd, false, func(ctx context.Context, c *client, _ []string) error {
+	f.found.place.onCrawl(a, cmd, func(ctx context.Context, c *client, _ []string) error {
 		if slices.ContainsFunc(criteria, cmd.Flags().Changed) {
 			return f.found.change(ctx, a, c, "forget", "forgotten")
 		}

@@ -23,7 +23,8 @@ func newStatsCmd(a *app) *cobra.Command {
 		Example: `  firstseen stats --db crawl.db --crawl "*" --json`,
 		Args:    noArgs,
 	}
-	p.onCrawl(a, cmd, true, func(ctx context.Context, c *client, _ []string) error {
+	p.reads = true
+	p.onCrawl(a, cmd, func(ctx context.Context, c *client, _ []string) error {
 		crawls, err := c.crawls(ctx, p.crawl)
 		if err != nil {
 			return err
@@ -82,7 +83,8 @@ defaults of serve.`,
   firstseen list --db crawl.db --queue example.org`,
 		Args: noArgs,
 	}
-	f.place.onCrawl(a, cmd, true, func(ctx context.Context, c *client, _ []string) error {
+	f.place.reads = true
+	f.place.onCrawl(a, cmd, func(ctx context.Context, c *client, _ []string) error {
 		out := newOutput(a.out)
 		return errors.Join(f.run(ctx, c, out), endOutput(out, 0))
 	})

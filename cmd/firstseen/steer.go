@@ -145,7 +145,7 @@ results. A queue or crawl that is not there is an error, unless --create sets it
 		}
 		return nil
 	}
-	s.place.onCrawl(a, cmd, false, func(ctx context.Context, c *client, _ []string) error {
+	s.place.onCrawl(a, cmd, func(ctx context.Context, c *client, _ []string) error {
 		if err := s.scope(fs.Changed("crawl")); err != nil {
 			return err
 		}

@@ -26,25 +26,22 @@ type Local struct {
 // DefaultQueues are what serve sets for queues that have no settings of their own.
 var DefaultQueues = QueueDefaults{MaxInFlight: 1, Delay: time.Second}
 
-// OpenLocal opens the handlers on a store, which stays the caller's. If it only reads, it writes nothing, not even
-// what a frontier writes when it is opened, and so reads stores whose keys this program cannot make, too. Else it closes the
-// frontier, which is one on the store; with nil it makes one of the profile that the store names.
+// OpenLocal opens the handlers on a store, which stays the caller's. They are those of a frontier on the store, which Close
+// closes; with nil, OpenLocal makes one of the profile that the store names. If it only reads, the store is opened for
+// reading, and nothing is written; of a store whose keys this program cannot make, stats and queues are read all the same.
 func OpenLocal(ctx context.Context, st store.Store, front *frontier.Frontier, readOnly bool, log *slog.Logger) (*Local, error) {
 	l := &Local{front: front}
 	cfg := Config{Exports: st, Logger: log, Queues: DefaultQueues}.withDefaults()
 	cfg.Store, _ = st.(StoreMetrics)
 	s := newHTTPAPI(newMetrics(newService(cfg, guard{reader: storeReader{st}})), false)
 	s.local, s.registry = true, prometheus.NewRegistry() // a command counts nothing that lasts
-	if !readOnly {
-		if front == nil {
-			p, err := canon.ParseRecorded(st.Identity().Profile)
-			if err != nil {
-				return nil, fmt.Errorf("cannot make the keys of the store: %w", err)
-			}
-			if l.front, err = frontier.New(st, frontier.Options{Profile: p, Logger: log}); err != nil {
-				return nil, err
-			}
+	var unmade error                                     // why there is no frontier
+	if front == nil {
+		if l.front, unmade = frontierOf(st, log); unmade != nil && !readOnly {
+			return nil, unmade
 		}
+	}
+	if l.front != nil {
 		s.f = guard{own: l.front, reader: l.front}
 	}
 	if err := s.readPause(ctx); err != nil {
@@ -52,12 +49,23 @@ func OpenLocal(ctx context.Context, st store.Store, front *frontier.Frontier, re
 	}
 	mux := http.NewServeMux()
 	for _, r := range s.described() {
-		if reads := r.pattern == "GET /v1/stats" || r.pattern == "GET /v1/queues"; reads || !readOnly {
+		switch {
+		case l.front != nil, r.pattern == "GET /v1/stats", r.pattern == "GET /v1/queues":
 			mux.HandleFunc(r.pattern, s.admitted(r))
+		default:
+			mux.HandleFunc(r.pattern, func(w http.ResponseWriter, _ *http.Request) { s.writeFault(w, "read of the store", unmade) })
 		}
 	}
 	l.Handler = mux
 	return l, nil
+}
+
+func frontierOf(st store.Store, log *slog.Logger) (*frontier.Frontier, error) {
+	p, err := canon.ParseRecorded(st.Identity().Profile)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the keys of the store: %w", err)
+	}
+	return frontier.New(st, frontier.Options{Profile: p, Logger: log})
 }
 
 // Close closes what OpenLocal opened, once the URLs that a command excluded are forgotten. Once ctx ends, it waits for them no longer.
