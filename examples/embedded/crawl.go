@@ -51,6 +51,7 @@ func (c *crawler) visit(ctx context.Context, lease *frontier.Lease) (follow *fro
 		_, _, err = frontier.SettleResponse(ctx, c.frontier, lease, nil, err)
 		return nil, err
 	}
+	c.unlisted.Fetched(lease.URL, declared.Of(lease.URL, resp.Header, body))
 	var links []string
 	for _, m := range href.FindAllSubmatch(body, -1) {
 		links = append(links, html.UnescapeString(string(m[1])))
@@ -63,7 +64,6 @@ func (c *crawler) visit(ctx context.Context, lease *frontier.Lease) (follow *fro
 	for _, r := range results {
 		c.count[r.Status]++
 	}
-	c.unlisted.Fetched(lease.URL, declared.Of(lease.URL, resp.Header, body))
 	if err := c.frontier.Done(settle, lease); !errors.Is(err, frontier.ErrStale) {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"slices"
 	"strings"
@@ -90,6 +91,36 @@ func headLinks(r io.Reader) (links, robots []string, base string) {
 				return links, robots, base
 			case "template":
 				inert = max(0, inert-1)
+			}
+		}
+	}
+}
+
+// linksDigest returns a digest of where the links of a page lead, as they are written but for fragments, in whatever order and however often.
+func linksDigest(body []byte) uint64 {
+	sum, seen := uint64(1), map[uint64]bool{}
+	for z := html.NewTokenizer(bytes.NewReader(body)); ; {
+		switch z.Next() {
+		case html.ErrorToken:
+			return sum
+		case html.StartTagToken, html.SelfClosingTagToken:
+			name, more := z.TagName()
+			if string(name) != "a" && string(name) != "area" {
+				continue
+			}
+			for more {
+				var key, value []byte
+				key, value, more = z.TagAttr()
+				if string(key) != "href" {
+					continue
+				}
+				target, _, _ := bytes.Cut(bytes.TrimSpace(value), []byte("#"))
+				h := fnv.New64a()
+				_, _ = h.Write(target) // a hash cannot fail
+				if link := h.Sum64(); !seen[link] {
+					seen[link] = true
+					sum += link
+				}
 			}
 		}
 	}

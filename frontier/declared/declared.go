@@ -9,7 +9,7 @@
 //
 // A declaration is evidence, not a fact. Wrong ones are common, and a canonical link to another
 // site can be an attack. So do not skip a fetch because of one declaration; [Unlisted] leaves
-// out pages of which several of their kind declare the same. The package returns an
+// out pages of which several of their kind declare the same, and show it. The package returns an
 // error for an invalid declaration: several canonical links that disagree, or a header that the
 // draft calls invalid.
 //
@@ -39,12 +39,14 @@ type Page struct {
 	CleanParam string
 	// Unlisted is set if the response asks robots neither to index it nor to follow its links, by X-Robots-Tag or by meta name=robots.
 	Unlisted bool
+	// Links is a digest of where the links of a page of HTML with a canonical link lead, in whatever order; 0 for other pages.
+	Links uint64
 	// Refused joins the reasons for which declarations were left out.
 	Refused error
 }
 
 // Of reads the declarations of a successful response: its header, whose names have any case, and
-// its body, decoded. Of HTML it reads the first 64 KiB; of a robots.txt it reads the whole body.
+// its body, decoded. Of HTML it reads the first 64 KiB, and all of a page that has a canonical link; of a robots.txt it reads the whole body.
 func Of(page string, header map[string][]string, body []byte) Page {
 	var p Page
 	if values := fields(header, "No-Vary-Search"); len(values) > 0 {
@@ -57,7 +59,8 @@ func Of(page string, header map[string][]string, body []byte) Page {
 	contentType := strings.Join(fields(header, "Content-Type"), ",")
 	robots := fields(header, "X-Robots-Tag")
 	inHTML, htmlErr := "", error(nil)
-	if strings.Contains(strings.ToLower(contentType), "html") {
+	isHTML := strings.Contains(strings.ToLower(contentType), "html")
+	if isHTML {
 		var inHead []string
 		inHTML, inHead, htmlErr = readHead(page, contentType, body)
 		p.refuse(htmlErr)
@@ -70,6 +73,9 @@ func Of(page string, header map[string][]string, body []byte) Page {
 		p.refuse(fmt.Errorf("cannot use the canonical links: the Link header names %.200q, the page %.200q", link, inHTML))
 	default:
 		p.Canonical = cmp.Or(link, inHTML)
+	}
+	if p.Canonical != "" && isHTML {
+		p.Links = linksDigest(body)
 	}
 	if IsRobots(page) {
 		rules, err := CleanParams(body)

@@ -17,13 +17,14 @@ import (
 //	var unlisted declared.Unlisted
 //	opt.Exclude = unlisted.Exclude // or a function that asks it and others
 //	...
-//	unlisted.Fetched(lease.URL, declared.Of(lease.URL, response.Header, body)) // each page, before it is settled
+//	unlisted.Fetched(lease.URL, declared.Of(lease.URL, response.Header, body)) // each page, before its links are offered
 //
-// A kind is the URLs of a path with one value of a parameter, of which three are fetched, or those below a directory, of which
-// eight are. Of the value, what follows a slash does not count. Parts with a digit, as dates and numbers have, are equal.
+// A kind is the URLs of a path with one value of a parameter, of which three are fetched, or those below a directory, or those
+// in a directory with the same value of a parameter, of which eight are. Of the value, what follows a slash does not count. Parts with a digit, as dates and numbers have, are equal.
 //
 //	wiki.example/w?action=edit      in /w?title=Home&action=edit and /w?title=Help&action=edit&section=2
 //	wiki.example/w/Special:Log/     in /w/Special:Log/Ann and /w/Special:Log/Bob?limit=50
+//	wiki.example/w/*?action=diff    in /w/Home?action=diff&version=2 and /w/Help?action=diff&version=1
 //
 // The simpler ways lose pages. Links that are marked nofollow, by themselves or by their page, are all that cgit has, and in
 // DokuWiki some of them are the only way to a page. One kind for all values of a parameter (do=edit, do=index) leaves the
@@ -33,8 +34,13 @@ import (
 // of a list, the last of which may have the only link to something; and answers of 404, whose template often asks for both, so
 // that a few dead links would leave out a directory.
 //
+// Copies are left out, too: URLs with a parameter that selects no other page, as for the form to reply to a comment, or an order. Such a page
+// has a canonical link to its own URL without the parameter, and the same links as the page there. If the first of eight pages have both, a host's other
+// URLs with the parameter are left out, each only once the page without it was fetched; one page that says otherwise keeps them for good.
+// The canonical link alone would lose what only later pages of a list link to, and noindex with it, too.
+//
 // What is left out is counted and shown with whatever else is excluded, and not recorded as seen: without Unlisted it is
-// queued when it is offered again. What was learned is kept in memory alone, about 7 MiB for at most 65,536 kinds. Kinds that
+// queued when it is offered again. What was learned is kept in memory alone, about 7 MiB for at most 65,536 kinds, and 1 MiB for the latest 65,536 pages. Kinds that
 // come later are not left out.
 //
 // The zero value works. Safe for concurrent use.
@@ -44,19 +50,24 @@ type Unlisted struct {
 
 	mu    sync.Mutex
 	seed  maphash.Seed
-	kinds map[uint64]unlistedKind // by hash; nil until the first; guarded by mu, as is seed
+	kinds map[uint64]unlistedKind // by hash; nil until the first; guarded by mu, as are seed and read
+	read  []readPage              // the latest page of each place, which is a part of its hash
 }
 
 type unlistedKind struct {
 	pages  [enoughBelow]uint32 // hashes of the first that were fetched, or 0: one page that is fetched again is one page
 	fewest int32               // parameters of any of them
-	listed bool                // one of them asks for nothing
+	listed bool                // one of them asks for nothing, or is no copy
 }
+
+// readPage is a page that was fetched, by the hash of its canonical form, and its Page.Links.
+type readPage struct{ form, links uint64 }
 
 const (
 	maxKinds    = 1 << 16
+	maxRead     = 1 << 16
 	enoughWith  = 3 // pages with a value of a parameter
-	enoughBelow = 8 // and below a directory: it may begin with forms to log in, before the pages of users
+	enoughBelow = 8 // and below a directory: it may begin with forms to log in, before the pages of users; and copies
 )
 
 // Fetched takes what a page asks for, of an answer with status 200.
@@ -69,14 +80,28 @@ func (u *Unlisted) Fetched(page string, says Page) {
 	if err != nil {
 		return
 	}
+	canonical := "" // of a page without one, or with a broken one
+	if says.Canonical != "" {
+		canonical, _ = profile.Canonicalize(says.Canonical)
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.kinds == nil {
-		u.seed, u.kinds = maphash.MakeSeed(), make(map[uint64]unlistedKind)
+		u.seed, u.kinds, u.read = maphash.MakeSeed(), make(map[uint64]unlistedKind), make([]readPage, maxRead)
 	}
 	kinds, params := u.kindsOf(form)
-	hash := uint32(maphash.String(u.seed, form)) | 1
 	for _, of := range kinds {
+		hash, agrees := maphash.String(u.seed, form), says.Unlisted
+		if of.param != "" {
+			if agrees = lacks(canonical, form, of.param); agrees {
+				hash = maphash.String(u.seed, canonical)
+				original := u.read[hash%maxRead]
+				if original.form != hash {
+					continue // nobody knows
+				}
+				agrees = original.links == says.Links
+			}
+		}
 		k, ok := u.kinds[of.id]
 		if !ok {
 			if len(u.kinds) >= maxKinds {
@@ -84,13 +109,32 @@ func (u *Unlisted) Fetched(page string, says Page) {
 			}
 			k.fewest = params
 		}
-		if at := slices.IndexFunc(k.pages[:], func(page uint32) bool { return page == hash || page == 0 }); at >= 0 {
-			k.pages[at] = hash
+		short := uint32(hash) | 1
+		if at := slices.IndexFunc(k.pages[:], func(page uint32) bool { return page == short || page == 0 }); at >= 0 {
+			k.pages[at] = short
 		}
 		k.fewest = min(k.fewest, params)
-		k.listed = k.listed || !says.Unlisted
+		k.listed = k.listed || !agrees
 		u.kinds[of.id] = k
 	}
+	hash := maphash.String(u.seed, form)
+	u.read[hash%maxRead] = readPage{hash, says.Links}
+}
+
+// lacks reports whether a canonical link is a URL without a parameter, and perhaps without others.
+func lacks(canonical, form, param string) bool {
+	page, query, _ := strings.Cut(form, "?")
+	at, left, _ := strings.Cut(canonical, "?")
+	if at != page {
+		return false
+	}
+	has := strings.Split(query, "&")
+	for pair := range strings.SplitSeq(left, "&") {
+		if name, _, _ := strings.Cut(pair, "="); pair != "" && (name == param || !slices.Contains(has, pair)) {
+			return false
+		}
+	}
+	return true
 }
 
 // Exclude reports whether a URL, by its canonical form, is of a kind that is left out. It is for frontier.Options.Exclude.
@@ -101,16 +145,37 @@ func (u *Unlisted) Exclude(canonical string) bool {
 		return false
 	}
 	kinds, params := u.kindsOf(canonical)
-	return slices.ContainsFunc(kinds, func(of kindOf) bool {
+	original, query, _ := strings.Cut(canonical, "?")
+	var dropped []string
+	for _, of := range kinds {
 		k := u.kinds[of.id]
-		return !k.listed && k.pages[of.enough-1] != 0 && params >= k.fewest
-	})
+		if k.listed || k.pages[of.enough-1] == 0 || params < k.fewest {
+			continue
+		}
+		if of.param == "" {
+			return true
+		}
+		dropped = append(dropped, of.param)
+	}
+	if len(dropped) == 0 {
+		return false
+	}
+	sep := "?"
+	for pair := range strings.SplitSeq(query, "&") {
+		if name, _, _ := strings.Cut(pair, "="); !slices.Contains(dropped, name) {
+			original += sep + pair
+			sep = "&"
+		}
+	}
+	hash := maphash.String(u.seed, original)
+	return u.read[hash%maxRead].form == hash
 }
 
-// kindOf is a kind that a URL is of, by its hash, and after how many pages it is left out.
+// kindOf is a kind that a URL is of, by its hash, and after how many pages it is left out. If its pages are copies, it has the name of their parameter.
 type kindOf struct {
 	id     uint64
 	enough int
+	param  string
 }
 
 // kindsOf returns the kinds that a canonical form is of, and how many parameters it has. The caller holds the lock.
@@ -118,12 +183,12 @@ func (u *Unlisted) kindsOf(form string) (kinds []kindOf, params int32) {
 	form, query, hasQuery := strings.Cut(form, "?")
 	_, form, _ = strings.Cut(form, "://")
 	host, path, _ := strings.Cut(form, "/")
-	at := host // and then a directory, and at last the whole path
+	at, parent := host, "" // and then a directory, and at last the whole path
 	for i, segment := range strings.Split(path, "/") {
 		if i > 0 {
-			kinds = append(kinds, kindOf{maphash.Comparable(u.seed, [3]string{at}), enoughBelow})
+			kinds = append(kinds, kindOf{maphash.Comparable(u.seed, [3]string{at}), enoughBelow, ""})
 		}
-		at += "/" + alike(segment)
+		parent, at = at, at+"/"+alike(segment)
 	}
 	if !hasQuery {
 		return kinds, 0
@@ -134,7 +199,10 @@ func (u *Unlisted) kindsOf(form string) (kinds []kindOf, params int32) {
 			value = decoded
 		}
 		value, _, _ = strings.Cut(value, "/")
-		kinds = append(kinds, kindOf{maphash.Comparable(u.seed, [3]string{at, name, alike(value)}), enoughWith})
+		value = alike(value)
+		kinds = append(kinds, kindOf{maphash.Comparable(u.seed, [3]string{at, name, value}), enoughWith, ""},
+			kindOf{maphash.Comparable(u.seed, [3]string{parent + "/*", name, value}), enoughBelow, ""},
+			kindOf{maphash.Comparable(u.seed, [3]string{host, "?", name}), enoughBelow, name})
 		params++
 	}
 	return kinds, params

@@ -22,11 +22,14 @@ func TestUnlisted(t *testing.T) {
 		"a directory":      {"/Log/ann /Log/bob /Log/eve /Log/a /Log/b /Log/c /Log/d /Log/e", "/Log /Log2/x /", "/Log/joe /Log/joe/x /Log/joe?limit=50"},
 		"forms to log in":  {"/user/login /user/register /user/password /user/sso", "/user/ann", ""},
 		"the pages of one": {"/w?do=edit&t=a /w?do=log&t=a /w?do=info&t=a", "/w?t=a /w?do=edit&t=b", "/w?do=diff&t=a"},
-		"with digits":      {"/1/a /2/a /3/a /4/a /5/a /6/a /7/a /8/a", "/x/a", "/9/b"},
-		"values":           {"/w?id=v1&x=a /w?id=2&x=b /w?id=33&x=c", "/w?id=v&x=d /w?id=4", "/w?id=4&x=d"},
-		"below a value":    {"/w?t=Log/ann /w?t=Log%2Fbob /w?t=Log/eve", "/w?t=Login /w?t=x/Log", "/w?t=Log/joe /w?t=Log"},
-		"nothing else":     {"/a /b /c", "/ /d /a?x=y", ""},
-		"another host":     {"/w?do=edit&t=a /w?do=edit&t=b /w?do=edit&t=c", "//b.example/w?do=edit&t=d", "/w?do=edit&t=d"},
+		"in a directory": {"/w/a! /w/a?do=edit /w/b?do=edit /w/c?do=edit /w/d?do=edit /w/e?do=edit /w/f?do=edit /w/g?do=edit /w/h?do=edit",
+			"/w/i /w/i?do=show /w/x/i?do=edit /i?do=edit", "/w/i?do=edit /w/a?do=edit&section=2"},
+		"in a directory, one is listed": {"/w/a! /w/a?do=edit /w/b?do=edit! /w/c?do=edit /w/d?do=edit /w/e?do=edit /w/f?do=edit /w/g?do=edit /w/h?do=edit /w/i?do=edit", "/w/j?do=edit", ""},
+		"with digits":                   {"/1/a /2/a /3/a /4/a /5/a /6/a /7/a /8/a", "/x/a", "/9/b"},
+		"values":                        {"/w?id=v1&x=a /w?id=2&x=b /w?id=33&x=c", "/w?id=v&x=d /w?id=4", "/w?id=4&x=d"},
+		"below a value":                 {"/w?t=Log/ann /w?t=Log%2Fbob /w?t=Log/eve", "/w?t=Login /w?t=x/Log", "/w?t=Log/joe /w?t=Log"},
+		"nothing else":                  {"/a /b /c", "/ /d /a?x=y", ""},
+		"another host":                  {"/w?do=edit&t=a /w?do=edit&t=b /w?do=edit&t=c", "//b.example/w?do=edit&t=d", "/w?do=edit&t=d"},
 	} {
 		var u Unlisted
 		absolute := func(url string) string { return "http:" + strings.Replace("//a.example"+url, "//a.example//", "//", 1) }
@@ -43,6 +46,64 @@ func TestUnlisted(t *testing.T) {
 					t.Errorf("%s: %s: got left out %v; want %v", name, url, got, i == 1)
 				}
 			}
+		}
+	}
+}
+
+// TestUnlistedCopies: URLs with a parameter are left out once eight pages with it were copies of others, each if the page without it was fetched.
+func TestUnlistedCopies(t *testing.T) {
+	const site = "http://a.example"
+	page := func(links string) []byte {
+		var b strings.Builder
+		b.WriteString("<link rel=canonical href=%s><body>")
+		for _, l := range strings.Fields(links) {
+			fmt.Fprintf(&b, "<p><a class=x HREF=' %s#top'>", l)
+		}
+		return []byte(b.String())
+	}
+	for name, c := range map[string]struct {
+		query     string // of the eighth of the pages that may be copies
+		canonical string // of that page; the others name the page without the parameter
+		links     string // its links; those of the others are "/ /next" as of the pages without it
+		without   bool   // URLs with x are left out then
+	}{
+		"copies":               {"?x=8", "/8", "/next / /next", true},
+		"one has another link": {"?x=8", "/8", "/next / /more", false},
+		"one lacks a link":     {"?x=8", "/8", "/next", false},
+		"one names itself":     {"?x=8", "/8?x=8", "/ /next", false},
+		"one names none":       {"?x=8", "", "/ /next", false},
+		"one names another":    {"?x=8", "/7", "/ /next", false},
+		"one lacks two":        {"?x=8&y=1", "/8", "/ /next", true},
+		"one keeps another":    {"?x=8&p=2", "/8?p=2", "/ /next", true},
+	} {
+		var u Unlisted
+		fetch := func(url, canonical, links string) {
+			if u.Exclude(site + url) {
+				t.Errorf("%s: %s is left out before it is fetched", name, url)
+			}
+			head := ""
+			if canonical != "" {
+				head = site + canonical
+			}
+			u.Fetched(site+url, Of(site+url, map[string][]string{"Content-Type": {"text/html"}}, []byte(strings.ReplaceAll(string(page(links)), "%s", head))))
+		}
+		for i := range 7 {
+			fetch(fmt.Sprintf("/%d?x=0", i), fmt.Sprintf("/%d", i), "/ /next") // before its page: nobody knows
+			fetch(fmt.Sprintf("/%d", i), fmt.Sprintf("/%d", i), "/ /next")
+			for n := range 3 {
+				fetch(fmt.Sprintf("/%d?x=%d", i, n), fmt.Sprintf("/%d", i), "/next /") // several of one page count once
+			}
+		}
+		fetch("/8", "/8", "/ /next")
+		fetch("/8?p=2", "/8?p=2", "/ /next")
+		fetch("/8"+c.query, c.canonical, c.links)
+		for url, want := range map[string]bool{"/1?x=9": true, "/1?x=a": true, "/8?p=2&x=9": true, "/9?x=1": false, "/1?y=1": false, "/1": false, "/1?p=2&x=9": false} {
+			if got := u.Exclude(site + url); got != (want && c.without) {
+				t.Errorf("%s: %s: got left out %v; want %v", name, url, got, want && c.without)
+			}
+		}
+		if u.Exclude("http://b.example/1?x=9") {
+			t.Errorf("%s: a URL of another host is left out", name)
 		}
 	}
 }

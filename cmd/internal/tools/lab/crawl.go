@@ -102,6 +102,8 @@ func (o *ours) visit(ctx context.Context, f *frontier.Frontier, unlisted *declar
 	if err != nil {
 		return nil, err
 	}
+	says := declared.Of(lease.URL, resp.Header, body)
+	unlisted.Fetched(lease.URL, says)
 	var links []string
 	var marked []bool
 	for _, l := range rec.links(resp.Request.URL.String()) { // of the body: a page of a recording is parsed once for all crawls
@@ -126,8 +128,6 @@ func (o *ours) visit(ctx context.Context, f *frontier.Frontier, unlisted *declar
 			o.offered[links[i]] = result
 		}
 	}
-	says := declared.Of(lease.URL, resp.Header, body)
-	unlisted.Fetched(lease.URL, says)
 	content := ofBytes(body)
 	if o.digest != nil {
 		content = o.digest(body)
