@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -241,6 +242,48 @@ func TestRecrawlAtATimeWithNewMeta(t *testing.T) {
 		must(t, err)
 		if !time.Now().Equal(at) || string(again.Meta) != "etag 2" || again.Depth != 2 || again.Priority != 5 || again.Attempts != 1 {
 			t.Errorf("got %+v at %v; want it at %v with new data and attempts counted anew", again, time.Now(), at)
+		}
+	})
+}
+
+// TestRecrawlByObservedChange: a recrawl without a time comes the sooner the more often the page changed, within bounds.
+func TestRecrawlByObservedChange(t *testing.T) {
+	const changed, same, unknown, latest = 200, http.StatusNotModified, 0, 4 * time.Hour
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, Options{Delay: -1, RecrawlLatest: latest})
+		addOne(t, f, Link{URL: "http://a.example/"})
+		for i, step := range []struct {
+			status int
+			want   time.Duration
+		}{
+			{changed, 2 * time.Hour}, {same, 150 * time.Minute}, {unknown, 150 * time.Minute}, {changed, time.Hour}, {same, 75 * time.Minute},
+			{same, 93*time.Minute + 45*time.Second}, {changed, time.Hour}, {changed, time.Hour}, {same, 75 * time.Minute}, {same, 93*time.Minute + 45*time.Second},
+		} {
+			l, start := leaseOne(t, f), time.Now()
+			if i%2 == 1 { // a client's lease has its name and token alone
+				l = &Lease{Crawl: l.Crawl, Key: l.Key, Token: l.Token}
+			}
+			_, err := f.Settle(bg, []Settlement{{Lease: l, Outcome: Recrawl, Fetched: &Fetched{Status: step.status}}})
+			must(t, err)
+			again, err := f.Next(bg)
+			must(t, err)
+			if got := time.Since(start); got != step.want {
+				t.Errorf("step %d, status %d: due after %v; want %v", i, step.status, got, step.want)
+			}
+			must(t, f.Release(bg, again))
+		}
+		time.Sleep(24 * time.Hour) // the page waits for its fetcher for longer than the bound
+		l, start := leaseOne(t, f), time.Now()
+		_, err := f.Settle(bg, []Settlement{{Lease: l, Outcome: Recrawl, Fetched: &Fetched{Status: same}}})
+		must(t, err)
+		l, err = f.Next(bg)
+		if must(t, err); time.Since(start) != latest {
+			t.Errorf("due after %v; want %v", time.Since(start), latest)
+		}
+		at := time.Now().Add(time.Minute)
+		must(t, f.Recrawl(bg, l, at))
+		if _, err := f.Next(bg); err != nil || !time.Now().Equal(at) {
+			t.Errorf("due at %v, %v; want the time that was asked for, %v", time.Now(), err, at)
 		}
 	})
 }

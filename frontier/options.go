@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
+	"net/http"
 	"time"
 
 	"github.com/firstseen/firstseen/canon"
@@ -67,6 +69,15 @@ type Options struct {
 	// [ReasonExpired]: it protects fetchers from a poison URL. Negative is no bound.
 	// LeaseRequest.MaxExpired overrides it. The default is 10.
 	MaxExpired int
+
+	// RecrawlLatest lets pages that change often be fetched more often than others: a [Recrawl] without a time is due after a quarter of the
+	// time since the page was fetched before, if it has changed, and after a quarter more than that time if Fetched.Status is 304, Not Modified; at the latest after
+	// RecrawlLatest. So about every seventh fetch finds a change; with half and double, every second would, and most changes be noticed late.
+	// A fetcher that compares pages by itself, by a digest in Meta say, reports 304 as well. A result without a status keeps the pace.
+	// The first fetch has nothing to be compared with: the page is due again after the geometric mean of the bounds. The default is 0: such a Recrawl is due at once.
+	RecrawlLatest time.Duration
+	// RecrawlSoonest is the least such time. The default is an hour.
+	RecrawlSoonest time.Duration
 
 	// FailingAfter is after how many failed fetches in a row (a Retry, a 5xx), each of another URL than the one before, a queue waits as a whole: a minute, and twice as
 	// long after each further failure, up to MaxFailingWait. One success ends that. While most queues fail at once, which is
@@ -161,6 +172,7 @@ func (o Options) withDefaults() Options {
 	o.maxAdaptive = cmp.Or(o.maxAdaptive, 30*time.Second)
 	o.RetryAfter = cmp.Or(o.RetryAfter, 30*time.Second)
 	o.maxBackOff = cmp.Or(o.maxBackOff, time.Hour)
+	o.RecrawlSoonest = cmp.Or(o.RecrawlSoonest, time.Hour)
 	o.Attempts = cmp.Or(o.Attempts, 5)
 	o.MaxDeferred = cmp.Or(o.MaxDeferred, 100)
 	o.FailingAfter = cmp.Or(o.FailingAfter, 5)
@@ -179,6 +191,7 @@ func (o Options) validate() error {
 		is    any
 	}{
 		{"Lease", int64(o.Lease), o.Lease}, {"SeenFor", int64(o.SeenFor), o.SeenFor}, {"RetryAfter", int64(o.RetryAfter), o.RetryAfter},
+		{"RecrawlSoonest", int64(o.RecrawlSoonest), o.RecrawlSoonest}, {"RecrawlLatest", int64(o.RecrawlLatest), o.RecrawlLatest},
 		{"MaxPerQueue", o.MaxPerQueue, o.MaxPerQueue}, {"MaxHeld", o.MaxHeld, o.MaxHeld}, {"MaxDepth", int64(o.MaxDepth), o.MaxDepth},
 	} {
 		if field.value < 0 {
@@ -204,6 +217,21 @@ func (o *Options) backOff(count int) time.Duration {
 		d *= 2
 	}
 	return min(d, o.maxBackOff)
+}
+
+// recrawlAfter is how long after now a page is due again that was fetched now and, if last is not 0, then, in ms since 1970.
+func (o *Options) recrawlAfter(last int64, is *Fetched, now time.Time) (d time.Duration) {
+	if last == 0 {
+		d = time.Duration(math.Sqrt(float64(o.RecrawlSoonest) * float64(o.RecrawlLatest)))
+	} else {
+		d = min(now.Sub(time.UnixMilli(last)), o.RecrawlLatest)
+		if is != nil && is.Status == http.StatusNotModified {
+			d += d / 4
+		} else if is != nil && is.Status != 0 {
+			d /= 4
+		}
+	}
+	return min(max(d, o.RecrawlSoonest), o.RecrawlLatest)
 }
 
 // orOff returns v, the default for a zero v, and zero ("off" in a store) for a

@@ -32,7 +32,7 @@ type Settlement struct {
 	Lease   *Lease
 	Outcome Outcome
 	// At is when the URL is due again (Retry, Defer, Recrawl) or when the lease ends (Extend). The
-	// default is the back-off for Retry and Defer, immediately for Recrawl, and Options.Lease from
+	// default is the back-off for Retry and Defer, the schedule of Options.RecrawlLatest for Recrawl, and Options.Lease from
 	// now for Extend.
 	At time.Time
 	// BlockQueue blocks the whole queue until then, as a Retry-After requests. It shortens no
@@ -88,7 +88,8 @@ func (f *Frontier) Retry(ctx context.Context, l *Lease, at time.Time) (again boo
 	return err == nil && s == OK, err
 }
 
-// Recrawl completes a lease and queues its URL for another time; with a zero one it is due at once, and a loop that does so for each page has no end.
+// Recrawl completes a lease and queues its URL for another time; with a zero one for that of [Options.RecrawlLatest], or, without that, at once: a loop
+// that does so for each page has no end.
 func (f *Frontier) Recrawl(ctx context.Context, l *Lease, at time.Time) error {
 	_, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Recrawl, At: at})
 	return err
@@ -292,6 +293,9 @@ func (f *Frontier) settlement(s *Settlement, now time.Time) (store.Settlement, S
 	case Recrawl:
 		out.Outcome, out.Late, out.Fetched, out.NewRound = store.Requeue, true, true, true
 		r, changed = r.anew(), true // even if this lease is late: another one may have failed since
+		if s.At.IsZero() {
+			out.After = f.opt.recrawlAfter(r.fetched, s.Fetched, now)
+		}
 		r.fetched = now.UnixMilli()
 	case Drop:
 		out.Outcome, out.Failed, changed = store.Drop, s.isFailure(), l.whole

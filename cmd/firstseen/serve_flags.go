@@ -55,6 +55,8 @@ func (f *serveFlags) addPolicy(fs *pflag.FlagSet) {
 	number(fs, &f.policy.MaxDeferred, "max-deferred", 100, 0, 0, "deferrals (the host said 429 or 503) after which a URL is dropped", special[int]{0, "for no bound"})
 	number(fs, &f.policy.MaxReleased, "max-released", 0, 0, 0, "releases, by clients that did not fetch a URL, after which it is dropped", special[int]{0, "for no bound"})
 	number(fs, &f.policy.RetryAfter, "retry-after", 30*time.Second, 0, 0, "wait after the first failure of a URL; twice that after the second, and so on up to an hour")
+	number(fs, &f.policy.RecrawlLatest, "recrawl-latest", 0, 0, 0, "longest time after which a page is due again whose client reports recrawl without a time: a quarter of the time since the last fetch if it changed, a quarter more than that time if its status is 304", special[time.Duration]{0, "for at once"})
+	number(fs, &f.policy.RecrawlSoonest, "recrawl-soonest", time.Hour, time.Second, 0, "shortest such time; the first time is between the two")
 	number(fs, &f.policy.FailingAfter, "failing-after", 5, 1, 0, "failed fetches in a row after which a queue waits as a whole, a minute, then twice as long after each", special[int]{-1, "for never"})
 	number(fs, &f.policy.MaxFailingWait, "max-failing-wait", time.Hour, time.Second, 0, "longest wait of a queue whose fetches fail")
 	f.addLimitsOfURLs(fs)

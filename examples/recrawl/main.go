@@ -35,7 +35,7 @@ func main() {
 }
 
 // run recrawls a site of two pages: one changes with every visit, one never.
-func run(ctx context.Context, dir, crawl string, onVisit func(url string, changed bool, next time.Duration)) error {
+func run(ctx context.Context, dir, crawl string, onVisit func(url string, changed bool)) error {
 	var visits atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/news" {
@@ -50,13 +50,15 @@ func run(ctx context.Context, dir, crawl string, onVisit func(url string, change
 	if err != nil {
 		return err
 	}
-	f, err := frontier.New(s, frontier.Options{Crawl: crawl, Delay: 10 * time.Millisecond})
+	f, err := frontier.New(s, frontier.Options{
+		Crawl: crawl, Delay: 10 * time.Millisecond, RecrawlSoonest: 50 * time.Millisecond, RecrawlLatest: time.Minute,
+	})
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
 	_, err = f.AddBatch(ctx, []frontier.Link{{URL: server.URL + "/news"}, {URL: server.URL + "/about"}})
 	if err == nil {
-		r := &recrawler{f: f, fetch: get, first: 400 * time.Millisecond, soonest: 50 * time.Millisecond, latest: time.Minute, onVisit: onVisit}
+		r := &recrawler{f: f, fetch: get, onVisit: onVisit}
 		err = r.loop(ctx)
 	}
 	return errors.Join(err, f.Close(), s.Close())
@@ -70,8 +72,8 @@ func openStore(dir string) (store.Store, error) {
 	return pebblestore.Open(dir, pebblestore.Options{})
 }
 
-func show(url string, changed bool, next time.Duration) {
-	fmt.Printf("%s changed: %-5v next in %v\n", url, changed, next)
+func show(url string, changed bool) {
+	fmt.Printf("%s %s changed: %v\n", time.Now().Format(time.TimeOnly), url, changed)
 }
 
 func get(ctx context.Context, url string) ([]byte, error) {

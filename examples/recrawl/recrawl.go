@@ -1,44 +1,21 @@
 package main
 
 import (
+	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"hash/fnv"
+	"net/http"
 	"time"
 
 	"github.com/firstseen/firstseen/frontier"
 )
 
-// recrawler fetches pages again and again, the more often the more often they
-// change: a page that changed is visited after half the time, one that did not
-// after twice the time, within bounds.
+// recrawler fetches pages again and again, the more often the more often they change: the frontier's Options.RecrawlLatest sees to that.
 type recrawler struct {
 	f       *frontier.Frontier
 	fetch   func(ctx context.Context, url string) ([]byte, error)
-	first   time.Duration
-	soonest time.Duration
-	latest  time.Duration
-	onVisit func(url string, changed bool, next time.Duration)
-}
-
-// visited is the data of the last visit. The frontier stores it with the URL, as Meta, so the crawler
-// needs no table of its own.
-type visited struct {
-	digest   uint64
-	interval time.Duration
-}
-
-func (v visited) encode() []byte {
-	b := binary.BigEndian.AppendUint64(nil, v.digest)
-	return binary.BigEndian.AppendUint64(b, uint64(v.interval))
-}
-
-func decode(b []byte) (v visited, ok bool) {
-	if len(b) != 16 {
-		return v, false
-	}
-	return visited{binary.BigEndian.Uint64(b), time.Duration(binary.BigEndian.Uint64(b[8:]))}, true
+	onVisit func(url string, changed bool)
 }
 
 // loop visits pages until the context ends. It never ends by itself: a page
@@ -65,34 +42,21 @@ func (r *recrawler) visit(ctx context.Context, lease *frontier.Lease) error {
 		_, err := r.f.Retry(settle, lease, time.Time{})
 		return err
 	}
-	now, changed := r.judge(lease.Meta, body)
-	r.onVisit(lease.URL, changed, now.interval)
+	h := fnv.New64a()
+	h.Write(body)
+	digest, status := h.Sum(nil), http.StatusOK
+	if bytes.Equal(digest, lease.Meta) { // that of the last visit: the frontier keeps it with the URL, so the crawler needs no table of its own
+		status = http.StatusNotModified
+	}
+	r.onVisit(lease.URL, len(lease.Meta) > 0 && status == http.StatusOK)
 	answers, err := r.f.Settle(settle, []frontier.Settlement{{
 		Lease:   lease,
 		Outcome: frontier.Recrawl,
-		At:      time.Now().Add(now.interval),
-		Meta:    now.encode(),
+		Meta:    digest,
+		Fetched: &frontier.Fetched{Status: status},
 	}})
 	if err == nil && answers[0] == frontier.Stale {
 		err = fmt.Errorf("cannot schedule %s: %w", lease.URL, frontier.ErrStale)
 	}
 	return err
-}
-
-// judge compares a page with its last visit and says when to come again.
-func (r *recrawler) judge(meta, body []byte) (now visited, changed bool) {
-	h := fnv.New64a()
-	h.Write(body)
-	now.digest = h.Sum64()
-	before, known := decode(meta)
-	switch {
-	case !known:
-		now.interval = r.first
-	case before.digest != now.digest:
-		changed = true
-		now.interval = max(before.interval/2, r.soonest)
-	default:
-		now.interval = min(before.interval*2, r.latest)
-	}
-	return now, changed
 }

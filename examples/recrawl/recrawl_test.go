@@ -16,13 +16,13 @@ import (
 // synctest, without a network.
 func TestPagesAreVisitedAsOftenAsTheyChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, err := frontier.New(memstore.New(memstore.Options{}), frontier.Options{})
+		f, err := frontier.New(memstore.New(memstore.Options{}), frontier.Options{RecrawlSoonest: 10 * time.Minute, RecrawlLatest: 12 * time.Hour})
 		if err != nil {
 			t.Fatal(err)
 		}
 		visits := map[string]int{}
 		r := &recrawler{
-			f: f, first: time.Hour, soonest: 10 * time.Minute, latest: 12 * time.Hour,
+			f: f,
 			fetch: func(_ context.Context, url string) ([]byte, error) {
 				switch url {
 				case "http://a.example/news":
@@ -32,22 +32,21 @@ func TestPagesAreVisitedAsOftenAsTheyChange(t *testing.T) {
 				}
 				return []byte("as ever"), nil
 			},
-			onVisit: func(url string, _ bool, _ time.Duration) { visits[url]++ },
+			onVisit: func(url string, _ bool) { visits[url]++ },
 		}
 		for _, u := range []string{"http://a.example/news", "http://a.example/about", "http://b.example/broken"} {
 			if _, err := f.Add(t.Context(), u); err != nil {
 				t.Fatal(err)
 			}
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour-time.Minute)
 		defer cancel()
 		if err := r.loop(ctx); err != nil {
 			t.Fatal(err)
 		}
-		// News: at 0, 1 h, 1.5 h, 1.75 h and then each 10 minutes (a quarter of an
-		// hour halved is less than the bound): 4 + 133. About: at 0, 1, 3, 7 and 15 h.
-		if n, a := visits["http://a.example/news"], visits["http://a.example/about"]; n != 137 || a != 5 {
-			t.Errorf("got %d visits of news and %d of about in a day; want 137 and 5", n, a)
+		// News: at 0, 85 and 106 minutes, and then each 10. About: at 0, 85, 191, 324, 489, 696, 955 and 1,279 minutes.
+		if n, a := visits["http://a.example/news"], visits["http://a.example/about"]; n != 136 || a != 8 {
+			t.Errorf("got %d visits of news and %d of about in a day; want 136 and 8", n, a)
 		}
 		if err := f.Close(); err != nil {
 			t.Fatal(err)
@@ -59,8 +58,8 @@ func TestPagesAreVisitedAsOftenAsTheyChange(t *testing.T) {
 func TestRunOnLoopback(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	err := run(ctx, "", "", func(url string, changed bool, next time.Duration) {
-		show(url, changed, next)
+	err := run(ctx, "", "", func(url string, changed bool) {
+		show(url, changed)
 		if changed {
 			cancel()
 		}

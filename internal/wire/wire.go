@@ -180,8 +180,9 @@ type DoneLease struct {
 	Attempts int `json:"attempts,omitempty" minimum:"0" maximum:"1073741824"`
 	// Outcome is done (the default), retry (a failure), defer (the host said "not now"), recrawl, drop, release, extend, or redirected:
 	// to a page that the client has offered. A retry with block_queue_until or the status 429 or 503 is a defer.
-	Outcome string    `json:"outcome,omitempty" enum:"done,retry,defer,recrawl,drop,release,extend,redirected"`
-	At      time.Time `json:"at,omitzero"`
+	Outcome string `json:"outcome,omitempty" enum:"done,retry,defer,recrawl,drop,release,extend,redirected"`
+	// At is when the URL is due again. Without it a recrawl is due by the schedule of --recrawl-latest, or at once.
+	At time.Time `json:"at,omitzero"`
 	// BlockQueueUntil keeps the queue unserved, as a Retry-After asks.
 	BlockQueueUntil time.Time `json:"block_queue_until,omitzero"`
 	// Meta replaces the URL's data, as stored; Priority its priority.
