@@ -39,7 +39,7 @@ type Page struct {
 	CleanParam string
 	// Unlisted is set if the response asks robots neither to index it nor to follow its links, by X-Robots-Tag or by meta name=robots.
 	Unlisted bool
-	// Links is a digest of where the links of a page of HTML with a canonical link lead, in whatever order; 0 for other pages.
+	// Links is a digest of where the links of a page of HTML with a canonical link lead, in whatever order; 0 if that is not known, as of other pages.
 	Links uint64
 	// Refused joins the reasons for which declarations were left out.
 	Refused error

@@ -96,7 +96,7 @@ func (u *Unlisted) Fetched(page string, says Page) {
 			if agrees = lacks(canonical, form, of.param); agrees {
 				hash = maphash.String(u.seed, canonical)
 				original := u.read[hash%maxRead]
-				if original.form != hash {
+				if original.form != hash || original.links == 0 || says.Links == 0 {
 					continue // nobody knows
 				}
 				agrees = original.links == says.Links

@@ -108,6 +108,41 @@ func TestUnlistedCopies(t *testing.T) {
 	}
 }
 
+// TestLinksDigest: pages have one digest if their links lead to the same places.
+func TestLinksDigest(t *testing.T) {
+	seen := map[uint64]string{}
+	for _, same := range [][]string{
+		{`<a href="/x">`, `<A class=y HREF = ' /x#z '>`, `<area href=/x>`, "<p><a\nhref=/x\nid=1></a><a href='/x#2'>", `<a title="href=" href="/x"><abbr href=/y><b href=/z>`, `<a href="/x`},
+		{`<a href="/y">`, `<a data-href="/x" href="/y">`, `<a href href=/y>`},
+		{`<a href="/x"><a href="/y">`, `<article><a href="/y"><a href="/x"><a href="/x">`},
+		{`<a data-to="/x">`}, {`<a data-to="/y">`}, {`<a href>`}, {"", "<", "<a", "<p>", "<article href=/x>"},
+	} {
+		of := linksDigest([]byte(same[0]))
+		for _, page := range same {
+			if got := linksDigest([]byte(page)); got != of || got == 0 {
+				t.Errorf("%q and %q: got %x and %x; want one digest", same[0], page, of, got)
+			}
+			if seen[of] != "" && seen[of] != same[0] {
+				t.Errorf("%q and %q: got one digest", seen[of], page)
+			}
+			seen[of] = same[0]
+		}
+	}
+}
+
+// TestUnlistedWithoutLinks: a caller that reports canonical links alone gets no copies left out.
+func TestUnlistedWithoutLinks(t *testing.T) {
+	var u Unlisted
+	for i := range 2 * enoughBelow {
+		page := fmt.Sprintf("http://a.example/%d", i)
+		u.Fetched(page, Page{Canonical: page})
+		u.Fetched(page+"?x=1", Page{Canonical: page})
+	}
+	if u.Exclude("http://a.example/1?x=2") {
+		t.Error("a URL is left out whose links nobody compared")
+	}
+}
+
 // TestUnlistedBound: kinds that find no room keep their pages, and those that did are left out.
 func TestUnlistedBound(t *testing.T) {
 	var u Unlisted
