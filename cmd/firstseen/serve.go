@@ -172,6 +172,9 @@ func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile) (*front
 	if f.traps.evidence != evidence.IgnoreTraps {
 		opt.Lower = learned.Lower
 	}
+	if list := opt.Exclude; f.traps.evidence == evidence.LeaveOutTraps {
+		opt.Exclude = func(canonical string) bool { return list != nil && list(canonical) || learned.Exclude(canonical) }
+	}
 	front, err = frontier.New(st, opt)
 	if err != nil {
 		closeCaptures(a.log, sample)

@@ -69,7 +69,7 @@ func (f *serveFlags) addPolicy(fs *pflag.FlagSet) {
 func (f *serveFlags) addLimitsOfURLs(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.heuristics, "heuristics", true, "act on what URLs look like and on what fetches bring: --traps, and the rules that hosts of trust_declared declare; false does only what it is told")
 	f.traps = trapModes{text: "http", links: "http"}
-	fs.Var(&value{"string", f.traps.set, func() string { return f.traps.text }}, "traps", "whose URLs are refused if they look like those of crawler traps: http, all (gRPC as well) or off; with \",yield\", URLs whose template brings known content come last, with \",yield-shadow\" they are counted")
+	fs.Var(&value{"string", f.traps.set, func() string { return f.traps.text }}, "traps", "whose URLs are refused if they look like those of crawler traps: http, all (gRPC as well) or off; with \",yield\", URLs whose template brings nothing new come last, with \",yield,unlisted\" kinds of pages that ask robots for noindex and nofollow are excluded as well, with \",yield-shadow\" they are counted")
 	number(fs, &f.policy.MaxDepth, "max-depth", 0, 0, 0, "maximum number of links from a seed", special[int]{0, "for no bound"})
 	f.maxExpired[0] = 10
 	fs.Var(&value{"int[,int]", f.setMaxExpired, func() string {
@@ -209,13 +209,13 @@ type trapModes struct {
 	evidence evidence.TrapMode
 }
 
-var trapEvidence = map[string]evidence.TrapMode{"": evidence.IgnoreTraps, "yield": evidence.LowerTraps, "yield-shadow": evidence.CountTraps}
+var trapEvidence = map[string]evidence.TrapMode{"": evidence.IgnoreTraps, "yield": evidence.LowerTraps, "yield,unlisted": evidence.LeaveOutTraps, "yield-shadow": evidence.CountTraps}
 
 func (m *trapModes) set(text string) error {
 	links, name, _ := strings.Cut(text, ",")
 	mode, ok := trapEvidence[name]
 	if !ok || !slices.Contains([]string{"http", "all", "off"}, links) {
-		return fmt.Errorf("got %q; want http, all or off, alone or with \",yield\" or \",yield-shadow\"", text)
+		return fmt.Errorf("got %q; want http, all or off, alone or with \",yield\", \",yield,unlisted\" or \",yield-shadow\"", text)
 	}
 	*m = trapModes{text, links, mode}
 	return nil

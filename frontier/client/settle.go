@@ -145,7 +145,7 @@ func fetchedOf(s *frontier.Settlement) []byte {
 	}
 	f := wire.Fetched(*s.Fetched)
 	f.URL, f.Time = cmp.Or(f.URL, s.Lease.URL), f.Time.UTC()
-	if f.URL == "" || !utf8.ValidString(f.URL+f.Digest+f.Redirect+f.Canonical+f.NoVarySearch+f.CleanParam) {
+	if f.URL == "" || !utf8.ValidString(f.URL+f.Digest+f.Redirect+f.Canonical+f.NoVarySearch+f.CleanParam+f.Masked) {
 		return nil
 	}
 	if f.Status < 0 || f.Status > 999 {

@@ -24,29 +24,37 @@ const minWords = 20
 // equal, so both can be reported of one site. The time grows with the length of the body, about as that of
 // reading its links.
 func Digest(contentType string, body []byte) string {
-	exact := sha1.Sum(body)
-	if !strings.Contains(strings.ToLower(contentType), "html") {
+	seen := sha256.New() // no SHA-1: audits compare digests of one length only
+	if words := visible(contentType, body, func(word []byte, _ bool) {
+		_, _ = seen.Write(word) // a hash never fails
+		_, _ = seen.Write([]byte{' '})
+	}); words < minWords {
+		exact := sha1.Sum(body)
 		return "sha1:" + hex.EncodeToString(exact[:])
 	}
-	seen, words := sha256.New(), 0 // no SHA-1: audits compare digests of one length only
-	add := func(text []byte) {
+	return "text:" + hex.EncodeToString(seen.Sum(nil))
+}
+
+// visible calls add with each word of an HTML page that a visitor sees, and with the addresses of its images, and returns
+// how many these were. A page of another type has none.
+func visible(contentType string, body []byte, add func(word []byte, isAddress bool)) (words int) {
+	if !strings.Contains(strings.ToLower(contentType), "html") {
+		return 0
+	}
+	addAll := func(text []byte, isAddress bool) {
 		for word := range bytes.FieldsFuncSeq(text, unicode.IsSpace) {
 			words++
-			_, _ = seen.Write(word) // a hash never fails
-			_, _ = seen.Write([]byte{' '})
+			add(word, isAddress)
 		}
 	}
 	hidden := "" // the element that hides what follows
 	for z := html.NewTokenizer(bytes.NewReader(body)); ; {
 		switch z.Next() {
 		case html.ErrorToken: // the end
-			if words < minWords {
-				return "sha1:" + hex.EncodeToString(exact[:])
-			}
-			return "text:" + hex.EncodeToString(seen.Sum(nil))
+			return words
 		case html.TextToken:
 			if hidden == "" {
-				add(z.Text())
+				addAll(z.Text(), false)
 			}
 		case html.EndTagToken:
 			if name, _ := z.TagName(); string(name) == hidden {
@@ -61,7 +69,7 @@ func Digest(contentType string, body []byte) string {
 				}
 			case "img", "video", "audio", "source", "iframe", "embed", "object":
 				if hidden == "" && more {
-					add(address(z))
+					addAll(address(z), true)
 				}
 			}
 		}

@@ -220,7 +220,7 @@ type Trap struct {
 	Fetches  uint32 `json:"fetches"`  // the latest, at most 64
 	Known    uint32 `json:"known"`    // of them, those that brought known content
 	Lowered  bool   `json:"lowered"`  // by its fetches
-	Lifted   bool   `json:"lifted"`   // by an operator: its URLs are not lowered
+	Lifted   bool   `json:"lifted"`   // by an operator: its URLs are neither lowered nor left out
 }
 
 // Change is what a rule did to a URL.
@@ -416,15 +416,6 @@ type Backup struct {
 // Backups is the answer of GET /v1/backup.
 type Backups struct {
 	Backups []Backup `json:"backups"` // the oldest first
-}
-
-// Judgement is the answer of /v1/audit.
-type Judgement[Report any] struct {
-	JudgedAt time.Time `json:"judged_at"`
-	Captures int       `json:"captures"` // fetches held
-	Share    float64   `json:"share"`    // of all places, those whose fetches are kept
-	Taken    int64     `json:"taken"`    // fetches reported since the start
-	Report   Report    `json:"report"`   // as firstseen audit --json writes it
 }
 
 // Sample is the state of some counters at a time.

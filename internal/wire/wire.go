@@ -211,6 +211,12 @@ type Fetched struct {
 	NoVarySearch string `json:"no_vary_search,omitempty"`
 	// CleanParam is the Clean-param rules of a robots.txt, one a line.
 	CleanParam string `json:"clean_param,omitempty"`
+
+	// Masked is the digest of the content without what the URL tells, such as the date of a day of a calendar: declared.Masked.
+	// Like unlisted it counts for --traps yield alone, and is not kept.
+	Masked string `json:"masked,omitempty"`
+	// Unlisted: the response asks robots neither to index it nor to follow its links.
+	Unlisted bool `json:"unlisted,omitempty"`
 }
 
 // Answers is the answer to Done: ok, gave-up, stale or already-done for each lease.

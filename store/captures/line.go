@@ -31,6 +31,12 @@ type Capture struct {
 	NoVarySearch string
 	// CleanParam are the Clean-param rules of a robots.txt, a line each. The default is none.
 	CleanParam string
+
+	// Masked is the digest of the content without what the URL tells (declared.Masked). The sample does not keep it, nor the
+	// next. The default is unknown.
+	Masked string
+	// Unlisted is set if the response asks robots neither to index it nor to follow its links. The default is false.
+	Unlisted bool
 }
 
 const (

@@ -11,6 +11,7 @@ import (
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/synth"
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/frontier/declared"
 	"github.com/firstseen/firstseen/store/memstore"
 )
 
@@ -73,53 +74,6 @@ func crawlByTold(t *testing.T, w *synth.TrapWeb, n int) crawled {
 	return is
 }
 
-// crawlByDirectory is crawl with an oracle that knows the directories of the trap, and lowers each, with the real pages of
-// it, from a number of known contents on, queued URLs as well.
-func crawlByDirectory(t *testing.T, w *synth.TrapWeb, n, known int) crawled {
-	t.Helper()
-	is, table, trap := crawled{real: map[string]int{}}, New(Options{Traps: LowerTraps}), map[string]int{}
-	directory := func(url string) (outermost string) {
-		for group := range table.groups(AppendShape(nil, []byte(url), canon.Host([]byte(url)))) {
-			outermost = string(group)
-		}
-		return outermost
-	}
-	contents := map[string]bool{}
-	is.crawl(t, w, n, frontier.Options{Delay: -1, MaxInFlight: -1,
-		Lower: func(url string, _ bool) bool { return trap[directory(url)] >= known },
-		OnFetched: func(f frontier.Fetched) {
-			if contents[f.Digest] && w.Page(f.URL, 0).InTrap {
-				trap[directory(f.URL)]++
-			}
-			contents[f.Digest] = true
-		}})
-	return is
-}
-
-// TestCalendarByDirectory: no rule that lowers the calendar as a whole keeps 99 % of the real pages and fetches much less of it
-// than the table does. The days of the first year, a seventh of them with events, are of one template with the
-// endless rest: if it is lowered earlier, those that follow are missed.
-func TestCalendarByDirectory(t *testing.T) {
-	for _, seed := range webSeeds(t) {
-		w := synth.NewTrapWeb(synth.TrapOptions{Seed: seed, Kind: synth.TrapCalendar, Hosts: 2})
-		n := w.Pages()
-		without, with := crawl(t, w, n, nil), crawl(t, w, n, New(Options{Traps: LowerTraps}))
-		least := n
-		for known := 1; known < 400; known += 40 {
-			is := crawlByDirectory(t, w, n, known)
-			kept := 100 * float64(both(is.real, without.real)) / float64(len(without.real))
-			t.Logf("seed %d: lowered from %d known contents on: %.1f %% in the trap, %.1f %% of the real pages", seed, known, 100*float64(is.inTrap)/float64(n), kept)
-			if kept >= 99 {
-				least = min(least, is.inTrap)
-			}
-		}
-		t.Logf("seed %d: at best %.1f %% in the trap; the table: %.1f %%", seed, 100*float64(least)/float64(n), 100*float64(with.inTrap)/float64(n))
-		if (with.inTrap-least)*100 > 2*n {
-			t.Errorf("seed %d: got %d fetches in the trap; want at most 2 %% more than %d", seed, with.inTrap, least)
-		}
-	}
-}
-
 func (is *crawled) crawl(t *testing.T, w *synth.TrapWeb, n int, opt frontier.Options) {
 	t.Helper()
 	ctx := context.Background()
@@ -166,7 +120,9 @@ func (is *crawled) fetch(p synth.TrapPage, l *frontier.Lease, f *frontier.Fronti
 		is.real[p.Real] = is.fetches
 	}
 	is.fetches++
-	done := frontier.Settlement{Lease: l, Fetched: &frontier.Fetched{Status: 200, Digest: p.Digest, Canonical: p.Canonical}}
+	html := p.HTML()
+	done := frontier.Settlement{Lease: l, Fetched: &frontier.Fetched{Status: 200, Canonical: p.Canonical,
+		Digest: declared.Digest("text/html", html), Masked: declared.Masked(l.URL, "text/html", html)}}
 	if _, err := f.Settle(context.Background(), []frontier.Settlement{done}); err != nil {
 		t.Fatal(err)
 	}
@@ -176,10 +132,10 @@ func (is *crawled) fetch(p synth.TrapPage, l *frontier.Lease, f *frontier.Fronti
 // TestShareOfTraps prints, for each kind of web, the share of fetches in the trap without and with the
 // table, at as many fetches as the honest part and the archive of the hosts have pages. The archive,
 // which its pages lead to one by one, is crawled beside each trap. No real page may be lost
-// by the table, and on honest webs none may come later than by a tenth of all fetches. The share in the trap must
-// not rise above 5 %, or what is reached today of calendars.
+// by the table, and on honest webs none may come later than by a tenth of all fetches, nor a template be lowered. The days with events are
+// one in seven of their template, so that they come after the rest of their host: but with a quarter more fetches, all are there.
 func TestShareOfTraps(t *testing.T) {
-	most := map[synth.Trap]int{synth.TrapFacets: 5, synth.TrapCalendar: 43, synth.TrapSessions: 1} // per cent
+	most := map[synth.Trap]int{synth.TrapFacets: 3, synth.TrapCalendar: 4, synth.TrapSessions: 1} // per cent
 	for _, kind := range synth.TrapKinds {
 		for _, seed := range webSeeds(t) {
 			w := synth.NewTrapWeb(synth.TrapOptions{Seed: seed, Kind: kind, Hosts: 2})
@@ -194,9 +150,16 @@ func TestShareOfTraps(t *testing.T) {
 					t.Logf("%s: an oracle that lowers the trap from %d fetches in it on: %.1f %%", name, from, 100*float64(crawlByOracle(t, w, pages, from).inTrap)/float64(pages))
 				}
 			}
-			if with.fetches != without.fetches || with.inTrap > without.inTrap || 100*both(with.real, without.real) < 99*len(without.real) {
+			found := both(with.real, without.real)
+			if kind == synth.TrapCalendar {
+				if len(with.real) < len(without.real) {
+					t.Errorf("%s: got %d real pages; want at least the %d without the table", name, len(with.real), len(without.real))
+				}
+				found = both(crawl(t, w, pages*5/4, New(Options{Traps: LowerTraps})).real, without.real)
+			}
+			if with.fetches != without.fetches || with.inTrap > without.inTrap || 100*found < 99*len(without.real) || kind == synth.TrapCalendar && found < len(without.real) {
 				t.Errorf("%s: got %d fetches, %d in the trap, %d of the real pages without it; want %d, at most %d, at least 99 %% of %d", name,
-					with.fetches, with.inTrap, both(with.real, without.real), without.fetches, without.inTrap, len(without.real))
+					with.fetches, with.inTrap, found, without.fetches, without.inTrap, len(without.real))
 			}
 			if with.inTrap*100 > most[kind]*with.fetches {
 				t.Errorf("%s: got %d of %d fetches in the trap; want %d %%", name, with.inTrap, with.fetches, most[kind])
@@ -204,8 +167,8 @@ func TestShareOfTraps(t *testing.T) {
 			if !w.Honest() {
 				continue
 			}
-			if page, late := latest(without.real, with.real); late*10 > with.fetches {
-				t.Errorf("%s: %s is fetched %d of %d fetches later", name, page, late, with.fetches)
+			if page, late := latest(without.real, with.real); late*10 > with.fetches || len(table.List()) > 0 {
+				t.Errorf("%s: %s is fetched %d of %d fetches later, and %v are lowered", name, page, late, with.fetches, table.List())
 			}
 		}
 	}
@@ -231,15 +194,16 @@ func webSeeds(t *testing.T) (seeds []uint64) {
 }
 
 // TestCopiesOfCombinations: no page of a shop and a forum is late while 5, 10 or 15 % of the pages with
-// several parameters are copies. With FIRSTSEEN_TORTURE_N it prints more shares, of which some are late.
+// several parameters are copies, also if the listings have 8 sets of them. With FIRSTSEEN_TORTURE_N it prints more shares, of which some are late.
 func TestCopiesOfCombinations(t *testing.T) {
-	shares := []int{5, 10, 15}
+	shares := [][2]int{{5, 1}, {10, 1}, {15, 1}, {15, 8}} // and how many sets
 	if os.Getenv("FIRSTSEEN_TORTURE_N") != "" {
-		shares = append(shares, 20, 25, 30)
+		shares = append(shares, [][2]int{{5, 8}, {10, 8}, {20, 1}, {25, 1}, {30, 1}}...)
 	}
-	for _, copies := range shares {
+	for _, share := range shares {
+		copies := share[0]
 		for _, seed := range webSeeds(t) {
-			w := synth.NewTrapWeb(synth.TrapOptions{Seed: seed, Kind: synth.HonestParams, Hosts: 2, Copies: copies})
+			w := synth.NewTrapWeb(synth.TrapOptions{Seed: seed, Kind: synth.HonestParams, Hosts: 2, Copies: copies, Sets: share[1]})
 			without, with := crawl(t, w, w.Pages(), nil), crawl(t, w, w.Pages(), New(Options{Traps: LowerTraps}))
 			page, late := latest(without.real, with.real)
 			t.Logf("%d %% copies, seed %d: no page is more than %.1f %% of the fetches later", copies, seed, 100*float64(late)/float64(with.fetches))

@@ -33,9 +33,9 @@ import (
 // nothing changes nothing.
 //
 // To read a declaration, and to check that a rule file can have it, takes longer than the rest of a settlement. So Offer only
-// notes its text, and adoptAsDeclared reads what is new, all at once, and makes the next profile of it: the rule file with
+// notes its text, and Run reads what is new, all at once, and makes the next profile of it: the rule file with
 // the declared entries behind its own. They are saved first, because keys depend on them: none is in use that a restart would
-// lose. If that fails, adoptAsDeclared tries it again.
+// lose. If that fails, Run tries it again.
 
 // maxDeclared bounds the text of all declarations, in bytes. Each takes about twice its text in memory.
 const maxDeclared = 4 << 20
@@ -206,7 +206,7 @@ func (e *Evidence) note(p place, text string) {
 	e.wake()
 }
 
-// wake has adoptAsDeclared look for what is new.
+// wake has Run look for what is new.
 func (e *Evidence) wake() {
 	select {
 	case e.changed <- struct{}{}:
@@ -240,8 +240,8 @@ const (
 	retryEvery = time.Minute // if they cannot be saved or used
 )
 
-// adoptAsDeclared uses and saves declared rules as they come, until ctx ends.
-func (e *Evidence) adoptAsDeclared(ctx context.Context) {
+// Run uses and saves declared rules as they come, until ctx ends.
+func (e *Evidence) Run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():

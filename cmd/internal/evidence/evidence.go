@@ -13,21 +13,14 @@
 package evidence
 
 import (
-	"cmp"
-	"context"
-	"errors"
-	"fmt"
 	"hash/maphash"
 	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/audit"
-	"github.com/firstseen/firstseen/internal/async"
-	"github.com/firstseen/firstseen/internal/wire"
+	"github.com/firstseen/firstseen/frontier/declared"
 	"github.com/firstseen/firstseen/store/captures"
 )
 
@@ -41,8 +34,6 @@ type Options struct {
 	Captures *captures.Sample
 	// CapturesError is why Captures is nil although fetches were to be kept. The default is none.
 	CapturesError error
-	// JudgeEvery is how often the rules are judged by the sample; negative is never. The default is 15 min.
-	JudgeEvery time.Duration
 	// Saved is the file that keeps what trusted hosts declared. The default is to keep it in memory.
 	Saved string
 	// Profile returns the profile of the crawl, which makes the canonical forms. The default is canon.Qiita.
@@ -61,6 +52,7 @@ const (
 	IgnoreTraps TrapMode = iota
 	CountTraps           // they are counted, as a trial: nothing is lowered
 	LowerTraps
+	LeaveOutTraps // also, kinds of pages that ask robots to leave them alone are excluded
 )
 
 // Evidence is what the fetches of a crawl show. Safe for concurrent use.
@@ -72,20 +64,18 @@ type Evidence struct {
 	urls    atomic.Int64 // that were lowered, or would have been
 	changed chan struct{}
 
+	unlisted declared.Unlisted // of canonical forms
+
 	mu    sync.Mutex
 	traps traps
 	rules rules
 
 	applying sync.Mutex // makes one profile after another
 	file     ruleFile
-
-	judging chan struct{} // holds something while an audit works: each takes as much memory as the sample
-	judged  atomic.Pointer[Judgement]
 }
 
 // New returns an Evidence without any.
 func New(opt Options) *Evidence {
-	opt.JudgeEvery = cmp.Or(opt.JudgeEvery, 15*time.Minute)
 	if opt.Off {
 		opt.Traps = IgnoreTraps
 	}
@@ -98,7 +88,7 @@ func New(opt Options) *Evidence {
 	if opt.Logger == nil {
 		opt.Logger = slog.Default()
 	}
-	return &Evidence{opt: opt, seed: maphash.MakeSeed(), changed: make(chan struct{}, 1), judging: make(chan struct{}, 1), rules: rules{places: map[place]said{}}}
+	return &Evidence{opt: opt, unlisted: declared.Unlisted{Profile: canon.None()}, seed: maphash.MakeSeed(), changed: make(chan struct{}, 1), rules: rules{places: map[place]said{}}}
 }
 
 // Wants reports whether Offer uses what it is given.
@@ -112,7 +102,7 @@ func (e *Evidence) Offer(f *captures.Capture) {
 		e.opt.Captures.Offer(*f)
 	}
 	declares := e.trusts.Load() && f.NoVarySearch+f.CleanParam != ""
-	counts := e.opt.Traps != IgnoreTraps && f.Digest != "" && f.Redirect == "" && (f.Status == 0 || f.Status/100 == 2)
+	counts := e.opt.Traps != IgnoreTraps && f.Redirect == "" && (f.Status == 0 || f.Status/100 == 2)
 	if !declares && !counts {
 		return
 	}
@@ -121,6 +111,10 @@ func (e *Evidence) Offer(f *captures.Capture) {
 	if err != nil {
 		return
 	}
+	if counts && e.opt.Traps == LeaveOutTraps {
+		e.unlisted.Fetched(form, declared.Page{Canonical: f.Canonical, Unlisted: f.Unlisted})
+	}
+	counts = counts && (f.Digest+f.Masked != "" || f.Unlisted)
 	link := form
 	if counts && f.Canonical != "" && f.Canonical != f.URL {
 		if named, err := profile.Canonicalize(f.Canonical); err == nil && samePath(form, named) {
@@ -130,7 +124,7 @@ func (e *Evidence) Offer(f *captures.Capture) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if counts {
-		e.countFetch(form, link, f.Digest)
+		e.countFetch(form, link, f)
 	}
 	if declares {
 		e.hear(form, f)
@@ -165,76 +159,7 @@ func (e *Evidence) Stats() Stats {
 	return s
 }
 
-// Run adopts what trusted hosts declare, and judges the rules, until ctx ends.
-func (e *Evidence) Run(ctx context.Context) {
-	var both sync.WaitGroup
-	both.Go(func() { e.adoptAsDeclared(ctx) })
-	both.Go(func() { e.judgeNowAndThen(ctx) })
-	both.Wait()
-}
-
-// Judgement is what an audit of the sample found. It is the answer of GET /v1/audit.
-type Judgement = wire.Judgement[*audit.Report]
-
-// ErrNoCaptures is the error of Judge if no fetches are kept.
-var ErrNoCaptures = errors.New("cannot judge; this daemon keeps no captures: see --captures")
-
 // Captures returns the sample of fetches; nil for none. err is why there is none although there should be.
 func (e *Evidence) Captures() (s *captures.Sample, err error) {
 	return e.opt.Captures, e.opt.CapturesError
-}
-
-// Judged returns the latest judgement; nil for none.
-func (e *Evidence) Judged() *Judgement { return e.judged.Load() }
-
-// Judge audits the rules by the sample, once no other audit works. The audit is done inside turn; nil for at once.
-func (e *Evidence) Judge(ctx context.Context, turn func(context.Context, func(context.Context) error) error) (j *Judgement, err error) {
-	if e.opt.Captures == nil {
-		return nil, ErrNoCaptures
-	}
-	select {
-	case e.judging <- struct{}{}:
-		defer func() { <-e.judging }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	if turn == nil {
-		return e.judge(ctx)
-	}
-	err = turn(ctx, func(ctx context.Context) (err error) {
-		j, err = e.judge(ctx)
-		return err
-	})
-	return j, err
-}
-
-func (e *Evidence) judge(ctx context.Context) (*Judgement, error) {
-	st := e.opt.Captures.Stats()
-	log := audit.NewLog()
-	if err := log.AddSample(ctx, e.opt.Captures); err != nil {
-		return nil, fmt.Errorf("cannot read captures: %w", err)
-	}
-	report, err := audit.Run(ctx, log, audit.Request{Profile: e.opt.Profile()})
-	if err != nil {
-		return nil, fmt.Errorf("cannot judge captures: %w", err)
-	}
-	j := &Judgement{JudgedAt: time.Now().UTC(), Captures: st.Rows, Share: st.Share, Taken: st.Taken, Report: report}
-	e.judged.Store(j)
-	return j, nil
-}
-
-// judgeNowAndThen audits when there is something new, until ctx ends.
-func (e *Evidence) judgeNowAndThen(ctx context.Context) {
-	if e.opt.Captures == nil || e.opt.JudgeEvery < 0 {
-		return
-	}
-	for async.Sleep(ctx, e.opt.JudgeEvery) == nil {
-		last := e.Judged()
-		if taken := e.opt.Captures.Stats().Taken; taken == 0 || last != nil && taken == last.Taken {
-			continue
-		}
-		if _, err := e.Judge(ctx, nil); err != nil && ctx.Err() == nil {
-			e.opt.Logger.Warn("cannot judge the rules; trying again later", "error", err)
-		}
-	}
 }

@@ -5,12 +5,15 @@ import (
 	"cmp"
 	"hash/maphash"
 	"iter"
+	"math"
+	"math/bits"
 	"slices"
 	"strings"
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/internal/zerocopy"
+	"github.com/firstseen/firstseen/store/captures"
 )
 
 // Traps by yield: path templates whose fetches bring content that is known already. URLs of such a template are queued with a
@@ -97,7 +100,10 @@ type traps struct {
 type template struct {
 	wire.Trap
 	score   int8
+	common  uint32             // of the masked digests that its fetches brought, the most common of the latest, as a hash
+	lead    uint8              // by how many it leads
 	queries [facetsFrom]uint16 // of the group of a path with any parameters: hashes of its first templates
+	names   uint64             // and of the names of their parameters: a bit each
 }
 
 // limits are how the score of a template changes, which is 0 at first. It rises on average if more than 89 % of the fetches
@@ -111,10 +117,10 @@ var (
 	ordinary  = limits{known: 1, new: 8, lowest: -8, lowered: 8, highest: 12}
 	ofID      = limits{known: 1, new: 8, lowest: -8, lowered: 3, highest: 12}  // below a directory that looks like an ID
 	ofSeveral = limits{known: 2, new: 1, lowest: -8, lowered: 32, highest: 40} // all URLs have several parameters
-	ofFacets  = limits{known: 8, new: 1, lowest: -8, lowered: 18, highest: 48} // and the path has as many sets of them as facets
+	ofFacets  = limits{known: 8, new: 1, lowest: -8, lowered: 12, highest: 48} // and the path has as many sets of them as facets
 )
 
-// facetsFrom is how many different sets of parameters make the queries of a path facets.
+// facetsFrom is how many different sets of parameters make the queries of a path facets, if they have fewer names: facets are combined.
 const facetsFrom = 6
 
 const halveAt = 64 // fetches: the counts that are shown are those of the latest
@@ -132,8 +138,16 @@ func limitsOf(name []byte, facets bool) *limits {
 	return &ordinary
 }
 
+// A masked digest leads a template if it was brought more often than all others together, by so many. Then a fetch that
+// brings another takes away less: a calendar has events on some days.
+const (
+	leads       = 8
+	mostLead    = 16
+	newAmongOne = 3
+)
+
 // countFetch counts a fetch for its template and its groups. link is the canonical form of its canonical link, or its own.
-func (e *Evidence) countFetch(form, link, digest string) {
+func (e *Evidence) countFetch(form, link string, f *captures.Capture) {
 	host, name := e.split(form)
 	if host == nil || len(name) > maxTemplate {
 		return
@@ -147,10 +161,16 @@ func (e *Evidence) countFetch(form, link, digest string) {
 	if link != form {
 		isKnown = e.bring(e.hash(host, 'p', link), key, false) == known || isKnown
 	}
-	isKnown = e.bring(e.hash(host, 'd', digest), key, false) == known || isKnown
+	if f.Digest != "" {
+		isKnown = e.bring(e.hash(host, 'd', f.Digest), key, false) == known || isKnown
+	}
+	masked := uint32(0)
+	if f.Masked != "" {
+		masked = uint32(e.hash(host, 'm', f.Masked)) | 1
+	}
 	facets := e.isFacet(name)
 	for group := range e.groups(name) {
-		e.count(group, isKnown, facets)
+		e.count(group, isKnown || f.Unlisted, facets, masked)
 	}
 }
 
@@ -274,7 +294,7 @@ func (e *Evidence) find(name []byte) (*template, uint64) {
 // isFacet notes a template, and reports whether the queries of its path are facets. What it notes is kept by the group of the
 // path with any parameters, which the first fetch adds.
 func (e *Evidence) isFacet(name []byte) bool {
-	path, _, ok := bytes.Cut(name, []byte{'?'})
+	path, query, ok := bytes.Cut(name, []byte{'?'})
 	if !ok {
 		return false
 	}
@@ -287,16 +307,19 @@ func (e *Evidence) isFacet(name []byte) bool {
 	for i := range group.queries {
 		if group.queries[i] == 0 {
 			group.queries[i] = hash
+			for param := range bytes.SplitSeq(query, []byte{'&'}) {
+				group.names |= 1 << (maphash.Bytes(e.seed, param) % 64)
+			}
 		}
 		if group.queries[i] == hash {
 			break
 		}
 	}
-	return group.queries[facetsFrom-1] != 0
+	return group.queries[facetsFrom-1] != 0 && bits.OnesCount64(group.names) < facetsFrom
 }
 
 // count counts a fetch of a template or a group, and decides whether it is lowered.
-func (e *Evidence) count(name []byte, known, facets bool) {
+func (e *Evidence) count(name []byte, known, facets bool, masked uint32) {
 	t, hash := e.find(name)
 	if t == nil {
 		t = e.evict(hash)
@@ -309,12 +332,24 @@ func (e *Evidence) count(name []byte, known, facets bool) {
 		t.Fetches, t.Known = t.Fetches/2, t.Known/2
 	}
 	t.Fetches++
-	is := limitsOf(name, facets)
+	is, less := limitsOf(name, facets), int8(math.MaxInt8)
+	switch { // the most common is found by majority vote: no table of all is needed
+	case masked == 0:
+	case masked == t.common:
+		known, t.lead = true, min(t.lead+1, mostLead)
+	case t.lead == 0:
+		t.common, t.lead = masked, 1
+	default:
+		if t.lead >= leads {
+			less = newAmongOne
+		}
+		t.lead--
+	}
 	if known {
 		t.Known++
 		t.score = min(t.score+is.known, is.highest)
 	} else {
-		t.score = max(t.score-is.new, is.lowest)
+		t.score = max(t.score-min(is.new, less), is.lowest)
 	}
 	switch {
 	case !t.Lowered && t.score >= is.lowered:
@@ -343,7 +378,7 @@ func (e *Evidence) evict(hash uint64) *template {
 // them if it is queued already. It is frontier.Options.Lower. CountTraps counts no queued URL: it would
 // count those twice that were counted when they were offered.
 func (e *Evidence) Lower(canonical string, queued bool) bool {
-	shadow := e.opt.Traps != LowerTraps
+	shadow := e.opt.Traps == CountTraps
 	if e.lowered.Load() == 0 || queued && shadow {
 		return false
 	}
@@ -353,6 +388,16 @@ func (e *Evidence) Lower(canonical string, queued bool) bool {
 	}
 	e.urls.Add(1)
 	return !shadow
+}
+
+// Exclude reports whether a URL is left out, by its canonical form: it is of a kind whose pages all asked robots neither to index them nor
+// to follow their links (declared.Unlisted), and no operator lifted a template or group of it. It is for frontier.Options.Exclude.
+func (e *Evidence) Exclude(canonical string) bool {
+	if e.opt.Traps != LeaveOutTraps || !e.unlisted.Exclude(canonical) {
+		return false
+	}
+	of, _ := e.Of(canonical)
+	return !of.Lifted
 }
 
 // Of returns what decides about a canonical form: a group of it that an operator lifted, else the

@@ -132,8 +132,8 @@ func TestGroups(t *testing.T) {
 }
 
 // TestGroupsAreLowered: known content of some templates lowers others of their group that were not fetched
-// yet, but none that brings new content. Three fetches suffice of facets, and
-// below a directory that is an ID. An operator lifts a group with all that is in it.
+// yet, but none that brings new content. Three fetches suffice
+// below a directory that is an ID. Of facets two do. An operator lifts a group with all that is in it.
 func TestGroupsAreLowered(t *testing.T) {
 	for _, c := range []struct {
 		fetched string // with a number
@@ -144,7 +144,7 @@ func TestGroupsAreLowered(t *testing.T) {
 	}{
 		{"http://a.example/x/list?sort=%d", 8, "http://a.example/x/list?sort=99", "http://a.example/x/list?page=1", "a.example/x/{rest}"},
 		{"http://a.example/topic?f=1&t=%d", 8, "http://a.example/topic?f=1&start=10&t=1", "http://a.example/list?t=1", "a.example/topic?t&{rest}"},
-		{"http://a.example/list?color=1&sort=%d", 3, "http://a.example/list?color=1&size=2&sort=1", "http://a.example/other?sort=1", "a.example/list?sort&{rest}"},
+		{"http://a.example/list?color=1&sort=%d", 2, "http://a.example/list?color=1&size=2&sort=1", "http://a.example/other?sort=1", "a.example/list?sort&{rest}"},
 		{"http://a.example/print/%d", 8, "http://a.example/print/by/name", "http://a.example/a/by/name", "a.example/print/{rest}"},
 		{"http://a.example/s/0123456789abcde%d/", 3, "http://a.example/s/0123456789abcdef/news", "http://a.example/news", "a.example/s/{rest}"},
 	} {
@@ -210,6 +210,63 @@ func TestCombinations(t *testing.T) {
 		}
 		if table.lowered.Load() != 0 {
 			t.Errorf("%+v: got %+v after new contents; want it raised", c, table.List())
+		}
+	}
+}
+
+// TestMasked: a template whose fetches mostly bring one masked digest is lowered, also if one in seven brings another; one whose fetches
+// bring each of 40 now and then is not, as statistics do.
+func TestMasked(t *testing.T) {
+	for name, c := range map[string]struct {
+		masked func(i int) string
+		want   bool
+	}{
+		"one":            {func(int) string { return "masked:0" }, true},
+		"events":         {func(i int) string { return fmt.Sprint("masked:", i*(i%7/6)) }, true},
+		"one in two":     {func(i int) string { return fmt.Sprint("masked:", i*(i%2)) }, false},
+		"temperatures":   {func(i int) string { return fmt.Sprint("masked:", i*i*7%40) }, false},
+		"each its own":   {func(i int) string { return fmt.Sprint("masked:", i) }, false},
+		"nothing masked": {func(int) string { return "" }, false},
+	} {
+		table := New(Options{Traps: LowerTraps})
+		for i := range 400 {
+			table.Offer(&frontier.Fetched{URL: fmt.Sprintf("http://a.example/list?page=%d", i), Digest: fmt.Sprint(i), Masked: c.masked(i)})
+		}
+		if got := table.Lower("http://a.example/list?page=400", false); got != c.want {
+			of, _ := table.Of(lists)
+			t.Errorf("%s: got %v; want %v: %+v", name, got, c.want, of)
+		}
+	}
+}
+
+// TestUnlisted: a kind of pages that all ask robots to leave them alone is lowered, and in the mode for that excluded, until an operator
+// lifts it or a page of it asks for nothing. Off, nothing happens.
+func TestUnlisted(t *testing.T) {
+	const form, view = "http://a.example/w?action=edit&title=x", "http://a.example/w?action=view&title=x"
+	for _, c := range []struct {
+		opt               Options
+		lowered, excluded bool
+	}{{Options{Traps: LowerTraps}, true, false}, {Options{Traps: LeaveOutTraps}, true, true}, {Options{Traps: CountTraps}, false, false}, {Options{Traps: LeaveOutTraps, Off: true}, false, false}} {
+		table := New(c.opt)
+		fetch := func(action string, i int, unlisted bool) {
+			table.Offer(&frontier.Fetched{URL: fmt.Sprintf("http://a.example/w?title=%d&action=%s", i, action), Status: 200, Digest: fmt.Sprint(action, i), Unlisted: unlisted})
+		}
+		fetch("view", 0, false)
+		for i := range 30 {
+			if i == 2 && table.Exclude(form) {
+				t.Errorf("%+v: got it excluded after two fetches", c.opt)
+			}
+			fetch("edit", i, true)
+		}
+		if table.Lower(form, false) != c.lowered || table.Exclude(form) != c.excluded || table.Exclude(view) {
+			t.Errorf("%+v: got lowered %v, excluded %v, and another kind %v", c.opt, table.Lower(form, false), table.Exclude(form), table.Exclude(view))
+		}
+		if _, ok := table.Lift("a.example/w?{rest}", true); ok == c.opt.Off || table.Lower(form, false) || table.Exclude(form) {
+			t.Errorf("%+v: got it lowered or excluded when an operator had lifted it", c.opt)
+		}
+		table.Lift("a.example/w?{rest}", false)
+		if fetch("edit", 31, false); table.Exclude(form) {
+			t.Errorf("%+v: got it excluded when a page had asked for nothing", c.opt)
 		}
 	}
 }

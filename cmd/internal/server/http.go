@@ -15,7 +15,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/firstseen/firstseen/cmd/internal/evidence"
 	"github.com/firstseen/firstseen/internal/wire"
 )
 
@@ -142,10 +141,6 @@ func (s *httpAPI) described() []route {
 			query: wire.QueuesQuery{}, answer: wire.Queues{}, is: "A page."}},
 		{"GET /v1/captures", Read, ofAll, 64 << 10, callUnits, s.getCaptures, operation{id: "captures", summary: "The results of fetches that are kept, for audit and learn.",
 			answer: contents{"text/x-cdxj"}, is: "CDXJ, a line for each fetch kept.", conflict: noCaptures}},
-		{"GET /v1/audit", Read, ofAll, 1 << 20, 0, asked(s, "judge", s.getAudit), operation{id: "audit", summary: "The last judgement of the rules by content; the first is made when asked for.",
-			answer: evidence.Judgement{}, is: "What was found.", conflict: noCaptures}},
-		{"POST /v1/audit", Write, ofAll, 1 << 20, 0, asked(s, "judge", s.postAudit), operation{id: "auditNow", summary: "Judge the rules by the fetches that are kept now.",
-			answer: evidence.Judgement{}, is: "What was found.", conflict: noCaptures}},
 		{"GET /metrics", Read, ofAll, 256 << 10, callUnits, promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}).ServeHTTP, operation{id: "metrics", summary: "Prometheus metrics.",
 			answer: contents{"text/plain"}, is: "Text format."}},
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -51,6 +52,39 @@ func TestTrapsByYield(t *testing.T) {
 		{"neither lifted nor not", s.request(t, "POST", "/v1/traps", `{"template":"`+name+`"}`), "400"},
 		{"no such template", s.request(t, "POST", "/v1/traps", `{"template":"nonesuch","lifted":true}`), "404"},
 		{"no table", start(t, canon.Qiita(), Config{}).request(t, "GET", "/v1/traps", ""), "409"},
+	} {
+		if !strings.Contains(c.got, c.want) {
+			t.Errorf("%s: got %s; want %s", c.what, c.got, c.want)
+		}
+	}
+}
+
+// TestUnlistedKindsAreExcluded: a kind of pages that clients report as unlisted is refused, explained with what lifts it, and taken again when it
+// is lifted.
+func TestUnlistedKindsAreExcluded(t *testing.T) {
+	learned := evidence.New(evidence.Options{Traps: evidence.LeaveOutTraps})
+	s := startWith(t, canon.Qiita(), Config{Evidence: learned}, func(o *frontier.Options) {
+		o.OnFetched = func(f frontier.Fetched) { learned.Offer(&f) }
+		o.Lower, o.Exclude, o.Delay, o.MaxInFlight = learned.Lower, learned.Exclude, -1, -1
+	})
+	form := func(i int) string { return fmt.Sprintf("http://a.example/w?action=edit&title=%d", i) }
+	for i := range 3 {
+		s.offer(t, form(i))
+		_, body := s.ask(t, "POST", "/v1/lease", `{"max":1}`)
+		var answer wire.Leases
+		if err := json.Unmarshal([]byte(body), &answer); err != nil || len(answer.Leases) != 1 {
+			t.Fatalf("got %s, %v; want a lease", body, err)
+		}
+		l := answer.Leases[0]
+		s.request(t, "POST", "/v1/done", fmt.Sprintf(`{"leases":[{"key":%q,"token":%q,"fetched":{"url":%q,"status":200,"unlisted":true,"masked":"x"}}]}`, l.Key, l.Token, l.URL))
+	}
+	explain := "/v1/explain?url=" + url.QueryEscape(form(9))
+	for _, c := range []struct{ what, got, want string }{
+		{"offered", s.request(t, "POST", "/v1/urls", fmt.Sprintf(`{"url":%q}`, form(9))), `"excluded"`},
+		{"explained", s.request(t, "GET", explain, ""), "It is excluded by --traps unlisted"},
+		{"with what lifts it", s.request(t, "GET", explain, ""), `POST /v1/traps lifts a.example/w?action&title`},
+		{"lifted", s.request(t, "POST", "/v1/traps", `{"template":"a.example/w?action&title","lifted":true}`), `"lifted":true`},
+		{"offered again", s.request(t, "POST", "/v1/urls", fmt.Sprintf(`{"url":%q}`, form(9))), `"new"`},
 	} {
 		if !strings.Contains(c.got, c.want) {
 			t.Errorf("%s: got %s; want %s", c.what, c.got, c.want)

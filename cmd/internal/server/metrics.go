@@ -14,7 +14,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	dto "github.com/prometheus/client_model/go"
 
-	"github.com/firstseen/firstseen/cmd/internal/audit"
 	"github.com/firstseen/firstseen/cmd/internal/evidence"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/internal/wire"
@@ -23,7 +22,7 @@ import (
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
-// metrics are what the daemon shows of itself: /metrics, the curves of the dashboard, and the last judgement.
+// metrics are what the daemon shows of itself: /metrics, and the curves of the dashboard.
 type metrics struct {
 	*service
 	registry *prometheus.Registry
@@ -150,7 +149,7 @@ func (s *metrics) registerGauges() {
 			})
 		}
 	}
-	s.registry.MustRegister(stats, crawls, s.daemonNumbers(), s.evidenceNumbers(), s.captureNumbers(), s.verdictNumbers(),
+	s.registry.MustRegister(stats, crawls, s.daemonNumbers(), s.evidenceNumbers(), s.captureNumbers(),
 		buildInfo(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if s.cfg.Store != nil {
 		s.registry.MustRegister(newStoreGauges(s.cfg.Store))
@@ -263,60 +262,11 @@ func newStoreGauges(s StoreMetrics) prometheus.Collector {
 	return n
 }
 
-// verdictNumbers are what the last judgement found of each rule. "different" of a rule that is on,
-// with a stable control, is what an alert should stand on: the rule has begun to merge pages
-// that are not the same.
-func (s *metrics) verdictNumbers() prometheus.Collector {
-	n := &numbers[[]audit.Verdict]{read: func(context.Context) (forms []audit.Verdict, err error) {
-		if j := s.cfg.Evidence.Judged(); j != nil {
-			forms = j.Report.Forms
-		}
-		return forms, nil
-	}}
-	each := func(name, help string, of func(v *audit.Verdict, put func(v float64, labels ...string)), labels ...string) {
-		n.each(gaugeValue, name, help, append([]string{"rule", "on"}, labels...), func(forms *[]audit.Verdict, put func(float64, ...string)) {
-			on := s.rulesOn()
-			for i := range *forms {
-				v := &(*forms)[i]
-				if v.Kind != audit.RuleSet && v.Kind != audit.OnlyHere {
-					of(v, func(value float64, labels ...string) {
-						put(value, append([]string{v.Name, yes(on[v.Name])}, labels...)...)
-					})
-				}
-			}
-		})
-	}
-	each("rule_merges", "Pairs of fetched URLs that a rule merges, by outcome: same, redirect, different or volatile.", func(v *audit.Verdict, put func(float64, ...string)) {
-		for _, o := range []audit.Outcome{audit.Same, audit.Redirect, audit.Different, audit.Volatile} {
-			put(float64(v.Outcomes[o]), o.String())
-		}
-	}, "outcome")
-	each("rule_stable_pairs", "Contents of the pairs with a stable control (fetched again, the content was the same), by outcome.", func(v *audit.Verdict, put func(float64, ...string)) {
-		put(float64(v.Held), "same")
-		put(float64(v.Stable-v.Held), "different")
-	}, "outcome")
-	each("rule_precision", "Share of a rule's merges that are one page; absent if there are too few contents for a verdict.", func(v *audit.Verdict, put func(float64, ...string)) {
-		if v.Verdict != nil {
-			put(v.Verdict.Share)
-		}
-	})
-	return n
-}
-
 func oneIf(b bool) float64 {
 	if b {
 		return 1
 	}
 	return 0
-}
-
-// rulesOn names the rules that the profile applies.
-func (s *metrics) rulesOn() map[string]bool {
-	on := make(map[string]bool)
-	for _, r := range s.cfg.Profile().Rules() {
-		on[string(r.Rule)] = true
-	}
-	return on
 }
 
 func yes(b bool) string {

@@ -221,7 +221,8 @@ func (s *service) tellFetch(k *frontier.Known) {
 	info := &frontierpb.URLInfo{}
 	unpackMeta(info, k.Meta)
 	f := frontier.Fetched{Digest: firstValue(info, digestNames), Redirect: firstValue(info, redirectNames),
-		NoVarySearch: firstValue(info, noVaryNames), CleanParam: firstValue(info, cleanNames)}
+		NoVarySearch: firstValue(info, noVaryNames), CleanParam: firstValue(info, cleanNames), Masked: firstValue(info, maskedNames),
+		Unlisted: firstValue(info, noIndexNames) == "true" && firstValue(info, noFollowNames) == "true"}
 	if link := firstValue(info, canonicalNames); link != "" {
 		f.Canonical = audit.Resolve(k.URL, link)
 	}
@@ -229,7 +230,7 @@ func (s *service) tellFetch(k *frontier.Known) {
 		k.Redirect = audit.Resolve(k.URL, f.Redirect)
 	}
 	k.Outcome = outcomeOf(info)
-	if !wanted || f.Digest+f.Redirect+f.Canonical+f.NoVarySearch+f.CleanParam == "" {
+	if !wanted || f.Digest+f.Redirect+f.Canonical+f.NoVarySearch+f.CleanParam+f.Masked == "" && !f.Unlisted {
 		return
 	}
 	if n, err := strconv.Atoi(firstValue(info, statusNames)); err == nil && n > 0 && n <= 999 {
@@ -279,6 +280,9 @@ var (
 	canonicalNames = []string{"canonical"}
 	noVaryNames    = []string{"no-vary-search"}
 	cleanNames     = []string{"clean-param"}
+	maskedNames    = []string{"masked"}
+	noIndexNames   = []string{"robots.noIndex"} // as StormCrawler has them
+	noFollowNames  = []string{"robots.noFollow"}
 )
 
 // guardedAdd offers URLs to the frontier, where the disk has room, and counts the verdicts. There are no results when they could

@@ -20,7 +20,6 @@ import (
 	"github.com/swaggest/openapi-go/openapi3"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/evidence"
 	"github.com/firstseen/firstseen/internal/wire"
 )
 
@@ -204,9 +203,6 @@ func schemaName(t reflect.Type) string {
 
 // schema returns a reference to the schema of a type, and adds it and those of its fields to the document.
 func (g *generator) schema(v any) openapi3.SchemaOrRef {
-	if j, ok := v.(evidence.Judgement); ok {
-		v = wire.Judgement[any]{JudgedAt: j.JudgedAt}
-	}
 	s := g.reflected(v)
 	g.complete(reflect.TypeOf(v))
 	return s

@@ -20,7 +20,7 @@
 //	service    the frontier as calls reach it: guard (crawls of a token), offers (from messages and lines to the
 //	           frontier; decode reads messages), inbox (from streams to batches), leases, settings (of queues and what they make of their states, the pause of all, what is
 //	           forgotten), storewatch
-//	metrics    /metrics, the curves of an hour, the last judgement of the rules
+//	metrics    /metrics, the curves of an hour
 //	httpAPI    the HTTP interface: routes with what openapi.json says of them, bodies, lines, the dashboard
 //	grpcAPI    the calls of URLFrontier
 //	Server     its life: listen, serve, drain; and Local, the same handlers for a command on a store

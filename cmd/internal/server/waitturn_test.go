@@ -42,12 +42,10 @@ func TestEveryCallTakesTurn(t *testing.T) {
 		{"POST", "/v1/redirect", `{"key":"00000000000000000000000000000000","token":"1","url":"http://b.example/","target":"http://c.example/"}`, "404"},
 		{"POST", "/v1/queue", `{"queue":"a.example","delay_seconds":1}`, "200"},
 		{"POST", "/v1/crawl", `{"crawl":"another","profile":"none"}`, "200"},
-		{"POST", "/v1/audit", "", "200"},
-		{"GET", "/v1/audit", "", "200"},
 		{"GET", "/v1/stats", "", "200"},
 	} {
 		t.Run(c.method+" "+c.path, func(t *testing.T) {
-			r := startJudging(t)
+			r := startKeeping(t)
 			r.offer(t, "http://a.example/")
 			end := takeAll(t, r.Server, admit.ByAddress(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}))
 			ctx, cancel := context.WithCancel(t.Context())
@@ -126,40 +124,6 @@ func quiet(t *testing.T, st store.Store) *Server {
 		t.Fatal(err)
 	}
 	return s
-}
-
-// TestAuditWaitsWithoutTurn asks for an audit while another works: the call has no unit of work in
-// progress.
-func TestAuditWaitsWithoutTurn(t *testing.T) {
-	r := startJudging(t)
-	for _, method := range []string{"GET", "POST"} {
-		working, end, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
-		go func() {
-			defer close(ended)
-			_, _ = r.cfg.Evidence.Judge(context.Background(), func(context.Context, func(context.Context) error) error {
-				close(working)
-				<-end
-				return nil // it found nothing
-			})
-		}()
-		<-working
-		answered := make(chan string)
-		go func() {
-			code, _ := r.ask(t, method, "/v1/audit", "")
-			answered <- code
-		}()
-		hang.Until(t, "the call is served", func() bool { return r.admission.inHand.Held() > 0 })
-		time.Sleep(20 * time.Millisecond) // it may be on its way to the turn
-		if n := r.admission.work.InProgress(); n != 0 {
-			t.Errorf("%s: got %d units of work in progress; want none", method, n)
-		}
-		close(end)
-		<-ended
-		if code := <-answered; code != "200" {
-			t.Errorf("%s: got %s; want 200", method, code)
-		}
-		hang.Until(t, "the call has ended", func() bool { return r.admission.inHand.Held() == 0 })
-	}
 }
 
 // TestTurnSeesChanges pauses the daemon, or fills its disk, while calls wait for their turns.

@@ -22,7 +22,11 @@ func (h trapHost) params(path string) TrapPage {
 	var a, b, start int
 	var order string
 	list := func(category, page int, order string) string {
-		return fmt.Sprintf("%s/list?cat=%d&page=%d&sort=%s", h.base, category, page, order)
+		url := fmt.Sprintf("%s/list?cat=%d&page=%d&sort=%s", h.base, category, page, order)
+		if h.w.opt.Sets > 1 {
+			url += fmt.Sprintf("&with%d=1", category%h.w.opt.Sets)
+		}
+		return url
 	}
 	topic := func(forum, topic, page int) string {
 		return strings.TrimSuffix(fmt.Sprintf("%s/viewtopic?f=%d&t=%d&start=%d", h.base, forum, topic, page*10), "&start=0")
@@ -45,6 +49,7 @@ func (h trapHost) params(path string) TrapPage {
 		}
 		return p
 	case scans(path, "/list?cat=%d&page=%d&sort=%s", &a, &b, &order):
+		order, _, _ = strings.Cut(order, "&")
 		for _, order := range paramOrders {
 			p.Links = append(p.Links, list(a, b, order))
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Trap is an endless part of the hosts of a TrapWeb, or one that looks endless.
@@ -17,10 +18,11 @@ const (
 	HonestDeep   Trap = "deep archive"    // no trap: 1,500 pages of one template, one after another
 	HonestMirror Trap = "archive, copies" // the same, where one page in four is a copy of an earlier one
 	HonestParams Trap = "shop and forum"  // no trap: listings and topics by two or three parameters
+	HonestNumber Trap = "numbers"         // no trap: prices, rates and temperatures, whose pages differ in numbers alone
 )
 
 // TrapKinds lists the kinds.
-var TrapKinds = []Trap{TrapFacets, TrapCalendar, TrapSessions, HonestDeep, HonestMirror, HonestParams}
+var TrapKinds = []Trap{TrapFacets, TrapCalendar, TrapSessions, HonestDeep, HonestMirror, HonestParams, HonestNumber}
 
 // TrapOptions shape a TrapWeb. Only the fields listed can be set: the rest of the truth is fixed.
 type TrapOptions struct {
@@ -28,6 +30,7 @@ type TrapOptions struct {
 	Kind   Trap
 	Hosts  int // the default is 6
 	Copies int // per cent of the pages of HonestParams; the default is 5
+	Sets   int // of parameters that the listings of HonestParams have; the default is 1
 }
 
 // What is fixed of a TrapWeb, for each host.
@@ -45,8 +48,30 @@ type TrapPage struct {
 	Digest    string // "" if there is no such page
 	Canonical string // that the page declares; "" for none
 	Links     []string
+	Text      string // that it shows; "" for words of its own, the same if the digest is
 	InTrap    bool   // fetching it is a waste
 	Real      string // the page, equal for URLs of one page; "" in a trap
+}
+
+// HTML returns what a browser gets.
+func (p *TrapPage) HTML() []byte {
+	text := p.Text
+	if text == "" {
+		hash := uint64(1)
+		for _, c := range []byte(p.Digest) {
+			hash = mix(hash ^ uint64(c))
+		}
+		var words strings.Builder
+		for range 20 {
+			hash = mix(hash)
+			for at := hash; at > 1<<20; at /= 26 {
+				words.WriteByte('a' + byte(at%26))
+			}
+			words.WriteByte(' ')
+		}
+		text = words.String()
+	}
+	return []byte("<html><head><title>A site</title></head><body><p>Home, contact, imprint and the terms of use of a site whose pages all begin with these words and end with others.</p>" + text + "</body></html>")
 }
 
 // TrapWeb is a web whose hosts have an honest part, linked from the home page, and a trap that
@@ -68,7 +93,7 @@ func NewTrapWeb(opt TrapOptions) *TrapWeb {
 
 // Honest reports whether the web has no trap.
 func (w *TrapWeb) Honest() bool {
-	return w.opt.Kind == HonestDeep || w.opt.Kind == HonestMirror || w.opt.Kind == HonestParams
+	return w.opt.Kind == HonestDeep || w.opt.Kind == HonestMirror || w.opt.Kind == HonestParams || w.opt.Kind == HonestNumber
 }
 
 // Pages returns how many pages the honest part and the archive have, or the shop and the forum.
@@ -147,7 +172,19 @@ func (w *TrapWeb) Page(url string, fetch int) TrapPage {
 }
 
 func (h trapHost) page(name string, links ...string) TrapPage {
-	return TrapPage{Digest: h.base + name, Links: links, Real: h.base + name}
+	p := TrapPage{Digest: h.base + name, Links: links, Real: h.base + name}
+	if h.w.opt.Kind == HonestNumber {
+		hash := h.w.web.hash(tagTrap, uint64(h.rank), 11)
+		for _, c := range []byte(name) {
+			hash = mix(hash ^ uint64(c))
+		}
+		if p.Text = fmt.Sprintf("It costs %d.%02d euros, and %d are left.", hash%2000, hash>>20%100, hash>>30%50); h.rank%2 == 1 && strings.HasPrefix(name, "/archive/") {
+			year, day, _ := strings.Cut(strings.TrimPrefix(name, "/archive/"), "/")
+			p.Text = fmt.Sprintf("In %s on %.5s the highest temperature was %d degrees.", year, day, hash%40)
+			p.Digest = h.base + p.Text
+		}
+	}
+	return p
 }
 
 // honest returns a page of the honest part: home, sections, articles.
@@ -279,9 +316,10 @@ func (h trapHost) calendar(path string) TrapPage {
 	if n < 2 || month < 1 || month > 12 || day > 28 {
 		return TrapPage{}
 	}
-	p := TrapPage{Digest: h.base + " no events"}
+	p := TrapPage{Digest: h.base + " no events", Text: "There are no events."}
 	if h.rank%2 == 0 {
 		p.Digest += path
+		p.Text = calendarText(year, time.Month(month), day)
 	}
 	if at >= 0 && at < trapMonths && (n == 2 || day%7 == 0) {
 		p = h.page(path)
@@ -301,6 +339,19 @@ func (h trapHost) calendar(path string) TrapPage {
 		p.Links = append(p.Links, fmt.Sprintf("%s-%02d", next(at), day+1))
 	}
 	return p
+}
+
+// calendarText is what a day without events shows, or with day 0 a month.
+func calendarText(year int, month time.Month, day int) string {
+	date := time.Date(year, month, max(day, 1), 0, 0, 0, 0, time.UTC)
+	if day > 0 {
+		return date.Format("There are no events on Monday, January 2, 2006. See ") + date.AddDate(0, 0, 1).Format("Jan 2")
+	}
+	text := date.Format("There are no events in January 2006. Mo Tu We Th Fr Sa Su")
+	for at := date.AddDate(0, 0, -(int(date.Weekday())+6)%7); at.Before(date.AddDate(0, 1, 0)); at = at.AddDate(0, 0, 1) {
+		text += at.Format(" 2")
+	}
+	return text + date.AddDate(0, 1, 0).Format(" See January 2006")
 }
 
 func (h trapHost) archived(i int) string {

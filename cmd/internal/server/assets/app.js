@@ -211,27 +211,6 @@ function health(s) {
   fill('health', rows.map(([k, v]) => row([k], [v, 'n'])));
 }
 
-// What the last audit of fetched pages found: counters by rule, as /metrics has them.
-function judged(s) {
-  const rules = new Map();
-  for (const [name, value] of Object.entries(s.counters)) {
-    const m = /^firstseen_rule_(merges|stable_pairs|precision)\{(?:on="(yes|no)",)(?:outcome="([a-z]+)",)?rule="([^"]+)"\}$/.exec(name);
-    if (!m) continue;
-    const r = rules.get(m[4]) || { on: m[2] === 'yes', pairs: 0 };
-    if (m[1] === 'merges') r.pairs += value;
-    if (m[1] === 'stable_pairs') r[m[3]] = value;
-    if (m[1] === 'precision') r.share = value;
-    rules.set(m[4], r);
-  }
-  const shown = [...rules].filter(([, r]) => r.pairs > 0).sort(([, a], [, b]) => b.on - a.on || b.pairs - a.pairs);
-  $('judged').hidden = shown.length === 0;
-  $('judged-note').textContent = 'By ' + number(s.counters.firstseen_captures || 0) + ' fetches kept. “Same” and “different” count pairs with a stable control; “one page” is the verdict on them.';
-  fill('rules', shown.map(([name, r]) => row(
-    [name], r.on && r.different > 0 ? ['on, merges different pages', 'bad'] : [r.on ? 'on' : 'off'],
-    [number(r.pairs), 'n'], [number(r.same), 'n'], [number(r.different), 'n'],
-    [r.share === undefined ? 'no verdict' : (100 * r.share).toFixed(1) + ' %', 'n'])));
-}
-
 function refused(s) {
   const rows = s.refused.sort((a, b) => b.count - a.count)
     .map(r => row([r.reason + (r.rule && r.rule !== 'list' ? ' by ' + r.rule : '') + (r.dropped ? r.reason === 'excluded' ? ', forgotten later' : ', dropped later' : '')], [r.crawl], [number(r.count), 'n'], [r.examples.at(-1) || '', 'url']));
@@ -340,7 +319,7 @@ async function tick() {
     $('nohistory').hidden = forAll;
     say(s.serving ? 'serving' : 'paused', s.serving ? 'good' : 'bad');
     $('disk').hidden = !s.disk_low;
-    crawls(s); empty(s); tiles(s, points.at(-1)); health(s); refused(s); judged(s);
+    crawls(s); empty(s); tiles(s, points.at(-1)); health(s); refused(s);
     draw('rates', points, ['new', 'duplicate', 'refused', 'leased'], 10, '');
     draw('share', points, ['share'], 100, ' %');
     await queues();

@@ -78,7 +78,7 @@ func stalledPages(a *attacker, i int) error {
 func stalledRoutes() []string {
 	lines := strings.Repeat(`{"url":"http://stalls.example/"}`+"\n", 4000)
 	list := []string{}
-	for _, path := range []string{"/metrics", "/v1/stats", "/v1/history", "/v1/queues", "/v1/captures", "/v1/audit", "/v1/explain?url=http://a.example/", "/openapi.json", "/"} {
+	for _, path := range []string{"/metrics", "/v1/stats", "/v1/history", "/v1/queues", "/v1/captures", "/v1/explain?url=http://a.example/", "/openapi.json", "/"} {
 		list = append(list, strings.Repeat(request("GET", path, attackerToken, "", 0), 300))
 	}
 	for path, body := range map[string]string{"/v1/urls": lines, "/v1/seen": lines,

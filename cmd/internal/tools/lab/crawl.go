@@ -31,6 +31,7 @@ type ours struct {
 	everything bool   // also what declared.Unlisted leaves out
 	rules      []byte // a rule file
 	yield      bool   // traps by yield, as serve has them
+	leaveOut   bool   // and what serve --traps http,yield,unlisted excludes
 	nofollow   bool   // leave out links that are marked nofollow, or whose page is
 	last       bool   // fetch these after all others
 	digest     digest // of what is reported as fetched; nil: the bytes
@@ -58,7 +59,13 @@ func (o *ours) crawl(ctx context.Context, l *lab, r *run, seed string, limit int
 		},
 	}
 	if o.yield {
-		learned := evidence.New(evidence.Options{Traps: evidence.LowerTraps, Profile: func() *canon.Profile { return profile }})
+		mode := evidence.LowerTraps
+		if o.leaveOut {
+			mode = evidence.LeaveOutTraps
+		}
+		learned := evidence.New(evidence.Options{Traps: mode, Profile: func() *canon.Profile { return profile }})
+		onHost := opt.Exclude
+		opt.Exclude = func(canonical string) bool { return onHost(canonical) || learned.Exclude(canonical) }
 		opt.Lower = learned.Lower
 		opt.OnFetched = func(f frontier.Fetched) { learned.Offer(&f) }
 	}
@@ -134,6 +141,7 @@ func (o *ours) visit(ctx context.Context, f *frontier.Frontier, unlisted *declar
 	}
 	_, err = f.Settle(ctx, []frontier.Settlement{{Lease: lease, Outcome: frontier.Done, Fetched: &frontier.Fetched{
 		Status: resp.StatusCode, Digest: content, Canonical: says.Canonical, NoVarySearch: says.NoVarySearch,
+		Masked: declared.Masked(lease.URL, resp.Header.Get("Content-Type"), body), Unlisted: says.Unlisted,
 	}}})
 	return nil, err
 }

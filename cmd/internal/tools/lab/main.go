@@ -152,6 +152,7 @@ func (l *lab) measure(ctx context.Context, a *app) (err error) {
 		{"firstseen+nofollow", ours{everything: true, nofollow: true}},
 		{"firstseen+textrules", ours{everything: true, rules: byText}},
 		{"firstseen+textyield", ours{everything: true, yield: true, digest: ofText}},
+		{"firstseen+daemon", ours{everything: true, yield: true, leaveOut: true, digest: ofText}},
 	} {
 		if !wanted(l.crawlers, v.name) {
 			continue

@@ -3,50 +3,24 @@ package server
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/evidence"
 	"github.com/firstseen/firstseen/store/captures"
 )
 
-// getAudit answers with the last judgement, and makes one if there is none.
-func (s *httpAPI) getAudit(ctx context.Context, _ url.Values) (*evidence.Judgement, error) {
-	if j := s.cfg.Evidence.Judged(); j != nil {
-		return j, nil
-	}
-	return s.postAudit(ctx, nil)
-}
-
-// postAudit judges now.
-func (s *httpAPI) postAudit(ctx context.Context, _ url.Values) (*evidence.Judgement, error) {
-	j, err := s.cfg.Evidence.Judge(ctx, func(ctx context.Context, judge func(context.Context) error) error {
-		return s.inTurn(ctx, callUnits, judge)
-	})
-	if errors.Is(err, evidence.ErrNoCaptures) {
-		err = s.noCaptures()
-	}
-	return j, err
-}
-
-// noCaptures says that there is nothing to judge by, and why.
-func (s *httpAPI) noCaptures() error {
-	if _, err := s.cfg.Evidence.Captures(); err != nil {
-		return refusedAs(http.StatusServiceUnavailable, "unavailable", "cannot judge; "+err.Error())
-	}
-	return refusedAs(http.StatusConflict, "off", evidence.ErrNoCaptures.Error())
-}
-
 // getCaptures writes the captures as CDXJ, which audit and learn read.
 func (s *httpAPI) getCaptures(w http.ResponseWriter, r *http.Request) {
-	sample, _ := s.cfg.Evidence.Captures()
-	if sample == nil {
-		s.writeFault(w, "send captures", s.noCaptures())
+	sample, err := s.cfg.Evidence.Captures()
+	switch {
+	case err != nil:
+		writeError(w, http.StatusServiceUnavailable, "unavailable", "cannot send captures; "+err.Error())
+		return
+	case sample == nil:
+		writeError(w, http.StatusConflict, "off", "cannot send captures; this daemon keeps none: see --captures")
 		return
 	}
 	w.Header().Set("Content-Type", "text/x-cdxj; charset=utf-8")
