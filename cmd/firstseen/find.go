@@ -415,7 +415,7 @@ func writeWhy(out *output, e *wire.Explanation) {
 	line("refused as", e.Refusal)
 	line("excluded by", e.Excluded)
 	if t := e.Trap; t != nil {
-		line("template", fmt.Sprintf("%s: %d of %s brought known content", t.Template, t.Known, plural(int64(t.Fetches), "fetch")))
+		line("template", fmt.Sprintf("%s: %d of %s brought nothing new", t.Template, t.Known, plural(int64(t.Fetches), "fetch")))
 	}
 	known := e.Known
 	if known == nil {

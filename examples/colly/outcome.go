@@ -55,6 +55,7 @@ func fetchedOf(r *colly.Response) *frontier.Fetched {
 	sum := sha1.Sum(r.Body)
 	f := &frontier.Fetched{URL: r.Request.URL.String(), Status: r.StatusCode, Digest: "sha1:" + hex.EncodeToString(sum[:])}
 	page := declared.Of(f.URL, *r.Headers, r.Body)
-	f.Canonical, f.NoVarySearch, f.CleanParam = page.Canonical, page.NoVarySearch, page.CleanParam
+	f.Canonical, f.NoVarySearch, f.CleanParam, f.Unlisted = page.Canonical, page.NoVarySearch, page.CleanParam, page.Unlisted
+	f.Masked = declared.Masked(f.URL, r.Headers.Get("Content-Type"), r.Body)
 	return f
 }

@@ -13,11 +13,12 @@
 // error for an invalid declaration: several canonical links that disagree, or a header that the
 // draft calls invalid.
 //
-// [Of] reads all declarations of a response, and [Digest] makes a digest of what a visitor sees of it. Report both with the result of the fetch:
+// [Of] reads all declarations of a response; [Digest] makes a digest of what a visitor sees of it, and [Masked] one without what its URL tells.
+// Report them with the result of the fetch:
 //
 //	page := declared.Of(url, response.Header, body)
 //	settlement.Fetched = &frontier.Fetched{Status: 200, Digest: declared.Digest(contentType, body),
-//		Canonical: page.Canonical,
+//		Masked: declared.Masked(url, contentType, body), Unlisted: page.Unlisted, Canonical: page.Canonical,
 //		NoVarySearch: page.NoVarySearch, CleanParam: page.CleanParam}
 package declared
 

@@ -218,7 +218,7 @@ type Explanation struct {
 type Trap struct {
 	Template string `json:"template"` // the shape of canonical URLs
 	Fetches  uint32 `json:"fetches"`  // the latest, at most 64
-	Known    uint32 `json:"known"`    // of them, those that brought known content
+	Known    uint32 `json:"known"`    // of them, those that brought nothing new
 	Lowered  bool   `json:"lowered"`  // by its fetches
 	Lifted   bool   `json:"lifted"`   // by an operator: its URLs are neither lowered nor left out
 }

@@ -1,10 +1,10 @@
 // Package evidence is what a crawl learns from its own fetches, and all that it does by itself because of it.
 //
-// Fetchers report with a result what they fetched: a digest of the content, the canonical link, what the response declares
-// of its parameters. [Evidence.Offer] takes each report once, and three things come of it:
+// Fetchers report with a result what they fetched: digests of the content, the canonical link, what the response declares
+// of its parameters and asks of robots. [Evidence.Offer] takes each report once, and three things come of it:
 //
-//   - A sample of the reports is kept (store/captures), and the rules in use are judged by it. That changes nothing.
-//   - A path template whose fetches bring known content is lowered: its URLs come last (traps.go).
+//   - A sample of the reports is kept (store/captures), which audit and learn read. That changes nothing.
+//   - A path template whose fetches bring nothing new is lowered: its URLs come last (traps.go).
 //   - What a trusted host declares of its parameters becomes a rule (declared.go).
 //
 // The last two are adopted without being asked, so each holds at one host and path, names itself in explanations, can be
@@ -28,7 +28,7 @@ import (
 type Options struct {
 	// Off adopts nothing, whatever the other options say: no template is counted, and no host is trusted. The default is false.
 	Off bool
-	// Traps is what happens to templates whose fetches bring known content. The default is nothing.
+	// Traps is what happens to templates whose fetches bring nothing new. The default is nothing.
 	Traps TrapMode
 	// Captures keeps a sample of the fetches. The default is that none is kept.
 	Captures *captures.Sample
@@ -44,7 +44,7 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// TrapMode is what happens to templates whose fetches bring known content.
+// TrapMode is what happens to templates whose fetches bring nothing new.
 type TrapMode uint8
 
 // The modes.
@@ -52,7 +52,7 @@ const (
 	IgnoreTraps TrapMode = iota
 	CountTraps           // they are counted, as a trial: nothing is lowered
 	LowerTraps
-	LeaveOutTraps // also, kinds of pages that ask robots to leave them alone are excluded
+	LeaveOutTraps // those that ask robots to leave them alone are excluded
 )
 
 // Evidence is what the fetches of a crawl show. Safe for concurrent use.
@@ -111,10 +111,10 @@ func (e *Evidence) Offer(f *captures.Capture) {
 	if err != nil {
 		return
 	}
-	if counts && e.opt.Traps == LeaveOutTraps {
+	if counts {
 		e.unlisted.Fetched(form, declared.Page{Canonical: f.Canonical, Unlisted: f.Unlisted})
 	}
-	counts = counts && (f.Digest+f.Masked != "" || f.Unlisted)
+	counts = counts && f.Digest+f.Masked != ""
 	link := form
 	if counts && f.Canonical != "" && f.Canonical != f.URL {
 		if named, err := profile.Canonicalize(f.Canonical); err == nil && samePath(form, named) {

@@ -16,16 +16,18 @@ import (
 	"github.com/firstseen/firstseen/store/captures"
 )
 
-// Traps by yield: path templates whose fetches bring content that is known already. URLs of such a template are queued with a
+// Traps by yield: path templates whose fetches bring nothing new. URLs of such a template are queued with a
 // lower priority. URLs that were queued before go back with it, once, when their turn comes. Nothing is dropped.
 //
-// A template is the shape of a canonical URL ([AppendShape]), up to 256 bytes. A fetch counts if it reports a digest, with
-// status 2xx or none. It brings known content if
+// A template is the shape of a canonical URL ([AppendShape]), up to 256 bytes. A fetch counts if its status is 2xx or none. It brings
+// nothing new if
 //
 //   - another URL of the host brought the same digest before, or
 //   - it declares a canonical link with its own path, on its own host, and another URL has that
 //     canonical form or declared it before. A link to another path counts for nothing: sites
-//     that name their home page everywhere are common.
+//     that name their home page everywhere are common; or
+//   - its masked digest (declared.Masked) is the one that most fetches of the template brought. That another URL
+//     brought it is not enough: the temperatures of days have 40 values, and are no trap.
 //
 // A second fetch of one URL does not count. A fetch counts for its template, and for the groups that
 // the template is in: those of its path with one of its parameters, with any, and those below each
@@ -36,19 +38,25 @@ import (
 //	shop.example/list?{rest}          its path with any parameters
 //	shop.example/s/{hash}/{rest}      what is below a directory
 //
-// Each has a score from -8 to 12, which is 0 at first. Known content adds 1, new content takes away 8.
-// At 8 the template or the group is lowered, and below 0 it is raised again. Three kinds need less:
+// Each has a score from -8 to 12, which is 0 at first. Nothing new adds 1, new content takes away 8.
+// At 8 the template or the group is lowered, and below 0 it is raised again. Four kinds need less:
 //
 //   - Below a directory that looks like an ID (a hash or a UUID), as sites have it that put sessions
 //     into paths, 3 suffice.
-//   - If all URLs have two or more parameters, known content adds 2 and new content takes away 1, with a
+//   - If one masked digest leads by 8 fetches, new content takes away 3: a calendar has events on some days.
+//   - If all URLs have two or more parameters, nothing new adds 2 and new content takes away 1, with a
 //     score from -8 to 40: lowered at 32. So one known content in 3 fetches keeps it where it is.
-//   - If the queries of the path have 6 or more sets of parameters, as those of facets do, known content
-//     adds 8: lowered at 18. So one known content in 9 fetches keeps it where it is.
+//   - If the queries of the path have 6 or more sets of parameters, of fewer names than sets, as facets combine them, known content
+//     adds 8: lowered at 12. So one known content in 9 fetches keeps it where it is. Without the
+//     condition on names, a shop whose categories have a parameter each would be taken for one.
 //
 // URLs of a group that is lowered have a lower priority, also if their template was never fetched,
 // unless a smaller group brings new content. They are still fetched when nothing else of their
 // queue is due. An operator can lift the rule from a template or a group until the process ends.
+//
+// A kind of pages that all ask robots to leave them alone is lowered as well. With LeaveOutTraps it is excluded, since a crawl that goes on
+// until its queues are empty saves nothing by fetching it last. The kinds are those of declared.Unlisted. To count such a page as one that
+// brings nothing new was tried, and delayed the articles of a wiki: they share a directory with its special pages, and a template with its forms.
 //
 // The lowest priority, 0, is reserved for lowered URLs: frontier.Options.Lower queues all others
 // with at least 1. The alternative, to store all priorities one higher, would have to translate
@@ -56,22 +64,19 @@ import (
 // count as lowered, so the mode is best switched on with the crawl.
 //
 // The state is in memory only, and is learned again after a restart: 4 MiB for 262,144 contents,
-// two or three for each fetched URL, and up to 2.5 MiB for 8,192 templates and groups. The oldest
+// two or three for each fetched URL, and up to 2.7 MiB for 8,192 templates and groups; 7 MiB for kinds. The oldest
 // content of four that share a place is evicted; its next fetch counts as new. Of eight templates that
 // share a place, the one with the fewest fetches is evicted.
 //
-// What it cannot find: traps whose every page differs, such as a calendar that prints its
-// month. To digests and links such a calendar is an archive of many pages: fetches of both lead to
-// nothing but more of their directory (TestLinksOfCalendars). One whose months without events are equal
-// is found after the part with events, not before (TestCalendarByDirectory). Pages that only sort
+// What it cannot find: traps whose every page differs in more than its URL tells. To links, a calendar is an archive of many pages:
+// fetches of both lead to nothing but more of their directory (TestLinksOfCalendars). Pages that only sort
 // differently differ as well: without canonical links, facets are found by those
 // listings that show at most one product.
 // Sites with a session ID in every URL have one template for the trap and the real pages.
 // TestShareOfTraps prints what share of fetches goes to traps, and what share would if an oracle knew
 // each URL of a trap.
 // A site that declares page 1 as the canonical link of each page of a list, by a parameter, has
-// these pages fetched late. So has one whose pages have two parameters, if a fifth are copies, or
-// fewer if there are 6 sets of parameters (TestCopiesOfCombinations).
+// these pages fetched late. So has one whose pages have two parameters, if a fifth are copies (TestCopiesOfCombinations).
 
 const (
 	maxTemplate = 256
@@ -107,7 +112,7 @@ type template struct {
 }
 
 // limits are how the score of a template changes, which is 0 at first. It rises on average if more than 89 % of the fetches
-// bring known content, or 33 % for combinations of parameters. Of facets 11 % suffice: most of their listings differ in
+// bring nothing new, or 33 % for combinations of parameters. Of facets 11 % suffice: most of their listings differ in
 // their order, so that only the short ones are equal.
 type limits struct {
 	known, new, lowest, lowered, highest int8
@@ -170,7 +175,7 @@ func (e *Evidence) countFetch(form, link string, f *captures.Capture) {
 	}
 	facets := e.isFacet(name)
 	for group := range e.groups(name) {
-		e.count(group, isKnown || f.Unlisted, facets, masked)
+		e.count(group, isKnown, facets, masked)
 	}
 }
 
@@ -379,11 +384,14 @@ func (e *Evidence) evict(hash uint64) *template {
 // count those twice that were counted when they were offered.
 func (e *Evidence) Lower(canonical string, queued bool) bool {
 	shadow := e.opt.Traps == CountTraps
-	if e.lowered.Load() == 0 || queued && shadow {
+	if e.opt.Traps == IgnoreTraps || queued && shadow {
 		return false
 	}
-	of, ok := e.Of(canonical)
-	if !ok || !of.Lowered || of.Lifted {
+	asks := e.unlisted.Exclude(canonical)
+	if !asks && e.lowered.Load() == 0 {
+		return false
+	}
+	if of, _ := e.Of(canonical); of.Lifted || !asks && !of.Lowered {
 		return false
 	}
 	e.urls.Add(1)

@@ -200,7 +200,7 @@ func (s *metrics) evidenceNumbers() prometheus.Collector {
 			put(float64(st.Refused))
 		}
 	})
-	n.each(gaugeValue, "trap_templates", "Path templates whose pages mostly have known content (--traps yield): their URLs come last.", nil, func(st *evidence.Stats, put func(float64, ...string)) {
+	n.each(gaugeValue, "trap_templates", "Path templates whose pages mostly bring nothing new (--traps yield): their URLs come last.", nil, func(st *evidence.Stats, put func(float64, ...string)) {
 		if st.Counts {
 			put(float64(st.Templates))
 		}

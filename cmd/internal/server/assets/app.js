@@ -270,7 +270,7 @@ $('try').addEventListener('submit', async event => {
     if (e.canonical) line('canonical', e.canonical);
     if (e.key) line('key', e.key);
     if (e.queue) line('queue', e.queue);
-    if (e.trap) line(e.trap.lifted ? 'trap, lifted' : e.trap.lowered ? 'trap, lowered' : 'no trap', e.trap.template + ': ' + e.trap.known + ' of ' + e.trap.fetches + ' fetches brought known content');
+    if (e.trap) line(e.trap.lifted ? 'trap, lifted' : e.trap.lowered ? 'trap, lowered' : 'no trap', e.trap.template + ': ' + e.trap.known + ' of ' + e.trap.fetches + ' fetches brought nothing new');
     const k = e.known;
     line('known', k ? k.state + (k.first ? ', first seen as ' + k.first : '') : 'no');
     if (k?.attempts) line('leases', k.attempts + ': ' + (k.failures || 0) + ' failures, ' + (k.deferrals || 0) + ' deferrals, ' + (k.releases || 0) + ' releases, ' + (k.expiries || 0) + ' expired' + (k.status ? '; last status ' + k.status : ''));
