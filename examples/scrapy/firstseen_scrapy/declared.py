@@ -1,5 +1,5 @@
-"""What a response says of its content and of its duplicates, for the daemon to judge the
-rules by. It never skips a request because of it.
+"""What a response says of its content, of its duplicates and to robots, for the daemon to judge the
+rules by and to find traps. It never skips a request because of it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,11 @@ def fetched(response: Response) -> dict[str, Any]:
     """Returns the "fetched" of POST /v1/done."""
     digest = hashlib.sha1(response.body, usedforsecurity=False).hexdigest()
     f: dict[str, Any] = {"url": response.url, "status": response.status, "digest": "sha1:" + digest}
-    if (link := canonical(response)) and len(link) <= _TEXT:
+    head = _head(response)
+    if (link := _canonical(response, head)) and len(link) <= _TEXT:
         f["canonical"] = link
+    if _unlisted([v.decode("latin-1") for v in response.headers.getlist("X-Robots-Tag")] + head.robots):
+        f["unlisted"] = True
     field = ", ".join(v.decode("latin-1") for v in response.headers.getlist("No-Vary-Search"))
     if field and len(field) <= _TEXT and field.isascii():
         f["no_vary_search"] = field
@@ -30,13 +33,32 @@ def fetched(response: Response) -> dict[str, Any]:
 
 def canonical(response: Response) -> str:
     """Returns the canonical link in the head of a page, "" for none or several."""
-    if not isinstance(response, TextResponse) or b"html" not in response.headers.get("Content-Type", b"text/html"):
-        return ""
+    return _canonical(response, _head(response))
+
+
+def _unlisted(robots: list[str]) -> bool:
+    """Whether all robots are asked neither to index a page nor to follow its links."""
+    words: set[str] = set()
+    for text in robots:
+        for word in text.lower().split(","):
+            name, colon, _ = word.strip().partition(":")
+            if colon and not name.startswith("max-"):  # what follows is for one robot, or a date
+                break
+            words.add(name)
+    return "none" in words or {"noindex", "nofollow"} <= words
+
+
+def _head(response: Response) -> _Head:
     head = _Head()
-    try:
-        head.feed(response.text[:_HTML])
-    except _End:
-        pass
+    if isinstance(response, TextResponse) and b"html" in response.headers.get("Content-Type", b"text/html"):
+        try:
+            head.feed(response.text[:_HTML])
+        except _End:
+            pass
+    return head
+
+
+def _canonical(response: Response, head: _Head) -> str:
     try:
         links = {urljoin(urljoin(response.url, head.base), link) for link in head.links}
     except ValueError:  # no URL
@@ -54,7 +76,7 @@ class _End(Exception):
 class _Head(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
-        self.base, self.links = "", []
+        self.base, self.links, self.robots = "", [], []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attr = {k: v or "" for k, v in reversed(attrs)}
@@ -64,6 +86,8 @@ class _Head(HTMLParser):
             self.base = attr.get("href", "").strip()
         if tag == "link" and "canonical" in attr.get("rel", "").lower().split() and not {"media", "hreflang", "type"} & attr.keys():
             self.links.append(attr.get("href", "").strip())
+        if tag == "meta" and attr.get("name", "").lower() == "robots":
+            self.robots.append(attr.get("content", ""))
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "head":

@@ -33,3 +33,12 @@ class DeclaredTest(unittest.TestCase):
         want = {"url": "http://a.example/x", "status": 404, "digest": "sha1:da39a3ee5e6b4b0d3255bfef95601890afd80709",
                 "no_vary_search": 'key-order, params=("a")'}  # fmt: skip
         self.assertEqual(fetched(response), want)
+
+    def test_unlisted(self) -> None:
+        for header, meta, want in [
+            ("noindex, nofollow", "", True), ("", "NoIndex,NOFOLLOW, max-snippet:-1", True), ("noindex", "nofollow", True), ("none", "", True),
+            ("noindex", "", False), ("otherbot: noindex, nofollow", "", False), ("", "index, follow", False), ("", "", False),
+        ]:  # fmt: skip
+            body = f"<head><meta name=Robots content='{meta}'></head>".encode()
+            response = HtmlResponse("http://a.example/x", body=body, headers={"X-Robots-Tag": header})
+            self.assertEqual(fetched(response).get("unlisted", False), want, (header, meta))
