@@ -64,7 +64,8 @@ type Evidence struct {
 	urls    atomic.Int64 // that were lowered, or would have been
 	changed chan struct{}
 
-	unlisted declared.Unlisted // of canonical forms
+	unlisted declared.Unlisted // of canonical forms; what is excluded needs all fetches, what is lowered those from the first that asks
+	asks     atomic.Bool       // a page asked robots to leave it alone
 
 	mu    sync.Mutex
 	traps traps
@@ -111,7 +112,10 @@ func (e *Evidence) Offer(f *captures.Capture) {
 	if err != nil {
 		return
 	}
-	if counts {
+	if counts && f.Unlisted {
+		e.asks.Store(true)
+	}
+	if counts && (e.asks.Load() || e.opt.Traps == LeaveOutTraps) {
 		e.unlisted.Fetched(form, declared.Page{Canonical: f.Canonical, Unlisted: f.Unlisted})
 	}
 	counts = counts && f.Digest+f.Masked != ""

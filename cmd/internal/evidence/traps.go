@@ -387,7 +387,7 @@ func (e *Evidence) Lower(canonical string, queued bool) bool {
 	if e.opt.Traps == IgnoreTraps || queued && shadow {
 		return false
 	}
-	asks := e.unlisted.Exclude(canonical)
+	asks := e.asks.Load() && e.unlisted.Exclude(canonical)
 	if !asks && e.lowered.Load() == 0 {
 		return false
 	}
@@ -401,7 +401,7 @@ func (e *Evidence) Lower(canonical string, queued bool) bool {
 // Exclude reports whether a URL is left out, by its canonical form: it is of a kind whose pages all asked robots neither to index them nor
 // to follow their links (declared.Unlisted), and no operator lifted a template or group of it. It is for frontier.Options.Exclude.
 func (e *Evidence) Exclude(canonical string) bool {
-	if e.opt.Traps != LeaveOutTraps || !e.unlisted.Exclude(canonical) {
+	if e.opt.Traps != LeaveOutTraps || !e.asks.Load() || !e.unlisted.Exclude(canonical) {
 		return false
 	}
 	of, _ := e.Of(canonical)
