@@ -120,9 +120,12 @@ func (is *crawled) fetch(p synth.TrapPage, l *frontier.Lease, f *frontier.Fronti
 		is.real[p.Real] = is.fetches
 	}
 	is.fetches++
-	html := p.HTML()
-	done := frontier.Settlement{Lease: l, Fetched: &frontier.Fetched{Status: 200, Canonical: p.Canonical,
-		Digest: declared.Digest("text/html", html), Masked: declared.Masked(l.URL, "text/html", html)}}
+	got := &frontier.Fetched{Status: 200, Canonical: p.Canonical, Digest: p.Digest, Masked: p.Digest}
+	if p.Text != "" {
+		html := p.HTML()
+		got.Digest, got.Masked = declared.Digest("text/html", html), declared.Masked(l.URL, "text/html", html)
+	}
+	done := frontier.Settlement{Lease: l, Fetched: got}
 	if _, err := f.Settle(context.Background(), []frontier.Settlement{done}); err != nil {
 		t.Fatal(err)
 	}

@@ -48,30 +48,14 @@ type TrapPage struct {
 	Digest    string // "" if there is no such page
 	Canonical string // that the page declares; "" for none
 	Links     []string
-	Text      string // that it shows; "" for words of its own, the same if the digest is
+	Text      string // that it shows, if it has numbers; "" for words alone, which differ if the digests do
 	InTrap    bool   // fetching it is a waste
 	Real      string // the page, equal for URLs of one page; "" in a trap
 }
 
-// HTML returns what a browser gets.
+// HTML returns what a browser gets of a page with a text.
 func (p *TrapPage) HTML() []byte {
-	text := p.Text
-	if text == "" {
-		hash := uint64(1)
-		for _, c := range []byte(p.Digest) {
-			hash = mix(hash ^ uint64(c))
-		}
-		var words strings.Builder
-		for range 20 {
-			hash = mix(hash)
-			for at := hash; at > 1<<20; at /= 26 {
-				words.WriteByte('a' + byte(at%26))
-			}
-			words.WriteByte(' ')
-		}
-		text = words.String()
-	}
-	return []byte("<html><head><title>A site</title></head><body><p>Home, contact, imprint and the terms of use of a site whose pages all begin with these words and end with others.</p>" + text + "</body></html>")
+	return []byte("<html><head><title>A site</title></head><body><p>Home, contact, imprint and the terms of use of a site whose pages all begin with these words and end with others.</p>" + p.Text + "</body></html>")
 }
 
 // TrapWeb is a web whose hosts have an honest part, linked from the home page, and a trap that
