@@ -85,11 +85,11 @@ func (m *mask) runs(word []byte) {
 		word = word[n:]
 		switch kind {
 		case 'd':
-			value, err := strconv.Atoi(string(run))
-			if err != nil {
-				value = -1
+			if value, err := strconv.Atoi(string(run)); err == nil {
+				m.number(value, run)
+			} else { // it is too long
+				m.write(run)
 			}
-			m.number(value, run)
 		case 'a':
 			if m.told.names(run) {
 				run = []byte("date")
@@ -127,6 +127,9 @@ type told struct {
 	dates   []time.Time // that it names, and those around it
 }
 
+// mostNumbers bounds the numbers of a URL that are looked at.
+const mostNumbers = 16
+
 func toldBy(page string) (is told) {
 	_, rest, _ := strings.Cut(page, "://")
 	if slash := strings.IndexByte(rest, '/'); slash >= 0 {
@@ -138,6 +141,9 @@ func toldBy(page string) (is told) {
 		n, err := strconv.Atoi(digits)
 		if err != nil {
 			continue
+		}
+		if len(found) >= mostNumbers { // each number of the page is compared with all
+			break
 		}
 		if len(digits) == 8 && isYear(n/10_000) { // 20260305
 			found = append(found, n/10_000, n/100%100, n%100)

@@ -67,6 +67,7 @@ func TestMaskedCalendars(t *testing.T) {
 // TestMaskedIsNoMore: pages that differ in numbers that their URLs do not have, in words or in images keep digests of their own.
 func TestMaskedIsNoMore(t *testing.T) {
 	for name, print := range map[string]func(i int) (url, text string){
+		"long numbers": func(i int) (string, string) { return "/page/0", fmt.Sprintf("%d%020d", 9+i, i) },
 		"prices": func(i int) (string, string) {
 			return fmt.Sprintf("/item/%d", i), fmt.Sprintf("Item %d costs %d.%02d euros", i, 3+i*7, i*31%100)
 		},
