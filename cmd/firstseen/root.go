@@ -160,7 +160,7 @@ func (a *app) setLevel(text string) error {
 // typedOnly are flags that destroy, overrule or replace a file: a variable that is still
 // set from another command must not mean them.
 var typedOnly = map[string]bool{"help": true, "all": true, "repair": true, "force": true, "again": true,
-	"output": true, "report": true, "csv": true, "to-file": true}
+	"output": true, "refused": true, "report": true, "csv": true, "to-file": true}
 
 // typed keeps single flags of a command from being set by variables.
 func typed(flags *pflag.FlagSet, names ...string) {
@@ -177,7 +177,7 @@ var places = [][]string{{"db", "redis", "daemon"}, {"from-db", "from-redis", "da
 // mustName are flags that name a file, a directory, a store or what to select. Empty they come from a variable of a script that
 // is not set, and would mean nothing or everything.
 var mustName = strings.Fields(`against also-seen backup-dir ca client config crawl csv daemon db exclude-hashed from from-db
-	from-file from-redis match notes output queue reason redis report rule-file scope state tls-cert tls-client-ca tls-key to to-db to-file
+	from-file from-redis match notes output queue reason redis refused report rule-file scope state tls-cert tls-client-ca tls-key to to-db to-file
 	to-redis token-file tokens url`)
 
 // checkNames refuses flags of mustName that are empty.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -157,6 +158,18 @@ func (f *uniqFlags) run(ctx context.Context, a *app, names []string) (err error)
 		return err
 	}
 	defer func() { err = worst(err, done.Close()) }()
+	if f.refused != "" {
+		if slices.Contains(names, f.refused) {
+			return misusef("--refused: %s is an input, and would be overwritten", f.refused)
+		}
+		file, err := os.Create(f.refused)
+		if err != nil {
+			return fmt.Errorf("cannot write what is refused: %w", err)
+		}
+		buffer := bufio.NewWriter(file)
+		opt.Refused = buffer
+		defer func() { err = worst(err, buffer.Flush(), file.Close()) }()
+	}
 	defer f.bound()()
 	files := &fileSet{stdin: a.in, log: f.logOptions()}
 	r, err := uniq.Run(ctx, files.inputs(ctx, done.names), a.out, opt)
@@ -303,6 +316,7 @@ type uniqFlags struct {
 	log               logFlags
 	filters           filterFlags
 	invalid, format   string
+	refused           string
 	statuses          string
 	strict, quiet     bool
 	counts            bool
@@ -340,6 +354,7 @@ func (f *uniqFlags) add(flags *pflag.FlagSet) {
 	oneOf(flags, &f.format, "format", "text", formats, "form of the output: text, or jsonl, csv and parquet, which have fields for file, row, offset (of archive records), url, canonical form and key")
 	hint(flags, "format", "the form of the input is --input-format")
 	oneOf(flags, &f.sort, "sort", "", []string{"host"}, "print at the end, in order of: host; default: the order of the input")
+	flags.StringVar(&f.refused, "refused", "", "file to write each refused line or record to, as an object with file, row, offset (of archive records), text and reason")
 	flags.BoolVar(&f.strict, "strict", false, "exit with status 1 if a line is no URL")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "write no closing line on standard error")
 	flags.BoolVar(&f.counts, "counts-json", false, "write the closing line as one JSON object, with what became of each line of each file")
@@ -350,7 +365,7 @@ func (f *uniqFlags) add(flags *pflag.FlagSet) {
 func (f *uniqFlags) addMemory(flags *pflag.FlagSet) {
 	oneOf(flags, &f.by, "by", "canonical", bys, "what is compared: "+strings.Join(bys, ", "))
 	flags.Var(&value{"string", f.setKeep, func() string { return cmp.Or(f.keep, strconv.Itoa(f.many)) }}, "keep", "which URLs of equal ones to print: first, or last when the input has ended; with --by host, domain or shape also how many of each")
-	flags.StringVar(&f.keepBy, "keep-by", "", "with --keep first or last: a column or field by which one is first or last, such as timestamp; numbers and times are compared as such; default: the order of the input")
+	flags.StringVar(&f.keepBy, "keep-by", "", "with --keep first or last: a column or field by which one is first or last, such as timestamp, which is also the time of a record whose format names no fields (CDX, WARC); numbers and times are compared as such; default: the order of the input")
 	flags.BoolVar(&f.showShape, "show-shape", false, "with --by host, domain or shape: print what is compared and a tab before each URL")
 	flags.BoolVarP(&f.duplicates, "duplicates", "d", false, "print only the duplicates, each with the first URL and the rules that merged them")
 	flags.BoolVarP(&f.count, "count", "c", false, "print each URL with how often it came, at the end")
@@ -412,8 +427,10 @@ func (f *uniqFlags) check() error {
 func (f *uniqFlags) logOptions() logs.Options {
 	opt := f.log.options()
 	opt.OnlyURLs = f.statuses == "all"
+	opt.Refused = f.refused != ""
 	if opt.Zero = f.zero; f.keepBy != "" {
 		opt.Fields = []string{f.keepBy}
+		opt.Must = opt.Fields
 	}
 	return opt
 }

@@ -43,7 +43,19 @@ func newCrawler(f frontier.Interface, o options, out *log.Logger) *crawler {
 		// The frontier decides about redirects: the target may be known, or be the same page.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	return &crawler{f: f, client: client, agent: o.agent, delay: o.delay, robots: newRobots(o.agent), pass: o.pass, out: out}
+	return &crawler{f: sameHost{f}, client: client, agent: o.agent, delay: o.delay, robots: newRobots(o.agent), pass: o.pass, out: out}
+}
+
+// sameHost follows no redirect to another host, except from a seed. It stands before Redirect because that has the targets of all
+// redirects, also of those whose Location net/http can't parse: the client returns these as errors.
+type sameHost struct{ frontier.Interface }
+
+func (s sameHost) Redirect(ctx context.Context, l *frontier.Lease, target string) (frontier.Redirection, error) {
+	base, err := canon.ParseBase(l.URL)
+	if err == nil && l.Depth > 0 && hostOf(base.Resolve(target)) != hostOf(l.URL) {
+		return frontier.Redirection{}, s.Done(ctx, l)
+	}
+	return s.Interface.Redirect(ctx, l, target)
 }
 
 // seed offers the seeds. In a pass that is continued they are duplicates.
@@ -119,10 +131,6 @@ func (c *crawler) visit(ctx context.Context, lease *frontier.Lease) (follow *fro
 	}
 	req.Header.Set("User-Agent", c.agent)
 	resp, err := c.client.Do(req)
-	if err == nil && lease.Depth > 0 && leaves(resp, lease.URL) { // only a seed may lead to another site
-		resp.Body.Close()
-		return nil, ignoreStale(c.f.Done(settle, lease))
-	}
 	page, follow, err := c.settle(ctx, lease, resp, err)
 	if !page {
 		return follow, err
@@ -156,12 +164,6 @@ func ignoreStale(err error) error {
 		return nil
 	}
 	return err
-}
-
-// leaves reports whether a response redirects to another host.
-func leaves(resp *http.Response, from string) bool {
-	target, err := resp.Location()
-	return resp.StatusCode/100 == 3 && err == nil && target.Hostname() != hostOf(from)
 }
 
 func hostOf(raw string) string {

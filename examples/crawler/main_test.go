@@ -87,6 +87,10 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	case "/away":
 		http.Redirect(rw, r, strings.Replace(w.URL, "127.0.0.1", "localhost", 1)+"/elsewhere", http.StatusFound)
 		return
+	case "/astray": // by a Location that net/http can't parse
+		rw.Header().Set("Location", strings.Replace(w.URL, "127.0.0.1", "localhost", 1)+"/50%-off")
+		rw.WriteHeader(http.StatusFound)
+		return
 	default:
 		_, _ = fmt.Sscanf(r.URL.Path, "/p/%d", &n)
 	}
@@ -95,7 +99,7 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(rw, `<a href="/p/%d">a</a> <a href='/./p/%d?#top'>b</a> <a href="HTTP://%s/p/%%3%d">c</a>`, k, k, r.Host, k%10)
 	}
 	if n == 0 {
-		fmt.Fprintf(rw, `<a href="/private/1">d</a> <a href="/gone">e</a> <a href="/busy">f</a> <a href="http://%s//twice">g</a> <a href="/old">h</a> <a href="/away">i</a>`, r.Host)
+		fmt.Fprintf(rw, `<a href="/private/1">d</a> <a href="/gone">e</a> <a href="/busy">f</a> <a href="http://%s//twice">g</a> <a href="/old">h</a> <a href="/away">i</a> <a href="/astray">m</a>`, r.Host)
 		for i := range 6 { // none is requested, and the host is not blamed
 			fmt.Fprintf(rw, `<a href="ftp://%s/f%d">j</a>`, r.Host, i)
 		}
@@ -129,7 +133,7 @@ func crawl(t *testing.T, ctx context.Context, o options, w *web) string {
 func TestPasses(t *testing.T) {
 	w := newWeb(t, 10)
 	o := testOptions(t.TempDir())
-	want := []string{"//twice", "/100%-sale", "/away", "/b/c", "/busy", "/gone", "/old", "/p/0", "/p/1", "/p/2", "/p/3", "/p/4", "/p/5", "/p/6", "/p/7", "/p/8", "/p/9", "/robots.txt", "/twice"}
+	want := []string{"//twice", "/100%-sale", "/astray", "/away", "/b/c", "/busy", "/gone", "/old", "/p/0", "/p/1", "/p/2", "/p/3", "/p/4", "/p/5", "/p/6", "/p/7", "/p/8", "/p/9", "/robots.txt", "/twice"}
 	for _, pass := range []string{"monday", "monday", "tuesday"} {
 		o.pass = pass
 		before := w.all
@@ -171,8 +175,8 @@ func TestInterrupted(t *testing.T) {
 	if out := crawl(t, t.Context(), o, w); !strings.Contains(out, "continuing pass monday") || !strings.Contains(out, "is finished") {
 		t.Errorf("got %s; want the pass continued and finished", out)
 	}
-	if paths, _ := w.report(); len(paths) != 60+9 {
-		t.Errorf("got %d paths; want 69", len(paths))
+	if paths, _ := w.report(); len(paths) != 60+10 {
+		t.Errorf("got %d paths; want 70", len(paths))
 	}
 }
 
@@ -197,7 +201,7 @@ func TestKilled(t *testing.T) {
 	_ = cmd.Wait()
 	crawl(t, t.Context(), testOptions(dir), w)
 	paths, again := w.report()
-	if len(paths) != 60+9 || len(again) > 1 {
-		t.Errorf("got %d paths, and %v again; want 69, and at most the page that was in flight", len(paths), again)
+	if len(paths) != 60+10 || len(again) > 1 {
+		t.Errorf("got %d paths, and %v again; want 70, and at most the page that was in flight", len(paths), again)
 	}
 }

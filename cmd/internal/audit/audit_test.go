@@ -128,6 +128,31 @@ func TestDigestsOfManyHostsDoNotCount(t *testing.T) {
 	}
 }
 
+// TestHashbang: what drop-fragment merges of "#!" has a row of its own, or pages that a script builds from it would hide behind the many
+// anchors that are harmless.
+func TestHashbang(t *testing.T) {
+	l := captureLog(t)
+	for i := range 30 {
+		page := fmt.Sprintf("http://a.com/%d", i)
+		for second := range int64(2) {
+			if err := errors.Join(l.Add(at(second, page, fmt.Sprint("D", i))), l.Add(at(second, page+"#top", fmt.Sprint("D", i))), l.Add(at(second, page+"#!x", fmt.Sprint("E", i)))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	got := runForms(t, l)
+	if v := got["drop-fragment"]; v.Merges != 60 || v.Outcomes[Different] != 30 {
+		t.Errorf("got %d merges, %v; want 60, half of them different", v.Merges, v.Outcomes)
+	}
+	if v := got[DropHashbang]; v.Merges != 30 || v.Outcomes[Different] != 30 || v.Stable != 30 || v.Held != 0 || *v.LeftOut != 30 {
+		t.Errorf("got %+v; want 30 merges, all different, and 30 left out", v)
+	}
+	kept, err := canon.Qiita().With(canon.Enable(canon.KeepHashbang))
+	if err != nil || DropsHashbang(kept) {
+		t.Errorf("got %v; want a profile that keeps them", err)
+	}
+}
+
 // TestRuleAlone: a rule that is always on is judged on the URL as found, one
 // that can be switched on top of those, and each only on its own merges.
 func TestRuleAlone(t *testing.T) {

@@ -286,7 +286,7 @@ func doubtDeclared(c *claims, content evidence) string {
 	case len(c.against) > 0:
 		return countPages(len(c.pages)) + " declare it, " + countPages(len(c.against)) + " the contrary"
 	case content.bad > 0 && content.share() < minShare:
-		return countPages(len(c.pages)) + " declare it, but the contents differ: " + ofContents(content.Evidence) + " are one page"
+		return countPages(len(c.pages)) + " declare it, but the contents differ: " + ofContents(content.Evidence) + fmt.Sprintf(" are one page; want %g %%", 100*minShare)
 	}
 	why := doubtPages(c.declare(), content.alike)
 	if why == "" || c.rule == nil || c.rule.denied || surelyDiffer(content.alike) {
@@ -299,9 +299,9 @@ func doubtPages(n [2]int, alike Evidence) string {
 	all := float64(n[0] + n[1])
 	switch {
 	case float64(alike.Held) < leastAlike*float64(alike.Pairs):
-		return countPages(n[0]+n[1]) + " declare it, but the contents differ: " + ofContents(alike) + " are equal"
+		return countPages(n[0]+n[1]) + " declare it, but the contents differ: " + ofContents(alike) + fmt.Sprintf(" are equal; want %g %%", 100*leastAlike)
 	case min(n[0], n[1]) < minPairs || Wilson(all, all, 0.95).Low < leastSure:
-		return "too few pages declare it: " + countPages(n[0]) + " to learn from and " + countPages(n[1]) + " to validate on"
+		return fmt.Sprintf("too few pages declare it: %d to learn from and %d to validate on; want %d of each, and 35 in all", n[0], n[1], minPairs)
 	}
 	return ""
 }

@@ -174,17 +174,17 @@ func doubtContents(halves [2]evidence, compared int) string {
 	all := halves[0].plus(halves[1])
 	switch {
 	case compared == 0:
-		return "no two of its pages have contents to compare"
+		return fmt.Sprintf("untested: no two of its pages have contents to compare; want %d contents with a stable control in each half", minPairs)
 	case all.Pairs == 0:
-		return fmt.Sprintf("untested: its pages change by themselves, or were hardly fetched twice (%d pairs)", compared)
+		return fmt.Sprintf("untested: none of %d pairs has a stable control, as its pages change by themselves or were hardly fetched twice; want %d contents with one in each half", compared, minPairs)
 	}
 	for i, name := range [...]string{"learned from", "validated on"} {
 		if against(halves[i]) {
-			return fmt.Sprintf("it changes the page: only %.1f %% of the %d contents %s are one page", 100*halves[i].share(), halves[i].Pairs, name)
+			return fmt.Sprintf("it changes the page: only %.1f %% of the %d contents %s are one page; want %g %%", 100*halves[i].share(), halves[i].Pairs, name, 100*minShare)
 		}
 	}
 	if against(all) {
-		return fmt.Sprintf("it changes the page: only %.1f %% of the %d contents are one page", 100*all.share(), all.Pairs)
+		return fmt.Sprintf("it changes the page: only %.1f %% of the %d contents are one page; want %g %%", 100*all.share(), all.Pairs, 100*minShare)
 	}
 	for i, name := range [...]string{"learned from", "validated on"} {
 		if e := halves[i]; e.Pairs >= minPairs && e.share() < minShare {

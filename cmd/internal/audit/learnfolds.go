@@ -163,7 +163,7 @@ func (f *folder) doubtBelow(path string, below map[string][]foldPair, source Sou
 		case against(all):
 			return "it changes pages " + where
 		case all.Pairs < minPairs && alive >= 2*minPairs:
-			return fmt.Sprintf("untested %s: %d of %d pairs have a stable control", where, all.Pairs, alive)
+			return fmt.Sprintf("untested %s: %d of %d pairs have a stable control; want %d", where, all.Pairs, alive, minPairs)
 		}
 	}
 	return ""

@@ -11,20 +11,29 @@ import (
 // leaveOneOut counts what the profile saves less without each of its rules.
 func (x *index) leaveOneOut(ctx context.Context, r *Report, p *canon.Profile) error {
 	whole := x.mergesOf(p)
-	for _, rule := range p.Rules() {
-		i := slices.IndexFunc(r.Forms, func(v Verdict) bool { return v.Name == string(rule.Rule) })
-		if !rule.Optional || i < 0 {
-			continue
+	leave := func(name string, option canon.Option) error {
+		i := slices.IndexFunc(r.Forms, func(v Verdict) bool { return v.Name == name })
+		if i < 0 || ctx.Err() != nil {
+			return ctx.Err()
 		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		without, err := p.With(canon.Disable(rule.Rule))
+		without, err := p.With(option)
 		if err != nil {
-			return fmt.Errorf("cannot leave rule %s out: %w", rule.Rule, err)
+			return fmt.Errorf("cannot leave %s out: %w", name, err)
 		}
 		less := whole - x.mergesOf(without)
 		r.Forms[i].LeftOut = &less
+		return nil
+	}
+	for _, rule := range p.Rules() {
+		if !rule.Optional {
+			continue
+		}
+		if err := leave(string(rule.Rule), canon.Disable(rule.Rule)); err != nil {
+			return err
+		}
+	}
+	if DropsHashbang(p) {
+		return leave(DropHashbang, canon.Enable(canon.KeepHashbang))
 	}
 	return nil
 }

@@ -83,12 +83,32 @@ func barest() (*canon.Profile, error) {
 	return bare, nil
 }
 
-// formOf returns the form of one rule, or nil for rules that need a file or
-// that only modify another one. i is the rule's place among all.
+// DropHashbang is the name of what drop-fragment merges, and wouldn't with keep-hashbang.
+const DropHashbang = "drop-fragment of #!"
+
+// DropsHashbang reports whether a profile drops such fragments.
+func DropsHashbang(p *canon.Profile) bool {
+	on := func(rule canon.Rule) bool {
+		return slices.ContainsFunc(p.Rules(), func(r canon.RuleInfo) bool { return r.Optional && r.Rule == rule })
+	}
+	return on(canon.DropFragment) && !on(canon.KeepHashbang)
+}
+
+// formOf returns the form of one rule, or nil for rules that need a file. i is the rule's place among all.
 func formOf(i int, r canon.RuleInfo, bare *canon.Profile, base *Form) (*Form, error) {
 	switch {
-	case r.Rule == canon.ScopedParams || r.Rule == canon.ScopedRules || r.Rule == canon.KeepHashbang:
+	case r.Rule == canon.ScopedParams || r.Rule == canon.ScopedRules:
 		return nil, nil
+	case r.Rule == canon.KeepHashbang: // it merges nothing: what merges without it is judged, fragments that begin with "#!" alone
+		drops, err := bare.With(canon.Enable(canon.DropFragment))
+		if err != nil {
+			return nil, fmt.Errorf("cannot judge rule %s: %w", r.Rule, err)
+		}
+		keeps, err := drops.With(canon.Enable(r.Rule))
+		if err != nil {
+			return nil, fmt.Errorf("cannot judge rule %s: %w", r.Rule, err)
+		}
+		return &Form{Name: DropHashbang, Kind: Optional, append: drops.AppendCanonical, base: &Form{append: keeps.AppendCanonical}}, nil
 	case !r.Optional:
 		return &Form{Name: string(r.Rule), Kind: Always, alone: uint8(i + 1), append: bare.AppendCanonical}, nil
 	}

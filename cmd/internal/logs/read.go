@@ -48,6 +48,8 @@ type Options struct {
 	OnlyURLs bool
 	// Declared asks for what the responses in WARC and ARC files declare of their URLs.
 	Declared bool
+	// Refused asks for all refusals, with up to 64 KiB of each unit. The default is the first 20 of a batch, with 200 bytes.
+	Refused bool
 	// Zero reads a list that has NULs as one whose lines end with NUL.
 	Zero bool
 }
@@ -228,12 +230,13 @@ type Batch struct {
 	// Text has whole lines of a plain list, or the URLs of rows, instead of Records: for Each.
 	Text   []byte
 	Counts Counts
-	// Refusals are the first refused units.
+	// Refusals are refused units: the first, or all with Options.Refused.
 	Refusals []Refusal
 
 	first   int64 // number of the first line of Text
 	rows    []row // instead of lines
 	end     byte  // ends a line of Text
+	refused bool  // Options.Refused
 	obeyed  bool  // the format was asked for, so a line is a URL whatever it holds
 	block   *block
 	left    string // why no record of the unit was taken
@@ -250,7 +253,7 @@ type row struct {
 	number int64
 }
 
-// mostRefusals is how many refusals a batch keeps.
+// mostRefusals is how many refusals a batch keeps without Options.Refused.
 const mostRefusals = 20
 
 // recordRoom pools the memory of released records: a batch has half a megabyte, and allocating it takes longer than filling it.
@@ -345,8 +348,9 @@ func (b *Batch) refuse(r Refusal) {
 	b.Counts.refuse(r.Err)
 	b.Counts.example(r)
 	b.answers = b.answers || (b.Format == List || b.Format == Table) && saysAnswer(r.Text)
-	if len(b.Refusals) < mostRefusals {
+	if b.refused || len(b.Refusals) < mostRefusals {
 		b.Refusals = append(b.Refusals, r)
+		b.bytes += len(r.Text)
 	}
 }
 
@@ -468,7 +472,7 @@ func (s *sink) nothing(name string) error {
 }
 
 func (s *sink) begin() {
-	s.b = &Batch{Format: s.format, Member: s.member, Records: (*recordRoom.Get().(*[]Record))[:0]}
+	s.b = &Batch{Format: s.format, Member: s.member, refused: s.opt.Refused, Records: (*recordRoom.Get().(*[]Record))[:0]}
 }
 
 // flush hands the batch on, and reports whether the caller still reads.
@@ -547,7 +551,11 @@ func (s *sink) unit(err error, text string) {
 		err = other(b.left)
 	}
 	b.left, b.emitted, b.hostless = "", 0, false
-	at := Refusal{Line: s.number, Offset: s.offset, Member: s.member, Text: text[:min(len(text), 200)], Err: err, archive: s.format == WARC || s.format == ARC}
+	shown := 200
+	if s.opt.Refused {
+		shown = 64 << 10
+	}
+	at := Refusal{Line: s.number, Offset: s.offset, Member: s.member, Text: text[:min(len(text), shown)], Err: err, archive: s.format == WARC || s.format == ARC}
 	switch o, inOrder := err.(*outcome); {
 	case err == nil:
 		c.Read++

@@ -27,6 +27,11 @@ func newBatch(b *logs.Batch, input int) *batch {
 	return &batch{Batch: b, input: input, ready: make(chan struct{}), lines: (*lineRoom.Get().(*[]line))[:0]}
 }
 
+// isArchive reports whether records have an offset.
+func (b *batch) isArchive() bool {
+	return b.Format == logs.WARC || b.Format == logs.ARC || b.Format == logs.WACZ
+}
+
 // release frees the memory of the batch.
 func (b *batch) release() {
 	b.Release()
@@ -59,6 +64,7 @@ type counts struct {
 	unread                int64 // of refused, by the reader
 	filtered              []int64
 	examples              []string
+	unusable              []logs.Refusal // of refused, where Options.Refused asks for them
 	reasons               map[string]int64 // of refused, and of the units that could not be read
 }
 
@@ -166,7 +172,7 @@ func (w *worker) line(b *batch, t *text) bool {
 	} else {
 		r := &b.Records[t.number]
 		status = r.Status
-		if l.row = r.Line; b.Format == logs.WARC || b.Format == logs.ARC || b.Format == logs.WACZ {
+		if l.row = r.Line; b.isArchive() {
 			l.offset = r.Offset
 		}
 		if len(r.Fields) > 0 {
@@ -185,6 +191,9 @@ func (w *worker) line(b *batch, t *text) bool {
 		logs.CountReason(&b.reasons, logs.Reason(err), 1)
 		if len(b.examples) < mostExamples {
 			b.examples = append(b.examples, fmt.Sprintf("%.100q: %v", text, err))
+		}
+		if w.opt.Refused != nil {
+			b.unusable = append(b.unusable, logs.Refusal{Line: l.row, Offset: l.offset, Text: string(text), Err: err})
 		}
 		if l.refused = w.opt.KeepInvalid; l.refused {
 			w.form = append(append(w.form[:0], "no URL: "...), text...) // which no canonical form is

@@ -1,11 +1,16 @@
 package uniq
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/firstseen/firstseen/cmd/internal/logs"
+	"github.com/firstseen/firstseen/internal/whatwg"
+	"github.com/firstseen/firstseen/internal/wire"
 )
 
 // take decides about the lines of a batch and prints them, in order. The sets are asked about
@@ -20,7 +25,7 @@ func (r *runner) take(ctx context.Context, b *batch) error {
 		r.result.Filtered[i] += n
 	}
 	r.account(b)
-	err := r.passInvalid(ctx, b)
+	err := errors.Join(r.writeRefused(b), r.passInvalid(ctx, b))
 	r.collect(b)
 	if err == nil {
 		err = r.dropSeen(ctx)
@@ -59,6 +64,46 @@ func (r *runner) account(b *batch) {
 		b.examples = append(b.examples, fmt.Sprintf("%v: %.100q", refusal, refusal.Text))
 	}
 	in.Examples = append(in.Examples, b.examples[:min(len(b.examples), mostExamples-len(in.Examples))]...)
+}
+
+// writeRefused writes the units and URLs of a batch that cannot be used, in order.
+func (r *runner) writeRefused(b *batch) error {
+	if r.opt.Refused == nil {
+		return nil
+	}
+	all := append(b.Refusals, b.unusable...)
+	slices.SortStableFunc(all, func(x, y logs.Refusal) int { return cmp.Compare(x.Line, y.Line) })
+	out := json.NewEncoder(r.opt.Refused)
+	out.SetEscapeHTML(false)
+	for _, refused := range all {
+		at := item{offset: -1}
+		if b.isArchive() {
+			at.offset = refused.Offset
+		}
+		if err := out.Encode(outRefused{whatwg.UTF8(r.fileOf(b)), refused.Line, at.start(), whatwg.UTF8(refused.Text), wire.BytesOf(refused.Text), logs.Reason(refused.Err)}); err != nil {
+			return fmt.Errorf("cannot write what was refused: %w", err)
+		}
+	}
+	return nil
+}
+
+// outRefused is a line of Options.Refused. Bytes that are not UTF-8 are as in outLine.
+type outRefused struct {
+	File   string `json:"file"`
+	Row    int64  `json:"row"`
+	Offset *int64 `json:"offset,omitempty"` // of archives
+	Text   string `json:"text"`
+	Bytes  []byte `json:"text_bytes,omitempty"`
+	Reason string `json:"reason"`
+}
+
+// fileOf is the name of the file that a batch is of, with the member of a WACZ.
+func (r *runner) fileOf(b *batch) string {
+	name := r.result.Inputs[b.input].Name
+	if b.Member != "" {
+		name += "!" + b.Member
+	}
+	return name
 }
 
 // passInvalid lets those lines of a batch pass that are no URL and are new.
@@ -168,10 +213,7 @@ func (r *runner) pass(b *batch, l *line) error {
 		return nil
 	}
 	if r.opt.Form != Text {
-		it.file, it.row, it.offset = r.result.Inputs[b.input].Name, l.row, l.offset
-		if b.Member != "" {
-			it.file += "!" + b.Member
-		}
+		it.file, it.row, it.offset = r.fileOf(b), l.row, l.offset
 	}
 	it.sum, it.order, it.shown, it.sorted, it.key, it.unicode = l.sum, l.order, l.shown, l.sorted, l.key, l.unicode
 	switch {
@@ -303,7 +345,7 @@ func (r *runner) settleLedger(ctx context.Context) error {
 		if r.result.Printed++; r.result.Printed > inMemory {
 			r.result.Duplicates += it.n - 1
 		}
-		r.count(it.text, it.n)
+		r.count(it)
 		return r.flushIfFull(ctx)
 	})
 }

@@ -42,7 +42,7 @@ func (l *ledger) add(it *item) (e entry, repeated bool, err error) {
 		}
 	}
 	e.n = 1
-	if e.at, err = l.firsts.put(&item{sum: it.sum, text: it.text}); err == nil {
+	if e.at, err = l.firsts.put(&item{sum: it.sum, text: it.text, file: it.file, row: it.row, offset: it.offset, shown: it.shown}); err == nil {
 		l.entries[it.sum] = e
 	}
 	return e, false, err

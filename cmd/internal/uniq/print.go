@@ -37,8 +37,7 @@ type Output struct {
 // A Form is a form of the output.
 type Form int
 
-// The forms. All but Text name the place of a URL, its canonical form and its key; but for Duplicates and Count, which have
-// JSON alone.
+// The forms. All but Text name the place of a URL, its canonical form and its key. Duplicates and Count have Text and JSON.
 const (
 	Text    Form = iota
 	JSON         // an object a line
@@ -106,12 +105,15 @@ type outLine struct {
 	Key       string `json:"key,omitempty"`
 }
 
-func (p *printer) object(o outLine) {
+// object prints a URL with its place, and what else there is to say of it.
+func (p *printer) object(it *item, o outLine) {
 	if p.json == nil {
 		p.json = json.NewEncoder(&p.buf)
 		p.json.SetEscapeHTML(false)
 	}
-	o.Group = whatwg.UTF8(o.Group)
+	r := p.row(it)
+	o.URL, o.Bytes, o.Group = r.URL, wire.BytesOf(string(it.text)), whatwg.UTF8(it.shown)
+	o.File, o.Row, o.Offset, o.Canonical, o.Key = r.File, r.Row, it.start(), r.Canonical, r.Key
 	_ = p.json.Encode(o) // texts alone
 	p.buf.Truncate(p.buf.Len() - 1)
 	p.buf.WriteByte(p.opt.End)
@@ -121,8 +123,7 @@ func (p *printer) object(o outLine) {
 func (p *printer) url(it *item) {
 	switch p.opt.Form {
 	case JSON:
-		r := p.row(it)
-		p.object(outLine{URL: r.URL, Bytes: wire.BytesOf(string(it.text)), Group: it.shown, File: r.File, Row: r.Row, Offset: it.start(), Canonical: r.Canonical, Key: r.Key})
+		p.object(it, outLine{})
 		return
 	case CSV:
 		if p.csv == nil {
@@ -159,7 +160,7 @@ func (it *item) start() *int64 {
 // invalid prints a line that is no URL, as it is if that is one line.
 func (p *printer) invalid(it *item) {
 	if p.opt.Form == JSON {
-		p.object(outLine{URL: whatwg.UTF8(string(it.text)), Bytes: wire.BytesOf(string(it.text)), Invalid: true, File: whatwg.UTF8(it.file), Row: it.row, Offset: it.start()})
+		p.object(it, outLine{Invalid: true})
 		return
 	}
 	if bytes.IndexByte(it.text, p.opt.End) >= 0 {
@@ -188,13 +189,14 @@ func (p *printer) part(text []byte) {
 	p.buf.Write(text)
 }
 
-func (p *printer) count(text []byte, n int64) {
+// count prints the first line of a group, and how many there were.
+func (p *printer) count(it *item) {
 	if p.opt.Form == JSON {
-		p.object(outLine{URL: whatwg.UTF8(string(text)), Bytes: wire.BytesOf(string(text)), Count: n})
+		p.object(it, outLine{Count: it.n})
 		return
 	}
-	fmt.Fprintf(&p.buf, "%7d ", n)
-	p.text(text)
+	fmt.Fprintf(&p.buf, "%7d ", it.n)
+	p.text(it.text)
 }
 
 // duplicate prints a line, the first of its group, and the rules that merged them.
@@ -204,8 +206,7 @@ func (p *printer) duplicate(it *item) {
 		rules = p.opt.Why(it.first, it.text)
 	}
 	if p.opt.Form == JSON {
-		p.object(outLine{URL: whatwg.UTF8(string(it.text)), Bytes: wire.BytesOf(string(it.text)), First: whatwg.UTF8(string(it.first)), Other: wire.BytesOf(string(it.first)),
-			Rules: rules, Group: it.shown})
+		p.object(it, outLine{First: whatwg.UTF8(string(it.first)), Other: wire.BytesOf(string(it.first)), Rules: rules})
 		return
 	}
 	p.part(it.text)

@@ -36,6 +36,9 @@ type Options struct {
 	Filters []Filter
 	// KeepInvalid passes lines through that are no URL, each once. The default is to drop them.
 	KeepInvalid bool
+	// Refused gets an object in JSON of each line and record that has no URL that can be used, with the reason that Result counts. The
+	// inputs must be read with logs.Options.Refused, too. The default is none.
+	Refused io.Writer
 	// Against are inputs whose groups are not printed; with Common only theirs are.
 	Against []logs.Input
 	// AgainstKeys are keys of such URLs.

@@ -56,18 +56,29 @@ for (const table of document.querySelectorAll('table.wide')) {
   for (const th of table.querySelectorAll('thead th')) th.setAttribute('role', 'columnheader');
 }
 
-// Rates are differences of counters between two samples.
+// Samples of the chosen crawls that this page took: the daemon's history is of all crawls, counts of a crawl are what the store has.
+let own = [], ownOf;
+function ownSamples(s) {
+  const of = $('token').value + '\n' + $('crawl').value;
+  if (of !== ownOf) own = [];
+  ownOf = of;
+  own.push({ at: new Date().toISOString(), new: s.seen, fetched: s.fetched, refused: s.refused.reduce((n, r) => n + r.count, 0) });
+  if (own.length > 1800) own.shift(); // an hour
+  return own;
+}
+
+// Rates are differences of counters between two samples. What is not counted is null.
 function rates(samples) {
   const out = [];
   for (let i = 1; i < samples.length; i++) {
     const a = samples[i - 1], b = samples[i];
     const dt = (Date.parse(b.at) - Date.parse(a.at)) / 1000;
     if (dt < 0.5) continue;
-    const per = name => Math.max(0, b[name] - a[name]) / dt;
+    const per = name => name in b ? Math.max(0, b[name] - a[name]) / dt : null;
     const offered = per('new') + per('duplicate') + per('refused');
     out.push({
-      at: Date.parse(b.at), new: per('new'), duplicate: per('duplicate'), refused: per('refused'), leased: per('leased'),
-      completed: per('completed'), offered, share: offered > 0 ? 100 * per('duplicate') / offered : null,
+      at: Date.parse(b.at), new: per('new'), duplicate: per('duplicate'), refused: per('refused'), leased: per('leased'), fetched: per('fetched'),
+      offered: ofAll ? offered : null, share: ofAll && offered > 0 ? 100 * per('duplicate') / offered : null,
     });
   }
   return out;
@@ -134,7 +145,7 @@ function draw(id, points, names, least, unit) {
       d += pen + x(p.at).toFixed(1) + ' ' + y(p[name]).toFixed(1);
       pen = 'L';
     }
-    box.append(svg('path', { d, class: name === 'share' ? 'duplicate' : name }));
+    box.append(svg('path', { d, class: classOf(name) }));
   }
   if (highest > most) {
     const at = points.find(p => names.some(n => p[n] === highest)).at, middle = x(at);
@@ -142,37 +153,39 @@ function draw(id, points, names, least, unit) {
     box.append(svg('text', { x: middle, y: top - 1, 'text-anchor': anchor }, '↑ ' + number(highest) + unit));
   }
   const known = points.some(p => names.some(n => p[n] !== null));
-  if (!known) box.append(svg('text', { x: (left + right) / 2, y: (top + bottom) / 2 - 8, 'text-anchor': 'middle' }, forAll ? 'no URLs were offered in this time' : notAllowed));
+  if (!known) box.append(svg('text', { x: (left + right) / 2, y: (top + bottom) / 2 - 8, 'text-anchor': 'middle' }, ofAll ? 'no URLs were offered in this time' : id === 'share' ? notByCrawl : 'the next sample comes in a moment'));
   const said = names.map(n => (n === 'share' ? 'duplicates' : n) + ' ' + (points.at(-1)?.[n] == null ? 'unknown' : number(points.at(-1)[n]) + unit)).join(', ');
   const title = { rates: 'URLs per second', share: 'Duplicates, percent of offered' }[id];
   box.setAttribute('aria-label', title + ' from ' + time(t0) + ' to ' + time(t1) + '. Latest: ' + said + '. Highest: ' + number(highest) + unit + '.');
 }
 
-function legend(id, parts) {
-  $(id).replaceChildren(...parts.map(([name, cls]) => {
+const classOf = name => ({ share: 'duplicate', fetched: 'leased' })[name] || name;
+function legend(id, names) {
+  if ($(id).textContent === names.map(n => ' ' + n).join('')) return;
+  $(id).replaceChildren(...names.map(name => {
     const item = el('span'), line = svg('svg', { viewBox: '0 0 28 8', class: 'line', 'aria-hidden': 'true' });
-    line.append(svg('path', { d: 'M0 4H28', class: cls }));
+    line.append(svg('path', { d: 'M0 4H28', class: classOf(name) }));
     item.append(line, ' ' + name);
     return item;
   }));
 }
-legend('legend-rates', [['new', 'new'], ['duplicate', 'duplicate'], ['refused', 'refused'], ['leased', 'leased']]);
 
-// A token for some crawls may not see what is counted over all of them: then the page says so, and shows no zeros.
-const notAllowed = 'not for this token';
-let forAll = true;
+// Some rates are counted over all crawls only, and a token for some crawls may not see what is: then the page says so, and shows no zeros.
+const notAllowed = 'not for this token', notByCrawl = 'not counted by crawl';
+let forAll = true; // the token may see what is of all crawls
+let ofAll = true; // rates are of all crawls: the token may see them, and no crawl is chosen
 
 function tiles(s, now) {
   const share = now && now.share !== null ? now.share.toFixed(0) + ' %' : '–';
-  const rate = name => forAll ? now ? number(now[name]) : '–' : notAllowed;
+  const rate = name => now ? number(now[name]) : '–';
   const all = [
     ['queued or leased', number(s.held)], ['leased', number(s.in_flight)], ['completed', number(s.completed)], ['pages fetched', number(s.fetched)],
     ['dropped, ' + number(s.failed) + ' after a failure', number(s.dropped)], ['seen', number(s.seen)],
-    ['queues, ' + number(s.active_queues) + ' with URLs', number(s.queues)], ['offered / s', rate('offered')],
-    ['leases / s', rate('leased')], ['duplicates now', forAll ? share : notAllowed],
+    ['queues, ' + number(s.active_queues) + ' with URLs', number(s.queues)],
+    ...(ofAll ? [['offered / s', rate('offered')], ['leases / s', rate('leased')], ['duplicates now', share]] : [['new / s', rate('new')], ['fetched / s', rate('fetched')]]),
   ];
   $('tiles').replaceChildren(...all.map(([name, value]) => {
-    const t = el('div', undefined, value === notAllowed ? 'tile hidden' : 'tile');
+    const t = el('div', undefined, 'tile');
     t.append(el('b', value), el('span', name));
     t.dataset.name = name;
     return t;
@@ -313,14 +326,16 @@ async function tick() {
   busy = true;
   try {
     const [s, h] = await Promise.all([ask('/v1/stats?crawl=' + encodeURIComponent($('crawl').value)), history()]);
-    const points = rates(h.samples);
+    ofAll = forAll && $('crawl').value === '*';
+    const mine = ownSamples(s), points = rates(ofAll ? h.samples : mine), names = ofAll ? ['new', 'duplicate', 'refused', 'leased'] : ['new', 'refused', 'fetched'];
     $('error').hidden = true;
     locked(false);
-    $('nohistory').hidden = forAll;
+    $('nohistory').hidden = ofAll;
     say(s.serving ? 'serving' : 'paused', s.serving ? 'good' : 'bad');
     $('disk').hidden = !s.disk_low;
     crawls(s); empty(s); tiles(s, points.at(-1)); health(s); refused(s);
-    draw('rates', points, ['new', 'duplicate', 'refused', 'leased'], 10, '');
+    legend('legend-rates', names);
+    draw('rates', points, names, 10, '');
     draw('share', points, ['share'], 100, ' %');
     await queues();
   } catch (err) {
