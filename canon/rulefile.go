@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -77,7 +79,7 @@ func WithRuleFile(r io.Reader) Option {
 		if err != nil {
 			return fmt.Errorf("cannot read rule file: %w", err)
 		}
-		f := newFileReader(data)
+		f := &fileReader{data: data, places: map[string][]int64{}, at: []int64{0}}
 		if err := f.read(s); err != nil {
 			return fmt.Errorf("cannot read rule file: line %d: %w", f.line(), err)
 		}
@@ -85,39 +87,61 @@ func WithRuleFile(r io.Reader) Option {
 	}
 }
 
+// ruleFile is the form of a rule file. What is empty and what is not there differ.
+type ruleFile struct {
+	Comment string
+	Lists   json.RawMessage
+	Rules   []string
+	Params  []fileEntry
+	Sites   []fileEntry
+	Trust   []string `json:"trust_declared"`
+}
+
+type fileEntry struct {
+	Comment, Source     string
+	Host, Path, Pattern *string
+	Drop, Keep, Rules   []string
+}
+
+// fileKeys are the keys that an object may have, by the key of the list that it is in; "" is the file.
+var fileKeys = map[string]string{
+	"":       "comment, lists, rules, params, sites or trust_declared",
+	"params": "host, path, pattern, drop, keep, comment or source",
+	"sites":  "host, path, rules, comment or source",
+}
+
 func (f *fileReader) read(s *settings) error {
+	var file ruleFile
+	if err := f.decode(&file); err != nil {
+		return err
+	}
 	params, sites := &paramRules{hostTable: newHostTable()}, &siteRules{hostTable: newHostTable()}
+	f.at = f.places["lists"]
+	given, err := f.chooseLists(s, file.Lists)
+	if err != nil {
+		return err
+	}
 	on := s.on
-	given, err := f.chooseLists(s)
-	if err != nil {
-		return err
-	}
-	err = f.object(func(key string) (err error) {
-		switch key {
-		case "comment":
-			_, err = f.text()
-		case "lists":
-			_, err = f.token()
-		case "rules":
-			err = f.array(func() error { return f.switchOne(&on) })
-		case "params":
-			err = f.array(func() error { return f.entry(params) })
-		case "sites":
-			err = f.array(func() error { return f.site(sites) })
-		case "trust_declared":
-			err = f.array(func() error {
-				_, err := f.checked(scopeHost)
-				return err
-			})
-		default:
-			err = fmt.Errorf("got key %q; want comment, lists, rules, params, sites or trust_declared", key)
+	for i, word := range file.Rules {
+		f.at = f.places["rules"][i+1:]
+		rule, plus, err := signed(word)
+		if err == nil {
+			on, err = on.switchRule(rule, plus)
 		}
-		return err
-	})
-	if err == nil {
-		err = f.end()
+		if err != nil {
+			return err
+		}
 	}
-	if err != nil {
+	for i, host := range file.Trust {
+		f.at = f.places["trust_declared"][i+1:]
+		if _, err := scopeHost(host); err != nil {
+			return err
+		}
+	}
+	if err := f.entries("params", file.Params, scopeHost, scopePath, params.read); err != nil {
+		return err
+	}
+	if err := f.entries("sites", file.Sites, siteHost, f.sitePath, sites.read); err != nil {
 		return err
 	}
 	s.on, s.params, s.sites = on.without(rScopedParams).without(rScopedRules), nil, nil
@@ -130,9 +154,9 @@ func (f *fileReader) read(s *settings) error {
 	if !given && (s.sites != nil || s.usesLists()) {
 		s.lists, s.pinned = f.lists, true
 	}
-	for _, sc := range params.list {
+	for i, sc := range params.list {
 		if sc.source != "Clean-param" && sc.source != "No-Vary-Search" && !s.canHold(sc) { // what hosts declare is not the user's mistake
-			f.at = sc.at
+			f.at = f.places["params"][i+1:]
 			return fmt.Errorf("got an entry for %s, which can never hold: with the rules that are on, no URL has a canonical form like that; want the host and path of a canonical form", sc)
 		}
 	}
@@ -186,185 +210,123 @@ func (s *settings) canHold(sc *scope) bool {
 // chooseLists sets the lists of the file's rules. A profile that uses lists keeps those that it has: given
 // is true then. Else they are those that the file names. A file that names none has version 1, whatever
 // is the newest, because it may be older than the program, and a store does not record it.
-func (f *fileReader) chooseLists(s *settings) (given bool, err error) {
-	var named struct{ Lists json.RawMessage }
-	_ = json.Unmarshal(f.data, &named) // an error has a line when it is read again
+func (f *fileReader) chooseLists(s *settings, named json.RawMessage) (given bool, err error) {
 	want := settings{lists: versions[1]}
-	if named.Lists != nil {
-		n, err := strconv.Atoi(string(named.Lists))
+	if named != nil {
+		n, err := strconv.Atoi(string(named))
 		if err == nil {
 			err = WithLists(n)(&want)
 		}
 		if err != nil {
-			return false, fmt.Errorf("got lists %s; want a version from 1 to %d", named.Lists, newestLists)
+			return false, fmt.Errorf("got lists %s; want a version from 1 to %d", named, newestLists)
 		}
 	}
 	f.lists = want.lists
 	if given = s.usesLists(); given || s.pinned {
 		f.lists = s.lists
 	}
-	if named.Lists != nil && f.lists != want.lists {
+	if named != nil && f.lists != want.lists {
 		return false, fmt.Errorf("got lists %d; want %d, those of the profile that the file is used with", want.lists.version, f.lists.version)
 	}
 	return given, nil
 }
 
-func (f *fileReader) switchOne(on *ruleSet) error {
-	rule, plus, err := f.signed()
-	if err == nil {
-		*on, err = on.switchRule(rule, plus)
-	}
-	return err
-}
-
-// signed reads a rule after + or -.
-func (f *fileReader) signed() (r Rule, plus bool, err error) {
-	word, err := f.text()
-	if err == nil && (word == "" || word[0] != '+' && word[0] != '-') {
-		err = fmt.Errorf("got rule %q; want a name after + or -", word)
-	}
-	if err != nil {
-		return "", false, err
+// signed parts a rule from the + or - before it.
+func signed(word string) (r Rule, plus bool, err error) {
+	if word == "" || word[0] != '+' && word[0] != '-' {
+		return "", false, fmt.Errorf("got rule %q; want a name after + or -", word)
 	}
 	return Rule(word[1:]), word[0] == '+', nil
 }
 
-// place reads what entries of both kinds have, host, path, source and comment. more reads the value of any other key, and
-// reports whether it knows the key.
-func (f *fileReader) place(host, path func(string) (string, error), keys string, more func(sc *scope, key string) (bool, error)) (*scope, error) {
-	sc := &scope{}
-	err := f.object(func(key string) (err error) {
-		known := true
-		switch key {
-		case "comment":
-			_, err = f.text()
-		case "source":
-			sc.source, err = f.text()
-		case "host":
-			sc.host, err = f.checked(host)
-		case "path":
-			sc.path, err = f.checked(path)
-		default:
-			known, err = more(sc, key)
+// entries reads a list of entries: their host and path, and what else read takes of them.
+func (f *fileReader) entries(key string, list []fileEntry, host, path func(string) (string, error), read func(*fileEntry, *scope) error) (err error) {
+	for i := range list {
+		e, sc := &list[i], &scope{source: list[i].Source}
+		f.at = f.places[key][i+1:]
+		if e.Host == nil {
+			return errors.New(`got an entry without host; want one, "*" for all`)
 		}
-		if !known {
-			err = fmt.Errorf("got key %q; want %s", key, keys)
+		if sc.host, err = host(*e.Host); err == nil && e.Path != nil {
+			sc.path, err = path(*e.Path)
 		}
-		return err
-	})
-	if err == nil && sc.host == "" {
-		err = errors.New(`got an entry without host; want one, "*" for all`)
+		if err == nil {
+			err = read(e, sc)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return sc, err
+	return nil
 }
 
-// entry reads one entry of params.
-func (f *fileReader) entry(params *paramRules) error {
-	var pattern string
-	var drop, keep []string
-	dropSeen, keepSeen := false, false
-	sc, err := f.place(scopeHost, scopePath, "host, path, pattern, drop, keep, comment or source", func(_ *scope, key string) (_ bool, err error) {
-		switch key {
-		case "pattern":
-			pattern, err = f.checked(scopePattern)
-		case "drop":
-			dropSeen = true
-			drop, err = f.names()
-		case "keep":
-			keepSeen = true
-			keep, err = f.names()
-		default:
-			return false, nil
-		}
-		return true, err
-	})
+// read adds an entry of params.
+func (p *paramRules) read(e *fileEntry, sc *scope) error {
 	switch {
-	case err != nil:
-		return err
-	case sc.path != "" && pattern != "":
+	case e.Path != nil && e.Pattern != nil:
 		return errors.New("got an entry with both path and pattern; want one of them")
-	case !dropSeen && !keepSeen:
+	case e.Drop == nil && e.Keep == nil:
 		return errors.New("got an entry with neither drop nor keep; want one of them")
 	}
-	sc.at = f.dec.InputOffset()
-	text := fmt.Sprintf("%q %q %t %q", sc.host, sc.path, dropSeen, append(drop, keep...))
-	if dropSeen {
-		sc.drop = newNameSet(drop)
+	names := slices.Concat(e.Drop, e.Keep)
+	for _, name := range names {
+		if err := checkName(name); err != nil {
+			return err
+		}
 	}
-	if keepSeen {
-		sc.keep = newNameSet(keep)
+	text := fmt.Sprintf("%q %q %t %q", sc.host, sc.path, e.Drop != nil, names)
+	if e.Drop != nil {
+		sc.drop = newNameSet(e.Drop)
 	}
-	if dropSeen && keepSeen {
-		text += fmt.Sprintf(" keep %q", keep)
+	if e.Keep != nil {
+		sc.keep = newNameSet(e.Keep)
 	}
-	if pattern != "" {
+	if e.Drop != nil && e.Keep != nil {
+		text += fmt.Sprintf(" keep %q", e.Keep)
+	}
+	if e.Pattern != nil {
+		pattern, err := scopePattern(*e.Pattern)
+		if err != nil {
+			return err
+		}
 		sc.pattern = newPathPattern(pattern)
 		text += fmt.Sprintf(" pattern %q", pattern)
 	}
-	params.add(sc)
-	params.list = append(params.list, sc)
-	params.digest = chainDigest(params.digest, text)
+	p.add(sc)
+	p.list = append(p.list, sc)
+	p.digest = chainDigest(p.digest, text)
 	return nil
 }
 
-// switchAt reads one rule of an entry for a site.
-func (f *fileReader) switchAt(sc *scope) error {
-	rule, plus, err := f.signed()
-	if err != nil {
-		return err
-	}
-	id, on, err := switched(rule, plus)
-	switch {
-	case err != nil:
-		return err
-	case !perSite.has(id):
-		return fmt.Errorf("got rule %q, which can't be switched for a site; want one of %s", rule, perSite.list())
-	case (sc.on | sc.off).has(id):
-		return fmt.Errorf("got rule %q, switched before; want it once", rule)
-	case on:
-		sc.on = sc.on.with(id)
-	default:
-		sc.off = sc.off.with(id)
-	}
-	sc.text = strings.TrimPrefix(sc.text+","+map[bool]string{true: "+", false: "-"}[plus]+string(rule), ",")
-	return nil
-}
-
-// site reads one entry of sites.
-func (f *fileReader) site(sites *siteRules) error {
-	sc, err := f.place(siteHost, f.sitePath, "host, path, rules, comment or source", func(sc *scope, key string) (bool, error) {
-		if key != "rules" {
-			return false, nil
-		}
-		return true, f.array(func() error { return f.switchAt(sc) })
-	})
-	if err != nil {
-		return err
-	}
-	if sc.on|sc.off == 0 {
+// read adds an entry of sites.
+func (s *siteRules) read(e *fileEntry, sc *scope) error {
+	if len(e.Rules) == 0 {
 		return errors.New("got an entry without rules; want some to switch")
 	}
-	sites.add(sc)
-	sites.on |= sc.on
-	sites.digest = chainDigest(sites.digest, fmt.Sprintf("%q %q %v %v", sc.host, sc.path, sc.on.names(), sc.off.names()))
-	return nil
-}
-
-func (f *fileReader) checked(check func(string) (string, error)) (string, error) {
-	s, err := f.text()
-	if err != nil {
-		return "", err
+	for _, word := range e.Rules {
+		rule, plus, err := signed(word)
+		if err != nil {
+			return err
+		}
+		id, on, err := switched(rule, plus)
+		switch {
+		case err != nil:
+			return err
+		case !perSite.has(id):
+			return fmt.Errorf("got rule %q, which can't be switched for a site; want one of %s", rule, perSite.list())
+		case (sc.on | sc.off).has(id):
+			return fmt.Errorf("got rule %q, switched before; want it once", rule)
+		case on:
+			sc.on = sc.on.with(id)
+		default:
+			sc.off = sc.off.with(id)
+		}
 	}
-	return check(s)
-}
-
-func (f *fileReader) names() (names []string, err error) {
-	err = f.array(func() error {
-		name, err := f.checked(scopeName)
-		names = append(names, name)
-		return err
-	})
-	return names, err
+	sc.text = strings.Join(e.Rules, ",")
+	s.add(sc)
+	s.on |= sc.on
+	s.digest = chainDigest(s.digest, fmt.Sprintf("%q %q %v %v", sc.host, sc.path, sc.on.names(), sc.off.names()))
+	return nil
 }
 
 // chainDigest is the digest of what digest stands for, and then text.
@@ -441,11 +403,11 @@ func scopePattern(s string) (string, error) {
 	return pattern, nil
 }
 
-func scopeName(s string) (string, error) {
+func checkName(s string) error {
 	if s == "" || strings.ContainsAny(s, "&=#") || strings.Contains(strings.TrimSuffix(s, "*"), "*") {
-		return "", fmt.Errorf(`got parameter name %q; want one without "&", "=" and "#" (write %%26, %%3D, %%23), "*" at most at the end`, s)
+		return fmt.Errorf(`got parameter name %q; want one without "&", "=" and "#" (write %%26, %%3D, %%23), "*" at most at the end`, s)
 	}
-	return s, nil
+	return nil
 }
 
 // siteHost checks the host of an entry for a site.
@@ -477,96 +439,85 @@ func (f *fileReader) sitePath(s string) (string, error) {
 	return trimmed, nil
 }
 
-// fileReader reads JSON token by token, so that every error names its line;
-// encoding/json alone knows no place for unknown and duplicate keys.
+// fileReader reads a rule file so that errors have a line.
 type fileReader struct {
-	data  []byte
-	dec   *json.Decoder
-	lists *lists // of the rules in the file
-	at    int64  // where the error is; 0 if it is in the token read last
-}
-
-func newFileReader(data []byte) *fileReader {
-	return &fileReader{data: data, dec: json.NewDecoder(bytes.NewReader(data))}
+	data   []byte
+	lists  *lists             // of the rules in the file
+	places map[string][]int64 // where the value of a key begins, and behind that, of a list, each element
+	at     []int64            // begins with the place of the error
 }
 
 // line is the number of the line of the error, from 1.
 func (f *fileReader) line() int {
-	at := int(cmp.Or(f.at, f.dec.InputOffset()))
-	return 1 + bytes.Count(f.data[:min(at, len(f.data))], []byte("\n"))
+	return 1 + bytes.Count(f.data[:min(int(f.at[0]), len(f.data))], []byte("\n"))
 }
 
-func (f *fileReader) token() (json.Token, error) {
-	t, err := f.dec.Token()
-	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
-		f.at = syntax.Offset
-	} else if err != nil {
-		f.at = int64(len(f.data))
-		err = errors.New("got the end of the file inside the object; want the rest")
+// decode reads the file, once its text was scanned.
+func (f *fileReader) decode(file *ruleFile) error {
+	if err := f.scan(); err != nil {
+		return err
 	}
-	return t, err
-}
-
-func (f *fileReader) delim(want json.Delim) error {
-	t, err := f.token()
-	if err == nil && t != want {
-		err = fmt.Errorf("got %v; want %v", t, want)
+	var wrong *json.UnmarshalTypeError
+	err := json.Unmarshal(f.data, file)
+	if errors.As(err, &wrong) {
+		f.at = []int64{wrong.Offset}
+		want := map[reflect.Kind]string{reflect.String: "a string", reflect.Slice: "an array", reflect.Struct: "an object"}[wrong.Type.Kind()]
+		err = fmt.Errorf("got %s as %s; want %s", wrong.Value, cmp.Or(strings.ToLower(wrong.Field), "the file"), want)
 	}
 	return err
 }
 
-// object reads an object and calls value for each key, to read its value.
-func (f *fileReader) object(value func(key string) error) error {
-	if err := f.delim('{'); err != nil {
+// scan looks for what encoding/json takes: unknown keys, a key twice or in other letter case, and null.
+func (f *fileReader) scan() error {
+	dec := json.NewDecoder(bytes.NewReader(f.data))
+	var value func(of string) error
+	value = func(of string) error {
+		t, err := dec.Token()
+		f.places[of] = append(f.places[of], dec.InputOffset())
+		switch t {
+		case nil:
+			return cmp.Or(err, errors.New("got null; want a value"))
+		case json.Delim('['):
+			for err == nil && dec.More() {
+				err = value(of)
+			}
+		case json.Delim('{'):
+			seen := map[any]bool{}
+			for err == nil && dec.More() {
+				if t, err = dec.Token(); err != nil {
+					return err
+				}
+				key, keys := t.(string), fileKeys[of]
+				switch {
+				case !slices.Contains(strings.Split(strings.Replace(keys, " or ", ", ", 1), ", "), key):
+					return fmt.Errorf("got key %q; want %s", key, cmp.Or(keys, "no object"))
+				case seen[key]:
+					return fmt.Errorf("got key %q twice; want it once", key)
+				}
+				seen[key] = true
+				err = value(strings.TrimPrefix(of+"."+key, "."))
+			}
+		default:
+			return err
+		}
+		if err == nil {
+			_, err = dec.Token() // the end
+		}
 		return err
 	}
-	seen := map[string]bool{}
-	for f.dec.More() {
-		t, err := f.token()
-		if err != nil {
-			return err
-		}
-		key, _ := t.(string) // keys are strings, or token would have failed
-		if seen[key] {
-			return fmt.Errorf("got key %q twice; want it once", key)
-		}
-		seen[key] = true
-		if err := value(key); err != nil {
-			return err
+	err := value("")
+	if err == nil {
+		if t, end := dec.Token(); !errors.Is(end, io.EOF) {
+			err = fmt.Errorf("got %v after the object; want the end of the file", t)
 		}
 	}
-	return f.delim('}')
-}
-
-// array reads an array and calls element to read each element.
-func (f *fileReader) array(element func() error) error {
-	if err := f.delim('['); err != nil {
-		return err
+	f.at = []int64{dec.InputOffset()}
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		f.at[0] = syntax.Offset
+	} else if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		f.at[0] = int64(len(f.data))
+		err = errors.New("got the end of the file inside the object; want the rest")
 	}
-	for f.dec.More() {
-		if err := element(); err != nil {
-			return err
-		}
-	}
-	return f.delim(']')
-}
-
-func (f *fileReader) text() (string, error) {
-	t, err := f.token()
-	if err != nil {
-		return "", err
-	}
-	s, ok := t.(string)
-	if !ok {
-		return "", fmt.Errorf("got %v; want a string", t)
-	}
-	return s, nil
-}
-
-// end wants nothing more.
-func (f *fileReader) end() error {
-	if t, err := f.dec.Token(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("got %v after the object; want the end of the file", t)
-	}
-	return nil
+	return err
 }

@@ -16,7 +16,6 @@ type scope struct {
 	pattern *pathPattern // in place of a path; nil if there is none
 	drop    *nameSet     // nil if the scope drops all that it does not keep
 	keep    *nameSet     // nil if the scope only drops
-	at      int64        // where the entry ends in the file
 	on, off ruleSet      // of an entry for a site
 	host    string       // as in the file, for people
 	text    string       // what else the entry says, for people

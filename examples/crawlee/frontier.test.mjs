@@ -1,4 +1,4 @@
-// Tests of frontier.mjs on a daemon without delays: FIRSTSEEN=http://127.0.0.1:7072 node --test
+// Tests of frontier.mjs on a daemon without delays and limits (firstseen serve --delay 0 --max-in-flight 0 --traps off): FIRSTSEEN=http://127.0.0.1:7072 node --test
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";
