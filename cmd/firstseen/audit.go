@@ -270,7 +270,7 @@ func writeAudit(out *output, r *audit.Report, took time.Duration) {
 		writeVerdict(out, named(r.Against.Joined, "would join"), r.Repeats)
 		writeVerdict(out, named(r.Against.Split, "would split"), r.Repeats)
 	}
-	writeExamples(out, r.Forms)
+	writeExamples(out, r)
 	out.line(fmt.Sprintf("\n%.2f s", took.Seconds()))
 }
 
@@ -316,10 +316,10 @@ func writeIdle(out *output, forms []audit.Verdict) {
 	}
 }
 
-// writeExamples shows pairs that a rule merges although they were different.
-func writeExamples(out *output, forms []audit.Verdict) {
-	for _, v := range forms {
-		if len(v.Examples) == 0 || v.Kind == audit.RuleSet {
+// writeExamples shows pairs that a rule, or the profile as a whole, merges although they were different.
+func writeExamples(out *output, r *audit.Report) {
+	for _, v := range r.Forms {
+		if len(v.Examples) == 0 || v.Kind == audit.RuleSet && v.Name != "profile "+r.Profile {
 			continue
 		}
 		out.line("\n" + v.Name + " merges, although the contents differed")

@@ -3,6 +3,7 @@ package audit
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/firstseen/firstseen/canon"
@@ -180,26 +181,29 @@ func doubtContents(halves [2]evidence, compared int) string {
 	}
 	for i, name := range [...]string{"learned from", "validated on"} {
 		if against(halves[i]) {
-			return fmt.Sprintf("it changes the page: only %.1f %% of the %d contents %s are one page; want %g %%", 100*halves[i].share(), halves[i].Pairs, name, 100*minShare)
+			return fmt.Sprintf("it changes the page: only %.1f %% of the %d contents %s are one page; want %g %%", below(halves[i].share()), halves[i].Pairs, name, 100*minShare)
 		}
 	}
 	if against(all) {
-		return fmt.Sprintf("it changes the page: only %.1f %% of the %d contents are one page; want %g %%", 100*all.share(), all.Pairs, 100*minShare)
+		return fmt.Sprintf("it changes the page: only %.1f %% of the %d contents are one page; want %g %%", below(all.share()), all.Pairs, 100*minShare)
 	}
 	for i, name := range [...]string{"learned from", "validated on"} {
 		if e := halves[i]; e.Pairs >= minPairs && e.share() < minShare {
-			return fmt.Sprintf("not sure enough: %.1f %% of the %d contents %s are one page; want %g %%", 100*e.share(), e.Pairs, name, 100*minShare)
+			return fmt.Sprintf("not sure enough: %.1f %% of the %d contents %s are one page; want %g %%", below(e.share()), e.Pairs, name, 100*minShare)
 		}
 	}
 	if n := min(halves[0].Pairs, halves[1].Pairs); n < minPairs {
 		return fmt.Sprintf("untested: %d contents with a stable control in one half; want %d", n, minPairs)
 	}
 	if low := all.interval(0.95).Low; low < leastSure {
-		return fmt.Sprintf("not sure enough: %d of %d contents are one page, which leaves room for %.0f %%; want at least %.0f %%",
-			all.Held, all.Pairs, 100*low, 100*leastSure)
+		return fmt.Sprintf("not sure enough: %d of %d contents are one page, which leaves room for %.1f %%; want at least %g %%",
+			all.Held, all.Pairs, below(low), 100*leastSure)
 	}
 	return ""
 }
+
+// below is a share in percent, rounded down: one that misses a bound must not look as if it reached it.
+func below(share float64) float64 { return math.Floor(1000*share) / 10 }
 
 // against reports whether the evidence shows that a rule changes pages, beyond what chance explains.
 func against(e evidence) bool {
