@@ -117,7 +117,7 @@ For each file a line says what became of its URLs. The status is 1 if some were 
 // prepare makes a store that has no keys yet one for the profile of the flags, and refuses another profile of one that has some.
 func (f *adding) prepare(s store.Store, log *slog.Logger) (*frontier.Frontier, error) {
 	if s.Identity().Profile != "" && f.profile == (profileFlags{profile: "qiita"}) {
-		return nil, nil // it says what its profile is
+		return nil, nil // the store names its profile
 	}
 	base, with, _, err := f.profile.both()
 	if err != nil {
@@ -376,7 +376,7 @@ func (f *adding) tell(a *app, name string, c *transfer.Counts, format string) er
 
 // frontier returns a client of crawlers at the same place, for a crawl: a token may be for that alone. It sends again what a daemon that restarts did not answer.
 func (c *client) frontier(ctx context.Context, log *slog.Logger, crawl string) (*frontierclient.Client, error) {
-	if err := c.get(ctx, "/v1/stats", url.Values{"crawl": {crawl}}, &struct{}{}); err != nil { // whose errors say what to do
+	if err := c.get(ctx, "/v1/stats", url.Values{"crawl": {crawl}}, &struct{}{}); err != nil { // checks the crawl and the token first, with better errors than the client's
 		return nil, err
 	}
 	opt := frontierclient.Options{Addr: strings.TrimPrefix(strings.TrimPrefix(c.base, "http://"), "https://"), Token: c.token, Crawl: crawl, Transport: c.http.Transport, Logger: log}

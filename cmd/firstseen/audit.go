@@ -50,7 +50,7 @@ content counts once for a host. With fewer than 20 such contents a rule has no v
 	return cmd
 }
 
-// judging is what audit and learn have in common: what they read besides the files, and the HTML report.
+// judging has the flags that audit and learn share: other sources of captures, and the HTML report.
 type judging struct {
 	base, db    string
 	json        bool

@@ -116,8 +116,8 @@ func (f *copyFlags) run(ctx context.Context, a *app) error {
 	return nil
 }
 
-// copied is what was copied. Set and Left are commands that reproduce the copied settings, and the ones left behind; Kept those that a crawl
-// of the target has otherwise.
+// copied counts the copy. Set has the commands for the settings that were copied, Left for those that were not, and Kept for those in which
+// an existing crawl of the target differs.
 type copied struct {
 	crawlfile.Counts
 	Set   []string `json:"set,omitempty"`
@@ -162,7 +162,7 @@ func (n *copied) setter(ctx context.Context, dst store.Store, place string, to f
 	}}
 }
 
-// without returns the commands that do not set what is set already.
+// without drops the commands whose settings are in force already.
 func without(commands []string, has []store.Scope, of string) []string {
 	for i := range has {
 		if has[i].Crawl == "" {
@@ -173,7 +173,7 @@ func without(commands []string, has []store.Scope, of string) []string {
 	return commands
 }
 
-// setCommands returns the commands that set what is set for a scope.
+// setCommands returns the commands that reproduce the settings of a scope.
 func setCommands(of string, s *store.Scope) (commands []string) {
 	set, exclude := "", ""
 	add := func(is bool, flag string, value any) {

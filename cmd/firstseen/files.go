@@ -70,7 +70,7 @@ func (s *fileSet) batches(ctx context.Context, name string) iter.Seq2[*logs.Batc
 	}
 }
 
-// tellUnits says what a person should know of how a file was read: what was cut, and if most of it gave no URL, why.
+// tellUnits warns of lines that were cut off, of assumptions, and of a file most of which gave no URL.
 func tellUnits(w io.Writer, name string, c *logs.Counts) {
 	if len(c.Cut) > 0 {
 		var parts []string
@@ -85,7 +85,7 @@ func tellUnits(w io.Writer, name string, c *logs.Counts) {
 	if c.NotUTF8 {
 		fmt.Fprintf(w, "firstseen: %s: not all of it is UTF-8; bytes are kept as they are. To convert Windows-1252: iconv -f WINDOWS-1252 -t UTF-8\n", name)
 	}
-	if !c.Lost() || len(c.Examples) == 0 { // which were told, or printed
+	if !c.Lost() || len(c.Examples) == 0 { // the examples were printed already
 		return
 	}
 	fmt.Fprintf(w, "firstseen: %s: %s of %s lines or records gave no URL, such as\n", name, grouped(c.Refused+c.Other), grouped(c.Units))
@@ -149,7 +149,7 @@ func (s *fileSet) each(ctx context.Context, w io.Writer, names []string, line fu
 	return worst(errs...)
 }
 
-// part is a number of a line that says what became of a file.
+// part is one count in the line about a file.
 type part struct {
 	n    int64
 	what string

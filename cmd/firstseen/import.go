@@ -264,8 +264,8 @@ func (r *importRun) records(ctx context.Context, name string, file *logs.File) e
 	return r.a.endFile(ctx, name, &counts, "import", "recorded; the same command goes on from there", err, told)
 }
 
-// endFile says what was left of a file that was read, and returns the error that the exit status is made of: err of the
-// reading, or told of saying what was counted. what the command does, and done is what an interruption leaves of it.
+// endFile reports the lines of a file that were not used, and returns the error for the exit status: err from reading, or told from
+// printing the counts. what names the action, and done the state after an interruption.
 func (a *app) endFile(ctx context.Context, name string, counts *transfer.Counts, what, done string, err, told error) error {
 	units, examples := counts.Units, counts.Examples
 	if units.Lost() && len(examples) > 0 {

@@ -148,7 +148,7 @@ func (f *replayFlags) write(page *durable.File, r *replay.Result, p *canon.Profi
 	})
 }
 
-// tell writes the result. Input errors are printed to stderr and set the exit status.
+// tell writes the result. Errors of inputs go to stderr and determine the exit status.
 func (f *replayFlags) tell(a *app, r *replay.Result) error {
 	out := newOutput(a.out)
 	summary := newReplayReport(r, f.hosts)

@@ -63,7 +63,7 @@ func configuredText(is *wire.Configured, unblocks bool) string {
 	return name + ": " + strings.Join(changes, ", ")
 }
 
-// settingTexts says what is set, a text for each setting, always in the same order.
+// settingTexts describes each setting that is in force, always in the same order.
 func settingTexts(s *wire.Settings) (texts []string) {
 	say := func(is bool, text, none string) {
 		if !is {
@@ -90,7 +90,7 @@ func settingTexts(s *wire.Settings) (texts []string) {
 	return texts
 }
 
-// setTexts says what is set, and is empty if nothing is.
+// setTexts describes the settings that are in force; it is empty if there are none.
 func setTexts(s *wire.Settings) string {
 	var set []string
 	none := settingTexts(&wire.Settings{})

@@ -312,7 +312,7 @@ func (s *gate) endRevoked() {
 	}
 }
 
-// inHand returns what a call holds, nothing yet, of the memory for what was decoded, waits for a commit, or is an answer.
+// inHand returns an empty holding on the memory of a call: for decoded messages, batches that wait for a commit, and answers.
 func (s *gate) inHand(ctx context.Context) *holding {
 	return &holding{pool: s.admission.inHand, client: clientOf(ctx)}
 }

@@ -34,7 +34,7 @@ type putItem struct {
 	id    string
 	known bool   // it states the result of a URL rather than offering one
 	date  uint64 // refetchable_from_date, when known
-	// imported is set of an item that states what is, and not what a fetch brought.
+	// imported is set for items that state a URL's present state, not the result of a fetch.
 	imported bool
 	size     int // about its bytes in memory
 
@@ -202,7 +202,7 @@ func (r *messageReader) openBatch(batch *putBatch) error {
 	return nil
 }
 
-// complete makes a URL of what was read.
+// complete assembles a URL from the parts that were read.
 func (r *messageReader) complete(o *offered, p *infoParts) {
 	o.url = frontier.Link{URL: p.url, Queue: p.queue, Meta: p.meta, Crawl: crawlName(r.crawlOf(p.crawl))}
 	o.ok = r.s.takes(&o.url)
@@ -225,7 +225,7 @@ func (s *service) takes(u *frontier.Link) bool {
 	return u.URL != "" && u.Crawl != frontier.OwnCrawl && len(u.URL) <= s.cfg.MaxURL && len(u.Meta) <= s.cfg.MaxMetadata
 }
 
-// infoParts is what was read of a URLInfo, which may come in several parts.
+// infoParts collects the fields of a URLInfo, which the wire format may split into several parts.
 type infoParts struct {
 	url, queue, crawl string
 	meta              []byte // entries of the map, as isMetadata has them: of the message, or a copy

@@ -227,7 +227,7 @@ func (g *guard) Lookup(ctx context.Context, u frontier.Link) (frontier.Entry, er
 	return checked(ctx, g, u.Crawl, func() (frontier.Entry, error) { return g.own.Lookup(ctx, u) })
 }
 
-// Settings returns what is set for a crawl, or with "*" for the store.
+// Settings returns the settings of a crawl, or with "*" of the store.
 func (g *guard) Settings(ctx context.Context, crawl string) (store.CrawlSettings, error) {
 	return checked(ctx, g, crawl, func() (store.CrawlSettings, error) { return g.reader.Settings(ctx, crawl) })
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// httpFaults are the answers to errors, by what they are in gRPC's terms. All others are internal.
+// httpFaults maps gRPC codes to HTTP answers. Any other code is an internal error.
 var httpFaults = map[codes.Code]refusal{
 	codes.NotFound:           {status: http.StatusNotFound, code: "not-found"},
 	codes.InvalidArgument:    {status: http.StatusBadRequest, code: "invalid"},

@@ -192,7 +192,7 @@ func (s *httpAPI) postExclusions(ctx context.Context, body *wire.ExclusionReques
 	return a, err
 }
 
-// whyText says in a sentence what became of a URL, and what it waits for.
+// whyText sums up in a sentence the state of a URL and why it waits.
 func whyText(e *wire.Explanation, entry *frontier.Entry) string {
 	known, q := e.Known, e.Holds
 	switch {

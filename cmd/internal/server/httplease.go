@@ -66,7 +66,7 @@ func (s *httpAPI) lease(ctx context.Context, b *wire.LeaseRequest, req frontier.
 	if err == nil && len(leases) == 0 && b.WaitSeconds > 0 {
 		now := idle
 		if leases, idle, held, err = s.leaseLater(ctx, b, req); idle.State == store.Served {
-			idle = now // a wait may end before it knows what it waits for
+			idle = now // the wait may end before the frontier has given a reason
 		}
 	}
 	if err != nil {

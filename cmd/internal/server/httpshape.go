@@ -57,7 +57,7 @@ func misshapen(code, format string, args ...any) error {
 	return &shapeError{code, fmt.Sprintf(format, args...)}
 }
 
-// shapeFault says what is wrong with a value: its shape, or that it cannot be decoded at all.
+// shapeFault describes a value that has the wrong shape or cannot be decoded.
 func shapeFault(err error) *wire.Fault {
 	bad := &shapeError{code: "json"}
 	errors.As(err, &bad)

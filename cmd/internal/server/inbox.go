@@ -45,7 +45,7 @@ type inbox[T any] struct {
 	drained bool // of the goroutine that commits: nothing more is taken
 }
 
-// parcel is a batch, and what it holds of memory.
+// parcel is a batch with its share of memory.
 type parcel[T any] struct {
 	messages []T
 	holding

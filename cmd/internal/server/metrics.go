@@ -22,7 +22,7 @@ import (
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
-// metrics are what the daemon shows of itself: /metrics, and the curves of the dashboard.
+// metrics is the state behind /metrics and the curves of the dashboard.
 type metrics struct {
 	*service
 	registry *prometheus.Registry
@@ -38,7 +38,7 @@ func newMetrics(s *service) *metrics {
 
 const gaugeValue, counterValue = prometheus.GaugeValue, prometheus.CounterValue
 
-// numbers is a collector of what is read once for each scrape. A reading that fails has none.
+// numbers is a collector that takes one reading per scrape, and reports nothing if the reading fails.
 type numbers[T any] struct {
 	read func(context.Context) (T, error)
 	rows []number[T]
@@ -187,7 +187,7 @@ func (s *metrics) daemonNumbers() prometheus.Collector {
 	return n
 }
 
-// evidenceNumbers are those of what the daemon adopted by itself. What is off has none.
+// evidenceNumbers are the metrics of rules and traps that the daemon adopted by itself. A feature that is off has none.
 func (s *metrics) evidenceNumbers() prometheus.Collector {
 	n := &numbers[evidence.Stats]{read: func(context.Context) (evidence.Stats, error) { return s.cfg.Evidence.Stats(), nil }}
 	n.each(gaugeValue, "declared_rules", "Rules in use that trusted hosts declared (trust_declared).", nil, func(st *evidence.Stats, put func(float64, ...string)) {

@@ -27,7 +27,7 @@ type service struct {
 	f     guard
 	disk  *diskGate
 	store *storeWatch
-	local bool // for a command on a store: its user knows what it changes
+	local bool // serves a command on a store, not a daemon: changes are not logged
 
 	reloadFailed atomic.Bool // the latest time
 

@@ -64,7 +64,7 @@ func steers(b *wire.QueueSettings) bool {
 	return b.Queue == "" || b.Limit != nil || b.Paused != nil || b.Weight != nil || b.Group != nil
 }
 
-// configure changes what holds for a queue, a crawl or the store, and says what was changed.
+// configure changes the settings of a queue, a crawl or the store, and returns the old and new values.
 func (s *service) configure(ctx context.Context, b *wire.QueueSettings) (is wire.Configured, err error) {
 	change, err := changeOf(b)
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *service) mustExist(ctx context.Context, crawl, queue string) error {
 	return err
 }
 
-// settingsOf returns what is set on a queue, a crawl or the store.
+// settingsOf returns the settings of a queue, a crawl or the store.
 func (s *service) settingsOf(ctx context.Context, crawl, queue string) (wire.Settings, error) {
 	if queue == "" {
 		set, err := s.f.Settings(ctx, crawl)

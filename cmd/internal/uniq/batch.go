@@ -64,7 +64,7 @@ type counts struct {
 	unread                int64 // of refused, by the reader
 	filtered              []int64
 	examples              []string
-	unusable              []logs.Refusal // of refused, where Options.Refused asks for them
+	unusable              []logs.Refusal   // of refused, where Options.Refused asks for them
 	reasons               map[string]int64 // of refused, and of the units that could not be read
 }
 
