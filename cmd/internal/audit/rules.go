@@ -99,35 +99,32 @@ func formOf(i int, r canon.RuleInfo, bare *canon.Profile, base *Form) (*Form, er
 	switch {
 	case r.Rule == canon.ScopedParams || r.Rule == canon.ScopedRules:
 		return nil, nil
-	case r.Rule == canon.KeepHashbang: // it merges nothing: what merges without it is judged, fragments that begin with "#!" alone
-		drops, err := bare.With(canon.Enable(canon.DropFragment))
-		if err != nil {
-			return nil, fmt.Errorf("cannot judge rule %s: %w", r.Rule, err)
-		}
-		keeps, err := drops.With(canon.Enable(r.Rule))
-		if err != nil {
-			return nil, fmt.Errorf("cannot judge rule %s: %w", r.Rule, err)
-		}
-		return &Form{Name: DropHashbang, Kind: Optional, append: drops.AppendCanonical, base: &Form{append: keeps.AppendCanonical}}, nil
 	case !r.Optional:
 		return &Form{Name: string(r.Rule), Kind: Always, alone: uint8(i + 1), append: bare.AppendCanonical}, nil
 	}
-	if r.Rule == canon.SortValues { // it orders what sort-query has put together: judged on top of that
-		var err error
-		if bare, err = bare.With(canon.Enable(canon.SortQuery)); err != nil {
-			return nil, fmt.Errorf("cannot judge rule %s: %w", r.Rule, err)
-		}
-		base = &Form{Name: string(canon.SortQuery), Kind: Optional, append: bare.AppendCanonical}
+	name, on, below := string(r.Rule), []canon.Rule{r.Rule}, []canon.Rule(nil)
+	switch r.Rule {
+	case canon.SortValues: // it orders what sort-query has put together: judged on top of that
+		on, below = []canon.Rule{canon.SortQuery, r.Rule}, []canon.Rule{canon.SortQuery}
+	case canon.KeepHashbang: // it merges nothing: what drop-fragment merges without it is judged
+		name, on, below = DropHashbang, []canon.Rule{canon.DropFragment}, []canon.Rule{canon.DropFragment, r.Rule}
 	}
-	p, err := bare.With(canon.Enable(r.Rule))
+	p, err := bare.With(canon.Enable(on...))
 	if err != nil {
 		return nil, fmt.Errorf("cannot judge rule %s: %w", r.Rule, err)
+	}
+	if below != nil {
+		p, err := bare.With(canon.Enable(below...))
+		if err != nil {
+			return nil, fmt.Errorf("cannot judge rule %s: %w", r.Rule, err)
+		}
+		base = &Form{append: p.AppendCanonical}
 	}
 	kind := Optional
 	if r.Rule == canon.LowercasePath || r.Rule == canon.DropQuery {
 		kind = OnlyHere
 	}
-	return &Form{Name: string(r.Rule), Kind: kind, append: p.AppendCanonical, base: base}, nil
+	return &Form{Name: name, Kind: kind, append: p.AppendCanonical, base: base}, nil
 }
 
 // of appends the form of a URL of the log.
