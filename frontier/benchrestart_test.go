@@ -35,15 +35,15 @@ func fillChild(dir string, n int) error {
 	select {}
 }
 
-// fillURL is the i-th URL of the child, of 63 bytes, evenly over 10,000 hosts.
+// fillURL is the i-th URL of the child, of 63 bytes, evenly over the hosts.
 func fillURL(i int) string {
-	return fmt.Sprintf("https://www.host-%05d.example/articles/2026/%08x-some-title.html", i%10_000, i)
+	return fmt.Sprintf("https://www.host-%05d.example/articles/2026/%08x-some-title.html", i%count("FIRSTSEEN_BENCH_HOSTS", 10_000), i)
 }
 
 // BenchmarkRestart measures the time from a frontier with queued URLs, whose
 // process was killed by kill -9 directly after loading, to its first lease and,
 // as ms-to-add, to its first answer to an offer, which needs the seen URLs in
-// memory. The long form is FIRSTSEEN_BENCH_QUEUED=5000000. It also reports the
+// memory. The long forms are FIRSTSEEN_BENCH_QUEUED=5000000, and as many FIRSTSEEN_BENCH_HOSTS. It also reports the
 // bytes on disk and in memory of a queued URL, whose text is 63 bytes.
 func BenchmarkRestart(b *testing.B) {
 	n := count("FIRSTSEEN_BENCH_QUEUED", 200_000)

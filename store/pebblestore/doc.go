@@ -38,6 +38,8 @@
 //
 // # URLs
 //
+// After Open, queues beyond the first 16,384 are loaded between the steps of callers (load.go).
+//
 // Memory grows with the queues that contain URLs, not with their URLs, and by about 10 bytes for each queue that ever did. If a URL is completed before
 // 850,000 more are queued, only its key remains. Other completed URLs cost about 30 bytes more until
 // their key is forgotten. A leased URL takes about 300 bytes, and up to 1 KiB of its URL and metadata.

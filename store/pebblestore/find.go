@@ -186,7 +186,7 @@ func readPlace(rows rowGetter, crawl uint32, k *store.Key) (p pointer, err error
 const manyRows = 16
 
 // inTable calls read for each item of a list, with a reader of a table.
-func inTable(rows pebble.Reader, table byte, list []*sought, read func(rowGetter, *sought) error) (err error) {
+func inTable[T any](rows pebble.Reader, table byte, list []T, read func(rowGetter, T) error) (err error) {
 	var r rowGetter = rows
 	if len(list) >= manyRows {
 		it, err := rows.NewIter(bounds([]byte{table}, rowBound(table)))

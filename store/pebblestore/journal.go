@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -131,10 +132,9 @@ type stateJournal struct {
 	queues [][]*queue // those that each row has a state of; queue.journal names the row with the latest
 }
 
-// has notes that a row has the latest state of a queue.
-func (j *stateJournal) has(q *queue, row uint64) {
-	q.journal = row + 1
-	of := &j.queues[row-j.oldest()]
+// has notes that a queue's journal row has its latest state.
+func (j *stateJournal) has(q *queue) {
+	of := &j.queues[q.journal-1-j.oldest()]
 	*of = append(*of, q)
 }
 
@@ -145,7 +145,8 @@ func (tx *txn) journalQueue(q *queue) {
 	if len(j.queues) < len(j.rows) {
 		j.queues = append(j.queues, nil)
 	}
-	j.has(q, j.next-1)
+	q.journal = j.next
+	j.has(q)
 	j.buf = binary.AppendUvarint(j.buf, uint64(q.c.num))
 	j.buf = zerocopy.AppendText(j.buf, q.Name)
 	at := len(j.buf)
@@ -156,8 +157,11 @@ func (tx *txn) journalQueue(q *queue) {
 
 // writeJournal adds the last row of the journal to the batch. States that leave the journal get rows.
 func (tx *txn) writeJournal() {
-	j := &tx.s.sched.journal
-	j.write(tx, tx.s.opt.keptStates, func(row uint64) {
+	j, limit := &tx.s.sched.journal, tx.s.opt.keptStates
+	if tx.s.sched.Loading {
+		limit = math.MaxInt // the latest state of a queue that is not loaded may be in any row
+	}
+	j.write(tx, limit, func(row uint64) {
 		for _, q := range j.queues[0] {
 			if !q.c.gone && !q.Retired() && q.journal == row+1 {
 				tx.setQueue(q)
@@ -174,19 +178,19 @@ type journalState struct {
 	value []byte
 }
 
-// loadJournal reads the journal, and returns the latest state of each queue in
-// it by the queue row's key.
-func (s *Store) loadJournal() (map[string]journalState, error) {
+// loadJournal reads the journal, with the latest state of each queue in it by the queue row's key.
+func (s *Store) loadJournal() error {
 	first, values, err := journalRows(s.db, tableJournal)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	j := &s.sched.journal
 	if next := first + uint64(len(values)); next != j.next && next > 0 {
-		return nil, fmt.Errorf("cannot read the journal of queues; got %d as the number of its next row; want %d: %w", j.next, next, store.ErrCorrupt)
+		return fmt.Errorf("cannot read the journal of queues; got %d as the number of its next row; want %d: %w", j.next, next, store.ErrCorrupt)
 	}
 	j.applied, j.queues = j.next, make([][]*queue, len(values))
-	return journalStates(first, values, &j.journal)
+	s.sched.states, err = journalStates(first, values, &j.journal)
+	return err
 }
 
 // journalStates returns the latest state of each queue that rows of the journal have, by the
@@ -207,12 +211,15 @@ func journalStates(first uint64, values [][]byte, j *journal) (map[string]journa
 	return states, nil
 }
 
-// newer returns the state that the journal has of a queue, if it is newer than the queue's row.
-func newer(states map[string]journalState, key, value []byte) (journalState, bool) {
-	st, ok := states[string(key)]
+// newer returns the state that the journal has of a queue, if it is newer than the queue's row; else the row's.
+func newer(states map[string]journalState, key, value []byte) (st journalState, journaled bool) {
+	st, journaled = states[string(key)]
 	r := newRowReader(value)
 	r.Uvarint() // the queue's number
-	return st, ok && st.row >= r.Uvarint()
+	if !journaled || st.row < r.Uvarint() {
+		return journalState{value: value}, false
+	}
+	return st, true
 }
 
 // # The journal of places

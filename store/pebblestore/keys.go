@@ -519,14 +519,19 @@ func (s *Store) startFill() {
 	})
 }
 
-// fill adds the keys of parts to the index, a step after the other.
-func (s *Store) fill(parts []*keyPart) error {
+// awaitTest waits for the test that holds up what Open left to do.
+func (s *Store) awaitTest() {
 	if s.opt.holdFill != nil {
 		select {
 		case <-s.opt.holdFill:
 		case <-s.closing:
 		}
 	}
+}
+
+// fill adds the keys of parts to the index, a step after the other.
+func (s *Store) fill(parts []*keyPart) error {
+	s.awaitTest()
 	eg, ctx := errgroup.WithContext(context.Background())
 	eg.SetLimit(fillSteps)
 	for _, p := range parts {

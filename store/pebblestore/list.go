@@ -300,7 +300,7 @@ func (at *queueCursor) page(tx *txn) (list []store.QueueInfo, more bool, err err
 }
 
 // queuesAfter calls f for the queues of c after one in order of name, for all after "", until the
-// budget is spent or f returns errPage. A queue that holds nothing is not in memory.
+// budget is spent or f returns errPage. Those that are not in memory are read.
 func (tx *txn) queuesAfter(c *crawl, after string, left *budget, f func(q *queue) error) error {
 	lo := appendQueueRow(nil, c.num, after)
 	if after != "" {
@@ -309,7 +309,7 @@ func (tx *txn) queuesAfter(c *crawl, after string, left *budget, f func(q *queue
 	_, err := tx.s.walk(lo, afterNumbered(tableQueue, c.num), left, func(key, value []byte) (err error) {
 		q := c.queues.loaded[string(key[5:])]
 		if q == nil {
-			if q, err = parseQueue(c, string(key[5:]), value); err != nil {
+			if q, err = tx.s.stored(c, string(key[5:]), key, value); err != nil {
 				return err
 			}
 		}

@@ -3,11 +3,14 @@ package pebblestore
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"maps"
+	"math"
 	"os"
 	"slices"
 
@@ -332,8 +335,17 @@ func (s *Store) checkCount(g *generation) error {
 		g.num, g.c.name, n, g.keys, store.ErrCorrupt)
 }
 
-// loadQueues brings the queues that hold something and the leases into memory.
-// It reads a row for each queue and each lease, and no queued URL.
+// loadQueues brings the leases and their queues into memory, and the first of the other queues that hold something. Open read the
+// rows of all queues at first: with a million of them, the first lease came seconds after a restart. So loadRest reads those
+// beyond openQueues between the steps of callers, and a step that needs one of them reads it before (oldQueue). No lease,
+// and no limit of a crawl, depends on queues that are not loaded. But until all are:
+//
+//   - Queues of a group wait: any other may be the one that was served last.
+//   - A Take that finds nothing looks again after the next part.
+//   - A name that is not loaded may have a row.
+//   - The journal of queues keeps the states that Open found.
+//
+// The order of the others is that of their names either way, since turns are not stored.
 func (s *Store) loadQueues() error {
 	s.sched.journal.table, s.sched.seed = tableJournal, maphash.MakeSeed()
 	s.sched.Closed = func(l *sched.Lease) { s.sched.closed = append(s.sched.closed, l) }
@@ -344,29 +356,80 @@ func (s *Store) loadQueues() error {
 	if err != nil {
 		return err
 	}
-	states, err := s.loadJournal()
-	if err != nil {
+	if err := s.loadJournal(); err != nil {
 		return err
 	}
 	now := sched.Now(s.opt.Clock())
 	if err := s.loadRetired(leases, now); err != nil {
 		return err
 	}
-	err = s.scan([]byte{tableQueue}, rowBound(tableQueue), func(key, value []byte) error {
-		st, ok := newer(states, key, value)
-		if ok {
-			value = st.value
-		}
-		q, err := s.loadQueue(key, value, leases, now)
-		if ok && q != nil {
-			s.sched.journal.has(q, st.row)
-		}
-		return err
-	})
-	if err == nil && len(leases) > 0 {
-		err = fmt.Errorf("cannot load leases; got %d queues with leases and no row: %w", len(leases), store.ErrCorrupt)
+	first := budget{s.opt.openQueues, math.MaxInt}
+	if s.opt.Mode == OpenReadOnly || s.opt.Mode == OpenRepair {
+		first.rows = math.MaxInt
 	}
-	return err
+	s.sched.Loading, s.sched.unread = true, []byte{tableQueue}
+	if err := s.loadSome(leases, now, &first); err != nil || !s.sched.Loading {
+		return err
+	}
+	return s.loadLeased(leases, now)
+}
+
+// loadSome loads the next queues that hold something, and takes their leases from the map.
+func (s *Store) loadSome(leases map[queueNum][]leaseRow, now int64, left *budget) (err error) {
+	sc := &s.sched
+	if sc.Loading {
+		sc.unread, err = s.walk(sc.unread, rowBound(tableQueue), left, func(key, value []byte) error {
+			return s.loadQueue(key, value, leases, now)
+		})
+		if err != nil || left.spent() {
+			return err
+		}
+		sc.Loading, sc.states = false, nil
+	}
+	left.rows = sc.FileLate(now, left.rows)
+	return complete(leases)
+}
+
+// loadLeased loads the queues of leases that loadSome did not come to.
+func (s *Store) loadLeased(leases map[queueNum][]leaseRow, now int64) error {
+	var rows [][]byte // their keys
+	err := inTable(s.db, tableName, slices.SortedFunc(maps.Keys(leases), queueNum.compare), func(r rowGetter, at queueNum) error {
+		return readRow(r, appendOfQueue(nil, tableName, at.crawl, at.queue), func(name []byte) error {
+			rows = append(rows, append(appendNumbered(nil, tableQueue, at.crawl), name...))
+			return nil
+		})
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(rows, bytes.Compare)
+	err = inTable(s.db, tableQueue, rows, func(r rowGetter, key []byte) error {
+		return readRow(r, key, func(value []byte) error { return s.loadQueue(key, value, leases, now) })
+	})
+	return cmp.Or(err, complete(leases))
+}
+
+// complete returns an error if the queues of leases are missing.
+func complete(leases map[queueNum][]leaseRow) error {
+	if len(leases) == 0 {
+		return nil
+	}
+	return fmt.Errorf("cannot load leases; got %d queues with leases and no row: %w", len(leases), store.ErrCorrupt)
+}
+
+// loadRest loads the queues that Open left.
+func (s *Store) loadRest() {
+	s.awaitTest()
+	err := s.submit(context.Background(), 1, func(tx *txn) error {
+		tx.flush()
+		if err := s.loadSome(nil, sched.Now(tx.now), &tx.left); err != nil || !s.sched.Filing() {
+			return err
+		}
+		return errMore
+	})
+	if err != nil && !errors.Is(err, store.ErrClosed) {
+		s.die(fmt.Errorf("cannot load queues: %w", err))
+	}
 }
 
 // loadScheduler reads the rows of the store and the crawls.
@@ -394,6 +457,10 @@ func (s *Store) numbered(key []byte, least int) *crawl {
 
 // queueNum names a queue of any crawl.
 type queueNum struct{ crawl, queue uint32 }
+
+func (n queueNum) compare(b queueNum) int {
+	return cmp.Or(cmp.Compare(n.crawl, b.crawl), cmp.Compare(n.queue, b.queue))
+}
 
 // restore puts a lease back into its queue.
 func (l *leaseRow) restore(q *queue, now int64) {
@@ -443,39 +510,30 @@ func (s *Store) loadLeases() (map[queueNum][]leaseRow, error) {
 	return leases, err
 }
 
-// loadQueue loads a queue that holds something, and takes its leases from the
-// map. It returns nil for one that doesn't.
-func (s *Store) loadQueue(key, value []byte, leases map[queueNum][]leaseRow, now int64) (*queue, error) {
+// loadQueue loads a queue that holds something, unless a step did, and takes its leases from the map.
+func (s *Store) loadQueue(key, value []byte, leases map[queueNum][]leaseRow, now int64) error {
 	c := s.numbered(key, 5)
 	if c == nil {
-		return nil, fmt.Errorf("cannot load queue %q; got no such crawl: %w", key, store.ErrCorrupt)
+		return fmt.Errorf("cannot load queue %q; got no such crawl: %w", key, store.ErrCorrupt)
 	}
-	r := newRowReader(value)
-	id, _, queued := r.Uvarint(), r.Uvarint(), r.Uvarint()
-	if r.Bad {
-		return nil, fmt.Errorf("cannot load queue %q; got %x: %w", key, value, store.ErrCorrupt)
+	if c.queues.loaded[string(key[5:])] != nil {
+		return nil
 	}
-	at := queueNum{c.num, uint32(id)}
-	idle := queued == 0 && leases[at] == nil
-	if idle {
-		s.sched.name(&c.queues, string(key[5:]))
-	}
-	if idle && !hasSettings(value) {
-		return nil, nil
-	}
-	q, err := parseQueue(c, string(key[5:]), value)
+	q, err := s.stored(c, string(key[5:]), key, value)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if idle {
-		q.Recall(now)
-		return nil, nil
-	}
+	at := queueNum{c.num, q.id}
 	for _, l := range leases[at] {
 		l.restore(q, now)
 	}
 	delete(leases, at)
+	if q.Idle() {
+		s.sched.name(&c.queues, q.Name)
+		q.Recall(now)
+		return nil
+	}
 	s.sched.hold(q)
 	q.File(now)
-	return q, nil
+	return nil
 }

@@ -89,7 +89,7 @@ type tuning struct {
 	textBytes int64
 	// leaseBytes is how many bytes of its URL and metadata a lease keeps in memory.
 	leaseBytes int64
-	// holdFill holds up the filling of the index until it is closed.
+	// holdFill holds up the filling of the index, and the loading of queues that Open left, until it is closed.
 	holdFill chan struct{}
 	// flushKeys is the number of packed keys from which runs are made.
 	flushKeys int64
@@ -98,6 +98,8 @@ type tuning struct {
 	lagKeys int
 	// journalFrom, keptStates and keptPlaces are limits of the journals.
 	journalFrom, keptStates, keptPlaces int
+	// openQueues bounds the rows of queues that Open reads before it returns.
+	openQueues int
 	// marks bounds the marked keys.
 	marks int
 	// format is the format that is read and written; upgrades lead to it.
@@ -152,6 +154,7 @@ func (o Options) withDefaults() Options {
 	t.flushKeys = cmp.Or(t.flushKeys, flushKeys)
 	t.lagKeys = cmp.Or(t.lagKeys, lagKeys)
 	t.journalFrom, t.marks = cmp.Or(t.journalFrom, journalFrom), cmp.Or(t.marks, sched.MostMarks)
+	t.openQueues = cmp.Or(t.openQueues, 1<<14)
 	t.keptStates, t.keptPlaces = cmp.Or(t.keptStates, keptStates), cmp.Or(t.keptPlaces, keptPlaces)
 	if t.format == 0 {
 		t.format, t.upgrades = formatVersion, upgrades

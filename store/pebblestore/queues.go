@@ -20,14 +20,14 @@ import (
 
 // Memory holds the leases and the queues that hold something, each with its state, the place of its first URL of each priority
 // and a few URLs read ahead. The disk has the URLs, in order of service, and the state of every queue there ever was. So
-// memory grows with the queues in use, not with the URLs, and Open reads no URLs. Package sched decides which queue is
+// memory grows with the queues in use, not with the URLs, and Open reads no URLs and few queues. Package sched decides which queue is
 // served; this package keeps the contents.
 //
 // A queue goes through these states:
 //
 //	no row    its name was never used: crawlQueues.names shows that without a read
-//	row       it holds nothing; its H row has counts and settings
-//	loaded    a step needs it: it was made, or read from its row. The end of the group drops it if it holds nothing
+//	row       it holds nothing, or was not loaded since Open (load.go); its H row has counts and settings
+//	loaded    it holds something, or a step needs it: it was made, or read from its row. The end of the group drops it if it holds nothing
 //	retired   it is being forgotten: another queue has its name (forget.go)
 //
 // Everything here is guarded by Store.mu and written by the committer alone.
@@ -48,6 +48,8 @@ type scheduler struct {
 	closed  []*sched.Lease // overtaken leases whose time is over, until the next step removes their rows
 	evicted atomic.Int64   // marks evicted by newer ones, since Open
 	seed    maphash.Seed
+	unread  []byte                  // the next queue's row to load, while Loading
+	states  map[string]journalState // that the journal has of queues, by the key of their row; nil when all are loaded
 }
 
 // crawlQueues is the queue side of one crawl.
@@ -67,9 +69,9 @@ type crawlQueues struct {
 type queue struct {
 	sched.Queue
 	c        *crawl
-	id       uint32 // among those of the crawl, never used again
 	journal  uint64 // 1 + the number of the journal's row with its latest state; 0: its own row has that
 	ahead    *ahead // nil for none
+	id       uint32 // among those of the crawl, never used again
 	marks    uint8
 	headless uint8 // bit p: the first URL of priority p is gone
 }
@@ -124,14 +126,26 @@ func (tx *txn) oldQueue(c *crawl, name string) (q *queue, err error) {
 	// The row of a queue that isn't loaded is never in a batch to come.
 	tx.key = appendQueueRow(tx.key[:0], c.num, name)
 	err = readRow(tx.s.db, tx.key, func(row []byte) (err error) {
-		q, err = parseQueue(c, strings.Clone(name), row)
+		q, err = tx.s.stored(c, strings.Clone(name), tx.key, row)
 		return err
 	})
 	if q == nil || err != nil {
 		return nil, err
 	}
-	tx.load(q)
+	if tx.load(q); !q.Idle() {
+		tx.touchQueue(q) // it was not loaded before
+	}
 	return q, nil
+}
+
+// stored returns the queue of a row, with the state that the journal has of it if that is newer. It is not loaded.
+func (s *Store) stored(c *crawl, name string, key, value []byte) (*queue, error) {
+	st, journaled := newer(s.sched.states, key, value)
+	q, err := parseQueue(c, name, st.value)
+	if journaled && err == nil {
+		q.journal = st.row + 1
+	}
+	return q, err
 }
 
 // numberedQueue returns the queue of c with this number, or nil.
@@ -161,7 +175,7 @@ func (sc *scheduler) name(qs *crawlQueues, name string) {
 // mayHave reports false for a name that is not loaded if no queue ever had it. A hash collision makes it report true.
 func (qs *crawlQueues) mayHave(s *Store, name string) bool {
 	_, may := qs.names[s.sched.hash(name)]
-	return may
+	return may || s.sched.Loading
 }
 
 func (sc *scheduler) hash(name string) uint32 { return uint32(maphash.String(sc.seed, name)) }
@@ -180,7 +194,9 @@ func (sc *scheduler) hold(q *queue) {
 		qs.loaded, qs.byNum = map[string]*queue{}, map[uint32]*queue{}
 	}
 	qs.loaded[q.Name], qs.byNum[q.id] = q, q
-	sc.loaded++
+	if sc.loaded++; q.journal > 0 {
+		sc.journal.has(q)
+	}
 }
 
 // drop drops q from memory.

@@ -592,22 +592,6 @@ func parseQueue(c *crawl, name string, b []byte) (*queue, error) {
 	return q, r.end("queue", b)
 }
 
-// hasSettings reports whether settings follow in the row of a queue that holds nothing, or whether the row is damaged.
-func hasSettings(b []byte) bool {
-	r := newRowReader(b)
-	for range 7 {
-		r.Uvarint()
-	}
-	levels := r.Uvarint()
-	for mark := uint64(moreMark); mark <= pagesMark; mark <<= 1 {
-		if levels&mark != 0 {
-			r.Uvarint()
-			r.Uvarint()
-		}
-	}
-	return r.Bad || len(r.B) > 0
-}
-
 // appendCrawlQueues appends the value of a crawl's queue row.
 func appendCrawlQueues(dst []byte, qs *crawlQueues) []byte {
 	for _, n := range [...]uint64{

@@ -241,6 +241,9 @@ func openNoted(dir string, opt Options, n *note) (*Store, error) {
 	}
 	go s.committer()
 	go s.answerer()
+	if s.sched.Filing() {
+		s.behind.Go(s.loadRest)
+	}
 	if opt.Mode != OpenReadOnly {
 		s.behind.Go(s.keepNote)
 		s.keeper.removes.Store(true)

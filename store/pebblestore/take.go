@@ -76,6 +76,11 @@ func (o *takeOp) apply(tx *txn) error {
 	if o.given, o.it = o.given[:0], nil; o.part.More {
 		return errMore
 	}
+	if o.s.sched.Filing() && tx.err == nil {
+		if rest.Next = o.r.Now; len(o.taken.Leases) == 0 {
+			return errMore
+		}
+	}
 	rest.AnswerTo(&o.taken)
 	return nil
 }
@@ -93,6 +98,12 @@ func (o *takeOp) take() (sched.Rest, error) {
 		return o.s.sched.Take(c.queues.Crawl, nil, o.r, o.serve)
 	}
 	q := c.queues.loaded[o.req.Queue]
+	if q == nil && o.s.sched.Loading {
+		var err error
+		if q, err = o.oldQueue(c, o.req.Queue); err != nil {
+			return sched.Nothing, err
+		}
+	}
 	if q == nil {
 		return sched.Nothing, nil
 	}

@@ -463,10 +463,8 @@ func (v *verifier) queue(key, value []byte) {
 	if h == nil {
 		return
 	}
-	if st, ok := newer(v.states, key, value); ok {
-		value = st.value
-	}
-	q, err := parseQueue(h.c, string(key[5:]), value)
+	st, _ := newer(v.states, key, value)
+	q, err := parseQueue(h.c, string(key[5:]), st.value)
 	if v.unreadable(key, err) {
 		return
 	}

@@ -85,6 +85,20 @@ func (q *Queue) Recall(now int64) {
 	q.Drop()
 }
 
+// FileLate files up to n members of groups that waited until all queues were loaded. It returns the unused rest of n.
+func (s *Sched) FileLate(now int64, n int) int {
+	for ; n > 0 && len(s.late) > 0; n-- {
+		q := s.late[len(s.late)-1]
+		if s.late = s.late[:len(s.late)-1]; q.group() != nil { // or it was dropped
+			q.File(now)
+		}
+	}
+	return n
+}
+
+// Filing reports whether some queues that may be served are not filed yet.
+func (s *Sched) Filing() bool { return s.Loading || len(s.late) > 0 }
+
 // recall notes the last take of a queue, unless another was served later. Ties are broken by name, so a restart changes nothing.
 func (g *group) recall(q *Queue) {
 	if q.LastTake > 0 && (g.by == nil || q.LastTake > g.by.LastTake || q.LastTake == g.by.LastTake && q.Name >= g.by.Name) {
@@ -154,7 +168,7 @@ func (g *group) file(q *Queue, t, now int64) {
 	case t <= now:
 		q.unfile()
 		q.enter(inGroup, &g.line)
-	case q.place == inWaiting && g.front != q && q.wake == t:
+	case q.place == inWaiting && g.front != q && q.wake() == t:
 	default:
 		if q.unfile(); t != Never {
 			q.wait(t)
@@ -203,7 +217,7 @@ func (g *group) settle(now int64) {
 	case bound > 0 && g.running >= bound:
 		q.out()
 	case gate > now:
-		if q.place != inWaiting || q.wake != gate {
+		if q.place != inWaiting || q.wake() != gate {
 			q.out()
 			q.wait(gate)
 		}

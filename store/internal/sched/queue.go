@@ -29,13 +29,12 @@ type Queue struct {
 	expired *Heap[*Lease] // leases that ran out, earliest first; nil for none
 	heads   *[store.MaxPriority + 1]Head
 	head    Head // the earliest of the heads; heads is nil while it is the only one
-	wake    int64
 	turn    uint64
-	filed   uint64
-	more    *more // nil before it is urgent, or in a group
-	live    int32 // leases that have not run out
-	late    int32 // leases that have
-	over    int32 // overtaken leases, whose URLs are not held by them
+	at      uint64 // when it wakes, while it waits; as which one it was filed, which settles equal turns, while it is ready
+	more    *more  // nil before it is urgent, or in a group
+	live    int32  // leases that have not run out
+	late    int32  // leases that have
+	over    int32  // overtaken leases, whose URLs are not held by them
 	slot    int32
 	class   int32
 	place   place
@@ -83,13 +82,13 @@ func (c *Crawl) NewQueue(name string, set *store.QueueSettings, st State) Queue 
 
 func (q *Queue) slotOf() *int32 { return &q.slot }
 
-func (q *Queue) wakesBefore(b *Queue) bool { return q.wake < b.wake }
+func (q *Queue) wakesBefore(b *Queue) bool { return q.at < b.at }
 
 func (q *Queue) turnsBefore(b *Queue) bool {
 	if q.turn != b.turn {
 		return q.turn < b.turn
 	}
-	return q.filed < b.filed
+	return q.at < b.at
 }
 
 // Held returns the number of URLs queued or leased.
@@ -376,14 +375,18 @@ func (q *Queue) File(now int64) {
 	t, h := q.opens(now)
 	q.hold(h)
 	if g := q.group(); g != nil {
-		g.file(q, t, now)
+		if s := q.Crawl.sched; s.Loading {
+			s.late = append(s.late, q)
+		} else {
+			g.file(q, t, now)
+		}
 		return
 	}
 	switch {
 	case q.place == inReady && t <= now && q.class == q.classOf():
 		q.hurry()
 		return
-	case q.place == inWaiting && t > now && q.wake == t:
+	case q.place == inWaiting && t > now && q.wake() == t:
 		return
 	}
 	q.unfile()
@@ -395,8 +398,11 @@ func (q *Queue) File(now int64) {
 	}
 }
 
+// wake returns when a queue that waits is to be filed again.
+func (q *Queue) wake() int64 { return int64(q.at) }
+
 func (q *Queue) wait(until int64) {
-	q.wake = until
+	q.at = uint64(until)
 	q.place = inWaiting
 	q.Crawl.waiting.Push(q)
 }
@@ -412,7 +418,7 @@ func (q *Queue) enter(p place, l *line) {
 	// A queue that was away does not catch up on the turns it missed.
 	q.turn = max(q.turn, c.turn)
 	c.filed++
-	q.filed = c.filed
+	q.at = c.filed
 	q.place = p
 	l.queues.Push(q)
 	q.hurry()
@@ -545,7 +551,7 @@ func Refiles(c *store.QueueChange) bool {
 // the store, ready ones in the order they had.
 func Refile(queues []*Queue, now int64) {
 	slices.SortFunc(queues, func(a, b *Queue) int {
-		return cmp.Or(cmp.Compare(a.turn, b.turn), cmp.Compare(a.filed, b.filed))
+		return cmp.Or(cmp.Compare(a.turn, b.turn), cmp.Compare(a.at, b.at))
 	})
 	for _, q := range queues {
 		q.File(now)

@@ -30,8 +30,11 @@ type Sched struct {
 	Defaults store.CrawlSettings // of the whole store
 	// Closed is called with an overtaken lease that has expired, for the backend to remove its data; nil: nothing to do.
 	Closed func(*Lease)
-	crawls []*Crawl // those that hold something, in order of rotation
-	marks  marks
+	// Loading: the backend has not loaded all queues yet, so members of groups wait.
+	Loading bool
+	late    []*Queue // that wait so, or did
+	crawls  []*Crawl // those that hold something, in order of rotation
+	marks   marks
 }
 
 // Crawl is the scheduler's part of one crawl.
@@ -155,7 +158,7 @@ func (c *Crawl) AdvanceSome(now int64, n int) (left int) {
 	for ; n > 0 && c.leases.Len() > 0 && c.leases.Top().Until <= now; n-- {
 		c.leases.Top().expire(now)
 	}
-	for ; n > 0 && c.waiting.Len() > 0 && c.waiting.Top().wake <= now; n-- {
+	for ; n > 0 && c.waiting.Len() > 0 && c.waiting.Top().wake() <= now; n-- {
 		c.waiting.Top().File(now)
 	}
 	return max(n, 0)

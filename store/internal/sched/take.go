@@ -212,11 +212,11 @@ func (t *taking) next(c *Crawl) (next int64, by hold) {
 		}
 	case c.room() > 0:
 		if c.waiting.Len() > 0 {
-			next, by = c.waiting.Top().wake, c.waiting.Top().held
+			next, by = c.waiting.Top().wake(), c.waiting.Top().held
 		}
 	default:
 		for q := range c.expired {
-			at := q.wake
+			at := q.wake()
 			if q.group().has(q) {
 				at, _ = q.passes(t.Now)
 			} else if q.place != inWaiting {

@@ -58,7 +58,7 @@ func (u *more) before(b *more) bool {
 	if u.since != b.since {
 		return u.since < b.since
 	}
-	return u.filed < b.filed
+	return u.at < b.at
 }
 
 // hasty returns the first of a line's urgent queues, nil if none is urgent yet.
