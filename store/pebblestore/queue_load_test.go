@@ -189,9 +189,7 @@ func (l *loading) listed(s *Store) (list []store.QueueInfo) {
 // loaded loads the queues, and takes all URLs.
 func (l *loading) loaded() {
 	close(l.hold)
-	for l.both[1].isLoading() {
-		runtime.Gosched()
-	}
+	l.both[1].awaitQueues()
 	l.same("list", func(s *Store) (any, error) { return l.listed(s), nil })
 	l.same("take all", func(s *Store) (any, error) {
 		var keys []store.Key
@@ -212,10 +210,13 @@ func (l *loading) loaded() {
 	}
 }
 
-func (s *Store) isLoading() bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.sched.Filing()
+// awaitQueues waits until all queues are loaded, or the store has failed.
+func (s *Store) awaitQueues() {
+	for loading := true; loading && !s.isDead(); runtime.Gosched() {
+		s.mu.RLock()
+		loading = s.sched.Filing()
+		s.mu.RUnlock()
+	}
 }
 
 // TestGroupWaitsUntilQueuesAreLoaded: of two queues of a group, the one that was served last has not been loaded.

@@ -28,11 +28,12 @@ func suiteOptions(env storetest.Env, fs vfs.FS) Options {
 
 func openSuite(t testing.TB, env storetest.Env, fs vfs.FS, way Options) store.Store {
 	opt := suiteOptions(env, fs)
-	opt.IndexBytes, opt.Exact, opt.flushKeys, opt.FreeLeases = way.IndexBytes, way.Exact, way.flushKeys, way.FreeLeases
+	opt.IndexBytes, opt.Exact, opt.flushKeys, opt.FreeLeases, opt.openQueues = way.IndexBytes, way.Exact, way.flushKeys, way.FreeLeases, way.openQueues
 	s, err := Open("db", opt)
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.awaitQueues() // or a take gets what is loaded
 	return s
 }
 
@@ -59,9 +60,9 @@ func suiteBackend(way Options, histories int, keep ...bool) storetest.Backend {
 }
 
 // waysToLookUp are all ways to look up keys: by the index, by runs, verified, and by an
-// index that is left when it is too large; with runs made and merged all the time.
+// index that is left when it is too large; with runs made and merged all the time; and with queues loaded after Open.
 var waysToLookUp = []Options{
-	{}, {tuning: tuning{flushKeys: 30}}, {IndexBytes: -1}, {IndexBytes: -1, tuning: tuning{flushKeys: 30}}, {Exact: true, tuning: tuning{flushKeys: 30}}, {IndexBytes: 1 << 20, tuning: tuning{flushKeys: 400}},
+	{}, {tuning: tuning{flushKeys: 30}}, {IndexBytes: -1, tuning: tuning{openQueues: 1}}, {IndexBytes: -1, tuning: tuning{flushKeys: 30}}, {Exact: true, tuning: tuning{flushKeys: 30}}, {IndexBytes: 1 << 20, tuning: tuning{flushKeys: 400}},
 }
 
 func (o Options) testName() string {
