@@ -60,7 +60,7 @@ func (l *loading) items(n int) (items []store.Item) {
 func newLoading(t *testing.T, seed uint64) *loading {
 	l := &loading{t: t, r: newRand(seed), clock: newStepClock(), hold: make(chan struct{})}
 	fs := vfs.NewCrashableMem()
-	opt := Options{FS: fs, Clock: l.clock.Now, KeepURLs: seed%2 == 0, tuning: tuning{journalFrom: 1 + int(seed%3)*5, keptStates: 60, keptPlaces: 30}}
+	opt := Options{FS: fs, IndexBytes: -1, Clock: l.clock.Now, KeepURLs: seed%2 == 0, tuning: tuning{journalFrom: 1 + int(seed%3)*5, keptStates: 60, keptPlaces: 30}}
 	s := mustOpen(t, "db", opt)
 	l.both = [2]*Store{s, s}
 	for i := range loadingQueues {
@@ -210,13 +210,15 @@ func (l *loading) loaded() {
 	}
 }
 
-// awaitQueues waits until all queues are loaded, or the store has failed.
+// awaitQueues waits until all queues are loaded, or the store has failed, and until the group in progress has ended: it has the
+// time at which it began, and the clocks of tests are set between steps.
 func (s *Store) awaitQueues() {
 	for loading := true; loading && !s.isDead(); runtime.Gosched() {
 		s.mu.RLock()
 		loading = s.sched.Filing()
 		s.mu.RUnlock()
 	}
+	_ = s.read(context.Background(), func(*txn) error { return nil }) // a store that failed says so to its users
 }
 
 // TestGroupWaitsUntilQueuesAreLoaded: of two queues of a group, the one that was served last has not been loaded.
