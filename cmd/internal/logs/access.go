@@ -45,6 +45,9 @@ var ownFormats = []*regexp.Regexp{
 // protocol matches the end of a request. It is behind what looks like a request if the target has a quote that was not escaped.
 var protocol = regexp.MustCompile(` HTTP/[\d.]+"`)
 
+// haproxyTimers matches the timers of HAProxy, which may log TLS behind the request.
+var haproxyTimers = regexp.MustCompile(`^-?\d+(?:/-?\d+){3}/\+?-?\d+$`)
+
 // accessTime is the layout of %t.
 const accessTime = "02/Jan/2006:15:04:05 -0700"
 
@@ -93,7 +96,8 @@ func (l *accessLine) cut(text string) error {
 		l.leading[i] += " " + l.leading[i+1]
 		l.leading = slices.Delete(l.leading, i+1, i+2)
 	}
-	if l.between, l.behind = columns(l.between[:0], between), columns(l.behind[:0], rest); len(l.between) > 1 && len(l.behind) > 0 {
+	l.between, l.behind = columns(l.between[:0], between), columns(l.behind[:0], rest)
+	if n := len(l.between); n > 1 && len(l.behind) > 0 && (n < 5 || !haproxyTimers.MatchString(l.between[2])) {
 		return bad("got %q between time and request", between)
 	}
 	return nil
@@ -179,7 +183,7 @@ func (p *accessParser) line(text string, emit func(Record)) error {
 		return err
 	}
 	status, behind := "", l.behind
-	if len(behind) == 0 { // HAProxy has it before the request
+	if len(behind) == 0 || len(l.between) > 1 { // HAProxy has it before the request
 		behind = l.between
 	}
 	for i, cell := range behind { // the first number; others may be of bytes and of time
@@ -277,7 +281,7 @@ func hostlike(s string) bool {
 
 // isServer reports whether a cell is the host of a server. What is not is often the name of the machine that wrote the log.
 func isServer(s string) bool {
-	return hostlike(s) || isAddress(s) || s == "localhost" || strings.HasPrefix(s, "localhost:")
+	return hostlike(s) || isAddress(s)
 }
 
 // site is the base of the targets: the virtual host, if the line names one. A host without a port leaves the scheme open; http is assumed,

@@ -211,17 +211,17 @@ type frame struct {
 }
 
 func newFrame(in *bufio.Reader) *frame {
-	head, _ := in.Peek(8)
-	switch {
-	case len(head) == 8 && isSkippable(head[:4]):
-		return &frame{in: in, left: 8 + int64(binary.LittleEndian.Uint32(head[4:])), last: true}
-	case len(head) < 5 || !bytes.Equal(head[:4], zstdMagic): // of which the decoder says what is wrong
+	head, _ := in.Peek(zstd.HeaderMaxSize)
+	var h zstd.Header
+	switch err := h.Decode(head); {
+	case err != nil: // the decoder says what is wrong
 		return &frame{in: in, left: math.MaxInt64, last: true}
+	case h.Skippable:
+		return &frame{in: in, left: 8 + int64(h.SkippableSize), last: true}
 	}
-	descriptor := head[4]
-	z := &frame{in: in, left: 5 + []int64{0, 1, 2, 4}[descriptor&3] + []int64{0, 2, 4, 8}[descriptor>>6], sum: int64(descriptor >> 2 & 1 * 4)}
-	if single := descriptor>>5&1 == 1; !single || descriptor>>6 == 0 {
-		z.left++ // the window, or in its place a size of one byte
+	z := &frame{in: in, left: int64(h.HeaderSize)}
+	if h.HasCheckSum {
+		z.sum = 4
 	}
 	return z
 }

@@ -157,7 +157,7 @@ func (p *jsonParser) object(o fields, emit func(Record)) (err error) {
 		url = o.match(vocabulary[aURL], ofNoWeb.MatchString)
 	}
 	if field := p.opt.URLField; field != "" {
-		if url = o.text(field); url == "" {
+		if url = o.text(p.opt.urlFields()...); url == "" {
 			return bad("got no text in field %s", field)
 		}
 		if url, err = withScheme(url, p.opt.Scheme); err != nil {
@@ -247,6 +247,10 @@ func (p *jsonParser) without(o fields, emit func(Record)) error {
 	case p.depth == maxContainers:
 		return errNoURL
 	}
+	if url := soleURL(o["keys"]); url != "" {
+		emit(Record{URL: url, Kind: Listed, Fields: o.values(p.opt.Fields)})
+		return nil
+	}
 	p.depth++
 	defer func() { p.depth-- }()
 	var others []string // in which a document has its rows
@@ -290,6 +294,9 @@ func (p *jsonParser) without(o fields, emit func(Record)) error {
 	}
 	if host := o.text("host", "hostname", "domain"); isHost(host) && len(o) < 12 && o["request"] == nil {
 		url, err := withScheme(host, p.opt.Scheme)
+		if port := o.text("port"); err == nil && port != "" && !strings.ContainsAny(host, ":/") {
+			url = site(p.opt.Scheme, host, port)
+		}
 		if err == nil {
 			emit(Record{URL: url, Kind: Listed})
 		}
@@ -302,6 +309,19 @@ func (p *jsonParser) without(o fields, emit func(Record)) error {
 		return bad("%w; name %s with --url-field", errNoURL, field)
 	}
 	return errNoURL
+}
+
+// soleURL returns the one URL of a list of texts, such as the dimensions of a row of Search Console's API; else "".
+func soleURL(list json.RawMessage) string {
+	var texts []string
+	if list == nil || json.Unmarshal(list, &texts) != nil {
+		return ""
+	}
+	texts = slices.DeleteFunc(texts, func(s string) bool { return !isURL(s) })
+	if len(texts) != 1 {
+		return ""
+	}
+	return texts[0]
 }
 
 // isOfUnread reports whether a list of a document has, by its name, what failed or was not fetched yet.

@@ -88,7 +88,7 @@ func (d *detector) list() (*reading, error) {
 		return nil, d.unreadable("its lines have URLs and more, as rows of a table do, but not the same number of cells: choose with %s list or %s table", d.opt.Flag, d.opt.Flag)
 	case some(countIf(lines, isAnswer), 3):
 		return nil, d.unreadable("its lines with URLs have others behind them that say what was answered (such as %.100q); have the program write one line or JSON", last)
-	case some(countIf(lines, isWorded), 2):
+	case some(countIf(lines, isWorded), 2), plain > 0 && inColumns(lines):
 		return nil, d.unreadable("its lines have a URL and words behind it, or URLs with blanks in them (such as %.100q): for whole lines, choose %s list", last, d.opt.Flag)
 	case hosts > 0 && d.opt.Scheme != "" && most(plain+cut+hosts):
 		return &reading{format: List, parser: p, end: d.end, sure: true}, nil
@@ -351,18 +351,24 @@ func isWorded(text string) bool {
 	return !strings.ContainsAny(last, "./?=&%_") || strings.ContainsAny(text[i:], "[]")
 }
 
+// inColumns reports whether all lines have as many words, and more than one: URLs with blanks in them vary.
+func inColumns(lines []string) bool {
+	n := len(strings.Fields(lines[0]))
+	return n > 1 && len(lines) > 1 && countIf(lines, func(text string) bool { return len(strings.Fields(text)) == n }) == len(lines)
+}
+
 // isAnswer reports whether a line is what a program prints of an answer.
 func isAnswer(text string) bool {
 	m := behindArrows.FindStringSubmatch(text)
 	return m != nil && coded.MatchString(m[1])
 }
 
-// tokens of a line that can stand around a URL: what stands in brackets, also in some within them, bullets, numbers, dates, sizes, methods.
+// Tokens that can stand around the URL of a line: text in brackets, which may nest once, bullets, numbers, dates, sizes, methods, media types.
 var (
 	token     = regexp.MustCompile(`[\w-]*(?:\[(?:[^\[\]]|\[[^\[\]]*\])*\]|\[[^\]]*\])+,?|\([^)]*\)|\S+`)
 	bracketed = regexp.MustCompile(`^(?:[\[(].*[\])]|[\w-]+\[.*\]),?$`)
 	numeric   = regexp.MustCompile(`^(?:[\d][\d.,:/%+TZ-]*[A-Za-z]{0,3}[.):]?|[+-]\d{4}|UTC|GMT|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec),?)$`)
-	tag       = regexp.MustCompile(`^(?:[-*+•|:=>]+|[A-Za-z][\w-]*:|GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH)$`)
+	tag       = regexp.MustCompile(`^(?:[-*+•|:=>]+|[A-Za-z][\w-]*:|GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH|(?:text|image|application|audio|video|font|warc)/[\w.+-]+)$`)
 	// behindArrows matches answers, as mitmdump and curl print them behind a request.
 	behindArrows = regexp.MustCompile(`^(?:<+|->) *(?:HTTP/[\d.]+ )?(\d{3} .*)$`)
 	// badTag is what tools write in brackets before a URL that failed.

@@ -77,7 +77,7 @@ func (t *parquetTable) find(in *parquetfile.Reader, opt *Options, bare bool) (er
 			named = slices.DeleteFunc(named, func(s string) bool { return !slices.Contains(own, plainName(s)) })
 		}
 		if m == aURL && opt.URLField != "" {
-			named = []string{opt.URLField}
+			named = opt.urlFields()
 		}
 		for _, name := range named {
 			if t.column[m] >= 0 {

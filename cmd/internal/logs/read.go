@@ -31,8 +31,8 @@ type Options struct {
 	// Scheme is put before hosts of lists and tables that have none, such as "https". The default is to refuse them.
 	Scheme string
 	// URLField is what holds the URL: a field of JSON objects, with dots between the names of nested ones,
-	// or a column of a table or Parquet file, by its name or, of a table, its number from 1. The
-	// default is "url", or what the program that made the log calls it.
+	// or a column of a table or Parquet file, by its name or, of a table, its number from 1. Of several names, with commas between them,
+	// the first that is there counts. The default is "url", or what the program that made the log calls it.
 	URLField string
 	// Fields are what [Record.Fields] has: columns and fields, named as URLField names one, elements of an entry of a sitemap
 	// (lastmod, changefreq, priority), and what any record knows (timestamp, status, digest, mime, length, redirect, referrer).
@@ -52,6 +52,11 @@ type Options struct {
 	Refused bool
 	// Zero reads a list that has NULs as one whose lines end with NUL.
 	Zero bool
+}
+
+// urlFields are the names in URLField; the whole comes first, since a name can have a comma.
+func (o *Options) urlFields() []string {
+	return append([]string{o.URLField}, strings.Split(o.URLField, ",")...)
 }
 
 // Choice selects records by their kind.

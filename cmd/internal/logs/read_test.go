@@ -92,6 +92,7 @@ func TestCellsOfLines(t *testing.T) {
 		{header + "http://a.example/1,\"A\n" + w + ",c\nB\"\nhttp://a.example/2,x\n", "1@2 2@5", 0},
 		{header + "http://a.example/1,\"A \"\"\n\n" + w + ",\"\"c\"\"\n\"\nhttp://a.example/2,\"x\"\n", "1@2 2@6", 0},
 		{header + "http://a.example/1,x\nhttp://a.example/2,\"5 inch\nhttp://a.example/3,c\nhttp://a.example/4,\"d\"\nhttp://a.example/5,e\n", "1@2 3@4 4@5 5@6", 1},
+		{header + "http://a.example/1,\"" + strings.Repeat("<p class=\"\"a\"\">x, y</p>\n", 4000) + "\"\nhttp://a.example/2,x\n", "1@2 2@4003", 0},
 		{header + "http://a.example/1,x\nhttp://a.example/2,\"5 inch\n\nhttp://a.example/3,c\nno row\nhttp://a.example/4,d\n", "1@2 3@5 4@7", 3},
 		{header + "http://a.example/1,x\nhttp://a.example/2,\"5 inch\n" + strings.Repeat("http://a.example/3,c\n", 60), "1@2" + func() (s string) {
 			for i := range 60 {

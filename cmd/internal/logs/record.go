@@ -136,15 +136,15 @@ func plausible(s string) bool {
 	return host != "" && !strings.ContainsAny(host, "\",;|()<>{}\\^`'")
 }
 
-// isHost reports whether a text is a host, or begins with one and goes on as a URL does. One label alone
-// could be any word.
+// isHost reports whether a text is a host, or begins with one and goes on as a URL does. A single label could be any
+// word, except localhost.
 func isHost(s string) bool {
 	host := s
 	if i := strings.IndexAny(s, "/?#"); i >= 0 {
 		host = s[:i]
 	}
 	name, port, _ := strings.Cut(host, ":")
-	if strings.Trim(port, "0123456789") != "" || strings.ContainsAny(s[len(host):], " \t\"'<>{}|\\^`") || !strings.Contains(name, ".") || strings.Contains(name, "..") {
+	if strings.Trim(port, "0123456789") != "" || strings.ContainsAny(s[len(host):], " \t\"'<>{}|\\^`") || !strings.Contains(name, ".") && name != "localhost" || strings.Contains(name, "..") {
 		return false
 	}
 	for _, c := range []byte(name) {

@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -30,6 +31,9 @@ type tableParser struct {
 	width     int      // cells that most rows have
 	fit       int      // rows that have as many
 	row       []string // the cells that were read last
+	size      int      // bytes of the row that goes on
+	labels    bool     // words in the column of URLs are hosts: most of it are, and the header or the caller says so
+	guessed   bool     // nothing but their place says that the words of the header are names
 }
 
 // noColumns is column before any is found.
@@ -40,8 +44,8 @@ var noColumns = func() (none [meanings]int) {
 	return none
 }()
 
-// maxRow bounds the lines that a cell with line ends may take. A quote that is not closed costs no more.
-const maxRow = 50
+// maxRow bounds a row of several lines, in bytes: as long as one line may be. A quote that is not closed costs no more.
+const maxRow = blockSize
 
 // learnTable returns the parser of a table, nil for what is none, or an error where two readings are equally good.
 func learnTable(lines []string, opt *Options) (*tableParser, error) {
@@ -104,8 +108,8 @@ type sample struct {
 }
 
 // A tally counts the cells of a column: those with something in them, and of these, those with a URL, a host, a path, or a request. Addresses
-// are hosts, too.
-type tally struct{ filled, urls, hosts, addresses, paths, requests int }
+// are hosts, too; labels are words that can be hosts.
+type tally struct{ filled, urls, hosts, addresses, labels, paths, requests int }
 
 // most reports whether a column has URLs, paths or hosts in most cells that have something.
 func (c tally) most() bool {
@@ -137,6 +141,8 @@ func (t *tableParser) sample(rows [][]string) *sample {
 				}
 			case isPath(cell):
 				c.paths++
+			case label.MatchString(cell):
+				c.labels++
 			}
 			if request.MatchString(cell) {
 				c.requests++
@@ -157,7 +163,7 @@ func (s *sample) isData(row int) bool {
 			n = c.paths
 		case isAddress(cell):
 			n = c.addresses
-		case isHost(cell) && !isURLName(plainName(cell)):
+		case isHost(cell) && !isKnown(plainName(cell)):
 			n = c.hosts - c.addresses
 		}
 		if 2*n > c.filled || 2*n == c.filled && n > 0 && row > 0 {
@@ -198,11 +204,19 @@ func (t *tableParser) learn(lines []string) (bool, error) {
 	s := t.sample(body)
 	ok, err := t.choose(s, "URLs", func(c tally) int { return c.urls })
 	if !ok && err == nil {
-		if ok, err = t.choose(s, "hosts", func(c tally) int { return c.hosts }); ok && t.opt.Scheme == "" {
+		switch ok, err = t.choose(s, "hosts", func(c tally) int { return c.hosts }); {
+		case !ok:
+		case t.opt.Scheme == "":
 			err = bad("its column %s has hosts or paths without a scheme: for https://, add --scheme https", t.called(t.column[aURL]))
+		case t.guessed && label.MatchString(t.header[t.column[aURL]]):
+			err = bad("its first row can have a host or names: if they are names, add --url-field %s; else put names before it, as (printf '%s\\n'; cat FILE) does",
+				t.header[t.column[aURL]], t.headerOf(map[int]string{t.column[aURL]: "host"}))
 		}
 	}
 	if ok && err == nil {
+		url := t.column[aURL]
+		t.labels = t.opt.Scheme != "" && url >= 0 && url < t.width && 2*s.columns[url].labels > s.asked &&
+			(t.opt.URLField != "" || t.names != nil && slices.Contains(vocabulary[aHost], t.names[url]))
 		t.findAnswers(body)
 		err = t.redirects(body)
 	}
@@ -215,7 +229,8 @@ func (t *tableParser) learn(lines []string) (bool, error) {
 			err = bad("its column %s has paths without a host: name both, as in --url-field %d --base https://example.org", t.called(i), i+1)
 		}
 	}
-	if ok && err == nil && t.names == nil && t.column[aURL] == 0 && t.sep != "\t" && t.opt.Format != Table {
+	quoted := countIf(lines, func(text string) bool { return text[0] == '"' })
+	if ok && err == nil && t.names == nil && t.column[aURL] == 0 && t.sep != "\t" && t.opt.Format != Table && 2*quoted <= len(lines) {
 		ok, err = t.certain(body)
 	}
 	return ok && err == nil, err
@@ -270,7 +285,7 @@ func (t *tableParser) findHeader(rows [][]string, hash []string) [][]string {
 			words = words && err != nil && (cell != "" || c == len(cells)-1) && ParseTime(cell).IsZero() && !isAddress(cell) && !strings.HasPrefix(cell, "*.")
 		}
 		if known || words && 2*t.fit > len(rows)-i {
-			if header = i; known {
+			if header, t.guessed = i, !known && !isAbove(cells, rows[i+1:]); known {
 				break
 			}
 		}
@@ -285,6 +300,22 @@ func (t *tableParser) findHeader(rows [][]string, hash []string) [][]string {
 	return rows[header+1:]
 }
 
+// isAbove reports whether words stand above a column of numbers, times, addresses, paths or URLs: then they are its name.
+func isAbove(words []string, rows [][]string) bool {
+	for c := range words {
+		n := 0
+		for _, row := range rows {
+			if cell := append(row, make([]string, c+1)...)[c]; numbers.MatchString(cell) || isAddress(cell) || isPath(cell) || isURL(cell) || !ParseTime(cell).IsZero() {
+				n++
+			}
+		}
+		if 2*n > len(rows) {
+			return true
+		}
+	}
+	return false
+}
+
 // setNames sets the names of the columns.
 func (t *tableParser) setNames(names []string) {
 	t.names = make([]string, max(len(names), t.width))
@@ -297,20 +328,33 @@ func (t *tableParser) setNames(names []string) {
 // cellURL matches a URL that another separator cuts off.
 var cellURL = regexp.MustCompile(`[,;|\t"]https?://`)
 
+// label matches what can be a host of a single label, or any word.
+var label = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*$`)
+
+// isKnown reports whether the vocabulary has a name, other than those of outcomes, which are cells as well.
+func isKnown(name string) bool {
+	return isURLName(name) || slices.ContainsFunc(vocabulary[:anError], func(names []string) bool { return slices.Contains(names, name) })
+}
+
 // isURLName reports whether a column is of URLs by its name.
 func isURLName(name string) bool {
 	return slices.Contains(vocabulary[aURL], name) || strings.HasSuffix(name, "url") || strings.HasSuffix(name, "uri") || strings.HasPrefix(name, "pagepath")
 }
 
 // beside are names of columns with URLs that are not the page's own.
-var beside = regexp.MustCompile(`referr?ers?(?:url|page)?$|^(?:http|request)?referr?er|image|canoni|canón|kanoni|канони|redirect|weiterleit|cover|thumb|logo|icon|sitemap|avatar|screenshot|photo|picture|poster|` +
+var beside = regexp.MustCompile(`refer(?:r?ers?|ring)(?:url|page)?$|^(?:http|request)?referr?er|image|canoni|canón|kanoni|канони|redirect|weiterleit|cover|thumb|logo|icon|sitemap|avatar|screenshot|photo|picture|poster|` +
 	`^parent|^via$|seealso|camefrom|foundat|^el.*index$|реферер|参照元`)
 
 // choose picks the column whose cells count counts in most rows: the one of the URL. Messages name what is counted as called says.
 func (t *tableParser) choose(s *sample, called string, count func(tally) int) (bool, error) {
 	t.findNamed(s.rows)
 	if field := t.opt.URLField; field != "" {
-		t.column[aURL] = t.columnOf(field)
+		for _, name := range t.opt.urlFields() {
+			if t.column[aURL] < 0 || t.column[aURL] >= t.width {
+				t.column[aURL] = t.columnOf(name)
+				t.guessed = t.guessed && numbers.MatchString(name)
+			}
+		}
 		return t.column[aURL] >= 0 && t.column[aURL] < t.width, nil
 	}
 	most := func(i int) bool { return i < len(s.columns) && s.columns[i].most() }
@@ -333,16 +377,22 @@ func (t *tableParser) choose(s *sample, called string, count func(tally) int) (b
 			found = append(found, i)
 		}
 	}
-	if len(found) == 0 { // paths of one site, or hosts
+	resolved := func(i int) bool { return s.columns[i].hosts == s.columns[i].addresses && s.columns[i].urls == 0 }
+	isAddresses := !slices.ContainsFunc(found, func(i int) bool { return !resolved(i) })
+	labels := slices.IndexFunc(s.columns, func(c tally) bool { return 2*c.labels > s.asked })
+	if isAddresses { // or there are none: then these are paths of one site, or hosts
 		for i, name := range t.names {
-			if !beside.MatchString(name) && (isURLName(name) || slices.Contains(vocabulary[aHost], name) || slices.Contains(vocabulary[aPath], name)) && most(i) {
+			isHosts := slices.Contains(vocabulary[aHost], name)
+			if !beside.MatchString(name) && (isURLName(name) || isHosts || slices.Contains(vocabulary[aPath], name)) && !slices.Contains(found, i) && (most(i) || isHosts && i == labels) {
 				found = append(found, i)
+				isAddresses = isAddresses && !isHosts
 			}
 		}
 	}
-	resolved := func(i int) bool { return s.columns[i].hosts == s.columns[i].addresses && s.columns[i].urls == 0 }
-	if slices.ContainsFunc(found, func(i int) bool { return !resolved(i) }) {
+	if !isAddresses {
 		found = slices.DeleteFunc(found, resolved) // the addresses of the hosts beside them
+	} else if len(found) > 0 && labels >= 0 && t.names == nil {
+		return false, bad("its column %s has addresses, and column %s can have the names of their hosts: name one with --url-field", t.called(found[0]), t.called(labels))
 	}
 	switch {
 	case len(found) == 0:
@@ -390,11 +440,15 @@ func (t *tableParser) halves(s *sample, chosen int) string {
 	if host < 0 || path < 0 || chosen != host && chosen != path {
 		return ""
 	}
-	names := make([]string, len(s.columns))
+	return t.headerOf(map[int]string{host: "host", path: "path"})
+}
+
+// headerOf returns a header that names some columns, as printf takes it.
+func (t *tableParser) headerOf(named map[int]string) string {
+	names := make([]string, t.width)
 	for i := range names {
-		names[i] = "x"
+		names[i] = cmp.Or(named[i], "x")
 	}
-	names[host], names[path] = "host", "path"
 	return strings.ReplaceAll(strings.Join(names, t.sep), "\t", `\t`)
 }
 
@@ -559,9 +613,17 @@ var errOpenQuote = bad("got a quote that is not closed")
 // for as long as the text keeps to RFC 4180, and ends a row if that has as many cells as the table. Otherwise a line that is a row by itself
 // says that the quote before it was none.
 func (t *tableParser) next(lines []string, end bool) (n int, err error) {
+	last := lines[len(lines)-1]
+	if t.size += len(last) + 1; len(lines) == 1 {
+		t.size = 0
+	}
+	waits := t.size < maxRow && !end
+	if len(lines) > 1 && waits && !t.closesQuote(last) { // or a long cell would be split again with each of its lines
+		return 0, nil
+	}
 	text := strings.Join(lines, "\n")
 	open, strict := t.split(text)
-	waits := open && len(lines) < maxRow && !end
+	waits = waits && open
 	if len(lines) > 1 && !(strict && (waits || !open && len(t.row) == t.width)) {
 		if i := slices.IndexFunc(lines[1:], t.isRow); i >= 0 {
 			return 1 + i, errOpenQuote
@@ -575,6 +637,14 @@ func (t *tableParser) next(lines []string, end bool) (n int, err error) {
 		return len(lines), errOpenQuote
 	}
 	return len(lines), nil
+}
+
+// closesQuote reports whether a line, which begins inside a quoted cell, has the end of that cell.
+func (t *tableParser) closesQuote(line string) bool {
+	if t.backslash {
+		line = strings.ReplaceAll(line, `\"`, "")
+	}
+	return strings.Contains(strings.ReplaceAll(line, `""`, ""), `"`)
 }
 
 // isRow reports whether a line is a row by itself, with a URL in its place.
@@ -689,7 +759,7 @@ func (t *tableParser) isNames(cells []string) bool {
 		if isURLName(name) || beside.MatchString(name) {
 			return true
 		}
-		if slices.ContainsFunc(vocabulary[:anError], func(names []string) bool { return slices.Contains(names, name) }) { // those of outcomes are cells, too
+		if isKnown(name) {
 			known++
 		}
 	}
@@ -771,9 +841,14 @@ func (t *tableParser) record(cells []string) (r Record, err error) {
 		if r.URL, _ = compose(host, target, get, t.opt); strings.HasPrefix(r.URL, DefaultBase) {
 			return r, errHostless
 		}
-	case isHost(r.URL):
-		if r.URL, err = withScheme(r.URL, t.opt.Scheme); err != nil {
-			return r, err
+	case isHost(r.URL) || t.labels && label.MatchString(r.URL):
+		if t.opt.Scheme == "" {
+			return r, errNoScheme
+		}
+		host := r.URL
+		r.URL = t.opt.Scheme + "://" + host
+		if port := get(aPort); port != "" && !strings.ContainsAny(host, ":/?#") {
+			r.URL = site(cmp.Or(get(aScheme), t.opt.Scheme), host, port)
 		}
 	case column < 0 && t.column[aPath] < 0:
 		return r, bad("got a row of another table, whose header names no URL, or no status where the one before does")
