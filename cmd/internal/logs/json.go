@@ -499,17 +499,10 @@ func (p *jsonParser) row(text string, emit func(Record)) error {
 		return isHeader
 	}
 	o := fields{}
-	for i, name := range p.columns[:min(len(cells), len(p.columns))] {
-		o[name], _ = json.Marshal(cells[i])
+	for i, name := range p.columns[:min(len(raws), len(p.columns))] {
+		o[name] = raws[i]
 	}
-	o.plain()
-	r := o.capture(o.match(vocabulary[aURL], func(s string) bool { return s != "" }))
-	if r.Time = o.time(); r.URL == "" {
-		return bad("got a row without a URL")
-	}
-	r.Fields = o.values(p.opt.Fields)
-	emit(r)
-	return nil
+	return p.object(o, emit)
 }
 
 // unnamed reads a row without names, whose first URL is at at. Once a row has a code, in its place is the status of every row.

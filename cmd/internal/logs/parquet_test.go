@@ -56,18 +56,12 @@ func fieldsOf(t *testing.T, row int) Record {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var o struct {
-		URL, Digest, MIME, Redirect loose
-		Time                        loose
-		Status, Length              loose
-	}
-	names := strings.NewReplacer("fetch_time", "time", "fetch_status", "status", "content_digest", "digest",
-		"content_mime_detected", "mime", "fetch_redirect", "redirect", "warc_record_length", "length")
-	if err := decode(names.Replace(strings.Split(string(raw), "\n")[row]), &o); err != nil {
+	var o fields
+	if err := decode(strings.Split(string(raw), "\n")[row], &o); err != nil {
 		t.Fatal(err)
 	}
-	return Record{URL: string(o.URL), Kind: Fetch, Time: digitTime(string(o.Time)), Status: int(number(string(o.Status))), MIME: string(o.MIME),
-		Digest: string(o.Digest), Redirect: string(o.Redirect), Length: number(string(o.Length)), Line: int64(row + 1)}
+	return Record{URL: o.text("url"), Kind: Fetch, Time: digitTime(o.text("fetch_time")), Status: int(number(o.text("fetch_status"))), MIME: o.text("content_mime_detected"),
+		Digest: o.text("content_digest"), Redirect: o.text("fetch_redirect"), Length: number(o.text("warc_record_length")), Line: int64(row + 1)}
 }
 
 func TestParquetFromAPipe(t *testing.T) {

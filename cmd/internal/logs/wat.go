@@ -2,7 +2,6 @@ package logs
 
 import (
 	"encoding/json"
-	"errors"
 	"io"
 	"strings"
 	"time"
@@ -14,66 +13,40 @@ import (
 // Common Crawl take a few MB.
 const maxWAT = 16 << 20
 
-// loose is a text that some write as a number.
-type loose string
-
-func (l *loose) UnmarshalJSON(raw []byte) error {
-	*l = loose(fields{"": raw}.text(""))
-	return nil
-}
-
-// watRecord has the fields of a record of a WAT file: the JSON that the Internet Archive's tools
-// write about a record of a WARC file.
-type watRecord struct {
-	Envelope struct {
-		Header struct {
-			Type   string `json:"WARC-Type"`
-			URI    string `json:"WARC-Target-URI"`
-			Date   string `json:"WARC-Date"`
-			Digest string `json:"WARC-Payload-Digest"`
-			Length loose  `json:"Content-Length"`
-		} `json:"WARC-Header-Metadata"`
-		Payload struct {
-			Response struct {
-				Message struct{ Status loose } `json:"Response-Message"`
-				Headers map[string]json.RawMessage
-				HTML    struct {
-					Head  struct{ Base string }
-					Links []struct{ URL string }
-				} `json:"HTML-Metadata"`
-			} `json:"HTTP-Response-Metadata"`
-		} `json:"Payload-Metadata"`
-	}
-}
+// The Internet Archive's tools write what they found of a WARC record as nested JSON; plain names of its parts.
+const (
+	watHeader   = "envelope.warcheadermetadata."
+	watResponse = "envelope.payloadmetadata.httpresponsemetadata."
+)
 
 // wat reads the metadata that a WAT file has of a record: a fetch or, with Links, the links
 // of its page. The records of requests repeat the URL of their response.
 func (w *warcReader) wat(block io.Reader) error {
-	var o watRecord
+	var o fields
 	in := &io.LimitedReader{R: block, N: maxWAT}
 	if err := json.NewDecoder(in).Decode(&o); err != nil {
-		var kind *json.UnmarshalTypeError
-		switch {
-		case in.N <= 0:
+		if in.N <= 0 {
 			err = bad("got more than %d bytes", maxWAT)
-		case errors.As(err, &kind):
-			err = bad("got %s for %s", kind.Value, kind.Field)
 		}
 		return bad("cannot read JSON of a WAT record: %w", err)
 	}
-	h, response := &o.Envelope.Header, &o.Envelope.Payload.Response
-	r := Record{URL: h.URI, Time: layoutTime(time.RFC3339Nano, h.Date), Digest: bareDigest(h.Digest), Length: number(string(h.Length)),
-		Redirect: headerOf(response.Headers, "Location")}
-	r.MIME, _, _ = strings.Cut(headerOf(response.Headers, "Content-Type"), ";")
-	switch h.Type {
+	o.plain()
+	header := func(name string) string { return o.text(watHeader + name) }
+	r := Record{URL: header("warctargeturi"), Time: layoutTime(time.RFC3339Nano, header("warcdate")), Digest: bareDigest(header("warcpayloaddigest")),
+		Length: number(header("contentlength")), Redirect: first(o.raw(watResponse + "headers.location"))}
+	r.MIME, _, _ = strings.Cut(first(o.raw(watResponse+"headers.contenttype")), ";")
+	kind := header("warctype")
+	switch kind {
 	case "response", "resource":
 		r.Kind = kindOf(r.URL, Fetch)
 	case "revisit":
 		r.Kind = kindOf(r.URL, Revisit)
+	case "":
+		return bad("got JSON without the header of a WARC record")
 	default:
-		return other("the metadata of a record of kind " + h.Type[:min(len(h.Type), 20)])
+		return other("the metadata of a record of kind " + kind[:min(len(kind), 20)])
 	}
-	if status := string(response.Message.Status); status != "" {
+	if status := o.text(watResponse + "responsemessage.status"); status != "" {
 		r.answered(status)
 	}
 	if !w.links {
@@ -81,8 +54,14 @@ func (w *warcReader) wat(block io.Reader) error {
 		return nil
 	}
 	found := false
-	base := watBase(r.URL, response.HTML.Head.Base)
-	for _, link := range response.HTML.Links {
+	base := watBase(r.URL, o.text(watResponse+"htmlmetadata.head.base"))
+	var links []struct{ URL string }
+	if raw := o.raw(watResponse + "htmlmetadata.links"); raw != nil {
+		if err := json.Unmarshal(raw, &links); err != nil {
+			return bad("cannot read the links of a WAT record: %w", err)
+		}
+	}
+	for _, link := range links {
 		if w.stopped {
 			break
 		}
@@ -95,16 +74,6 @@ func (w *warcReader) wat(block io.Reader) error {
 		return other("a page without links")
 	}
 	return nil
-}
-
-// headerOf returns the first value of a header, whatever the case of its name.
-func headerOf(headers map[string]json.RawMessage, name string) string {
-	for key, value := range headers {
-		if strings.EqualFold(key, name) {
-			return first(value)
-		}
-	}
-	return ""
 }
 
 // watBase returns what the links of a page are relative to, or nil if it is not known.
