@@ -28,8 +28,8 @@ const (
 var (
 	// coded matches a code alone, and with what programs put around it: =404, "HTTP/1.1 404 Not Found", [code-404], (Status: 404).
 	coded = regexp.MustCompile(`^[\[("'=]*(?i:((?:http(?:/[\d.]+)?|status|code)[-:= ]*)*)([1-5]\d\d)(?:[.,]0+)?(?:["')\]]+|[|,;:]? .*|\|.*|(?:,[1-5]\d\d)+\])?$`)
-	// closing matches words with a code behind them: Not found (404), or Redirect 301.
-	closing = regexp.MustCompile(`^(?:\D*[^\s\d(]\D* ?\(([1-5]\d\d)\)|(?i:redirect(?:ed)?|error|failed|moved|ok)[ :]+([1-5]\d\d))$`)
+	// closing matches words with a code behind them: Not found (404), Redirect 301, or Squid's TCP_MISS/200.
+	closing = regexp.MustCompile(`^(?:\D*[^\s\d(]\D* ?\(([1-5]\d\d)\)|(?:(?i:redirect(?:ed)?|error|failed|moved|ok)[ :]+|(?:TCP|UDP)_[A-Z_]+/)([1-5]\d\d))$`)
 	// noCode matches what clients write for a status when there is none, and classes of failures.
 	noCode = regexp.MustCompile(`^(?:0+|-\d+|9\d\d|1\d{4}|[145][xX][xX])$`)
 	// nothing matches the cells by which a column of errors says that there was none.

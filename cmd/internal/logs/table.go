@@ -51,7 +51,7 @@ const maxRow = blockSize
 func learnTable(lines []string, opt *Options) (*tableParser, error) {
 	var best, doubted *tableParser
 	var doubt error
-	trials := []tableParser{{sep: "\t"}, {sep: "\t", literal: true}, {sep: ";"}, {sep: ","}, {sep: "|"}, {sep: "│"}}
+	trials := []tableParser{{sep: "\t"}, {sep: "\t", literal: true}, {sep: ";"}, {sep: ","}, {sep: "|"}, {sep: "│"}, {sep: "\x01"}, {sep: "~"}, {sep: "^"}, {sep: "::"}}
 	if slices.ContainsFunc(lines, func(s string) bool { return strings.Contains(s, `\"`) }) {
 		trials = append(trials, tableParser{sep: ";", backslash: true}, tableParser{sep: ",", backslash: true}, tableParser{sep: "\t", backslash: true})
 	}
@@ -60,6 +60,7 @@ func learnTable(lines []string, opt *Options) (*tableParser, error) {
 		t.opt = opt
 		ok, err := t.learn(lines)
 		switch {
+		case slices.Contains([]string{"~", "^", "::"}, t.sep) && !slices.ContainsFunc(t.names, isURLName): // URLs have them, too
 		case err != nil && (doubted == nil || t.better(doubted)):
 			doubt, doubted = err, t
 		case ok && (best == nil || t.better(best)):
