@@ -217,7 +217,7 @@ func (l *logFlags) addLook(flags *pflag.FlagSet, name string) {
 	}
 	l.events, l.flag = "auto", name
 	oneOf(flags, &l.format, name, "auto", formats, "format of the input: auto, or one of "+strings.Join(formats[1:], ", "))
-	flags.StringVar(&l.field, "url-field", "", `what contains the URL: a field of JSON objects, as request.endpoint, or a column of a table by name or number; default: "url", or the name that the program which wrote them uses`)
+	flags.StringVar(&l.field, "url-field", "", `what contains the URL: a field of JSON objects, as request.endpoint, or a column of a table by name or number; of several, as endpoint,url, the first that is there; default: "url", or the name that the program which wrote them uses`)
 	flags.StringVar(&l.scheme, "scheme", "", "scheme for hosts without one, such as https; default: those of lists and tables are refused, and of logs of servers taken for http")
 }
 

@@ -1,10 +1,8 @@
 package logs
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/firstseen/firstseen/cmd/internal/parquetfile"
@@ -26,7 +24,7 @@ func (s *sink) parquet(f *File) error {
 	}
 	bare := s.opt.OnlyURLs && len(s.opt.Fields) == 0 && (s.opt.Events == Auto || s.opt.Events == All)
 	t := parquetTable{column: noColumns}
-	in, err := parquetfile.NewReader(&endableAt{f.ctx, stored}, size)
+	in, err := parquetfile.NewReader(stored, size)
 	if err == nil {
 		err = t.find(in, &s.opt, bare)
 	}
@@ -46,8 +44,11 @@ func (s *sink) parquet(f *File) error {
 				s.emit(t.record(string(url), row))
 			}
 			s.unit(unread, "")
-			return !s.stopped
+			return !s.stopped && f.ctx.Err() == nil
 		})
+	}
+	if err == nil {
+		err = f.ctx.Err()
 	}
 	if err != nil && !s.stopped {
 		return fmt.Errorf("cannot read %s beyond row %d: %w", f.Name, s.number, err)
@@ -124,17 +125,4 @@ func (t *parquetTable) record(url string, row parquetfile.Row) Record {
 		r.Kind = kindOf(r.URL, Revisit)
 	}
 	return r
-}
-
-// endableAt reads until a context ends.
-type endableAt struct {
-	ctx context.Context
-	r   io.ReaderAt
-}
-
-func (e *endableAt) ReadAt(p []byte, at int64) (int, error) {
-	if err := e.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return e.r.ReadAt(p, at)
 }
