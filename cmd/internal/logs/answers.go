@@ -32,7 +32,7 @@ var (
 	closing = regexp.MustCompile(`^(?:\D*[^\s\d(]\D* ?\(([1-5]\d\d)\)|(?:(?i:redirect(?:ed)?|error|failed|moved|ok)[ :]+|(?:TCP|UDP)_[A-Z_]+/)([1-5]\d\d))$`)
 	// noCode matches what clients write for a status when there is none, and classes of failures.
 	noCode = regexp.MustCompile(`^(?:0+|-\d+|9\d\d|1\d{4}|[145][xX][xX])$`)
-	// nothing matches the cells by which a column of errors says that there was none.
+	// nothing matches the cells that an error column holds when there was no error.
 	nothing = regexp.MustCompile(`^(?i:|-|0|no|none|null|nil|false|n/a|ok|\[\]|\{\})$`)
 	blank   = regexp.MustCompile(`^(?i:|-+|null|none|n/a|\(empty\))$`)
 	numbers = regexp.MustCompile(`^[\d.,]+%?$`)
@@ -47,7 +47,7 @@ var failures = regexp.MustCompile(`(?i)^(?:connect|dns)|fail|error|^err\b|time[d
 // successes are what the same column has for the others.
 var successes = regexp.MustCompile(`(?i)^(?:[23]xx|ok|okay|success(?:ful)?|succeeded|done|fetched|crawled|completed?|good|passed|alive|up|[✓✔✅]|erfolgreich|réussie?|éxito|riuscito|успешно|成功)$`)
 
-// verdictOf judges a cell. It returns the code, if there is one, and whether more than a number says that it is.
+// verdictOf classifies a cell. It returns the status code, if any, and whether the cell says more than the bare number.
 func verdictOf(cell string) (v verdict, code string, explicit bool) {
 	if len(cell) == 3 && '1' <= cell[0] && cell[0] <= '5' && strings.Trim(cell[1:], "0123456789") == "" { // nearly always
 		return answered, cell, false
@@ -77,7 +77,7 @@ func verdictOf(cell string) (v verdict, code string, explicit bool) {
 // caller says: a list of what is done must be of use. Which of the two a file is can show in its last line. A look at the first
 // lines was not enough: fifty failed fetches above the first status were recorded as seen. So import looks through the whole file first.
 
-// Unsaid reports whether a record neither says how a server answered nor has what only an answer gives.
+// Unsaid reports whether a record has neither a status nor anything else that only a response can provide.
 func (r *Record) Unsaid() bool {
 	return r.Kind == Listed || r.Kind == Fetch && r.Status == 0 && r.Digest == "" && r.Redirect == ""
 }
@@ -107,7 +107,7 @@ func Answers(f *File, opt Options) (found bool, err error) {
 	return found, back()
 }
 
-// saysAnswer reports whether a line that can't be read says what a server answered nevertheless: behind a URL, or under a name.
+// saysAnswer reports whether an unreadable line still contains a status, after a URL or under a known name.
 func saysAnswer(text string) bool {
 	if name, value, ok := strings.Cut(strings.TrimLeft(text, " \t-"), ":"); ok && slices.Contains(vocabulary[aStatus], plainName(name)) {
 		v, _, _ := verdictOf(strings.TrimSpace(value))
@@ -120,15 +120,15 @@ func saysAnswer(text string) bool {
 // codes are the statuses that a column must consist of to be one of statuses without being called so.
 var codes = []string{"200", "201", "202", "204", "206", "301", "302", "303", "304", "307", "308", "400", "401", "403", "404", "405", "406", "408", "409", "410", "418", "422", "423", "429", "451", "500", "501", "502", "503", "504", "520", "521", "522", "523", "524", "525", "526", "530"}
 
-// An answerColumn is a column that tells what a server answered.
+// An answerColumn is a column with the outcome of the request.
 type answerColumn struct {
 	at     int
-	strict bool // what is neither a code nor a word for success is no answer
+	strict bool // anything but a code or a word for success means no answer
 	late   bool // it had nothing in the first rows: beside a column of statuses its numbers are no codes
 	says   func(cell string) (v verdict, code string, explicit bool)
 }
 
-// errorOf and successOf judge the cells of columns of errors, and of columns that say whether a fetch succeeded.
+// errorOf and successOf classify the cells of error columns and of success flags.
 func errorOf(cell string) (verdict, string, bool) {
 	if nothing.MatchString(cell) {
 		return silent, "", false
@@ -189,7 +189,7 @@ func judge(name string, cells []string) (is verdict, strict bool) {
 		}
 		return answered, true
 	case ofOthers.MatchString(name):
-	case full == 0 && len(cells) > 0: // what it is for shows later, if ever
+	case full == 0 && len(cells) > 0: // empty so far; its purpose may show later
 		return silent, false
 	case known > 0 && of[aNumber] == 0 && known == of[answered] && !counted.MatchString(name) && (2*known >= full || outcomes == full && !numbersOnly(cells)):
 		return answered, good > 0 || explicit == 0

@@ -52,7 +52,7 @@ func (w wrapped) line(text string, emit func(Record)) error {
 	if !ok && strings.HasPrefix(text, "-- ") {
 		return isComment // of journald
 	}
-	if w.format == JSON || w.format == List { // what carries them may say that the fetch failed
+	if w.format == JSON || w.format == List { // the log message around it may be about a failed fetch
 		emit = found(emit)
 	}
 	return w.parser.line(inner, emit)

@@ -187,7 +187,7 @@ func (l cdxLayout) blanks(fields []string, more int) (int, error) {
 	return 0, bad("got %d columns; want %d, and there are %d ways to cut them", len(fields), l.columns, len(places))
 }
 
-// check returns why the columns between URL and target can't be what they are, if n blanks are in the URL.
+// check validates the columns between the URL and the redirect target, assuming that the URL contains n blanks.
 func (l cdxLayout) check(fields []string, n int) error {
 	if l.mime > l.url && n > 0 && !strings.Contains(fields[l.mime+n], "/") && !slices.Contains([]string{"-", "unk", "no-type"}, fields[l.mime+n]) {
 		return bad("got type %q", fields[l.mime+n])

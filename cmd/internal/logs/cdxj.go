@@ -112,7 +112,7 @@ func (o fields) raw(name string) json.RawMessage {
 	return o[name]
 }
 
-// plain gives the fields the names of the vocabulary, beside their own.
+// plain adds each field under its normalized name.
 func (o fields) plain() {
 	var others []string
 	for name := range o {
@@ -237,7 +237,7 @@ func (o fields) status(r *Record) {
 		}
 		status := strings.TrimSpace(strings.Trim(string(bare(raw)), `"`))
 		if status == "-" && o.text("digest", "filename", "urlkey") != "" {
-			continue // an index says so of what has no status
+			continue // indexes write this for records without a status
 		}
 		switch v, code, _ := verdictOf(status); {
 		case v == answered:

@@ -65,7 +65,7 @@ func (f *File) decompress(stored *bufio.Reader) error {
 	return f.decode()
 }
 
-// unpacked sets the reader of what was compressed.
+// unpacked sets the reader of the decompressed text.
 func (f *File) unpacked(compression string, r io.Reader) {
 	f.Compression = compression
 	f.text = &counter{ctx: f.ctx, r: r}
@@ -84,7 +84,7 @@ func (f *File) decode() error {
 	return nil
 }
 
-// binaries are the first bytes of what is not read.
+// binaries are the magic numbers of unsupported formats.
 var binaries = []struct{ magic, name string }{
 	{"\xfd7zXZ\x00", "xz, which is not read: pipe it through xz -dc"}, {"7z\xbc\xaf\x27\x1c", "7-Zip, which is not read: unpack it first"},
 	{"\x04\x22\x4d\x18", "LZ4, which is not read: pipe it through lz4 -dc"}, {"Rar!", "RAR, which is not read: unpack it first"},
@@ -93,7 +93,7 @@ var binaries = []struct{ magic, name string }{
 	{"SQLite format 3", "an SQLite database"}, {"%PDF", "a PDF"}, {"\xd0\xcf\x11\xe0", "an Office document: export it as CSV"}, {"\x7fELF", "a program"},
 }
 
-// binaryName says what data are that are no text, or "".
+// binaryName names the binary format of the data; "" for text.
 func binaryName(head []byte) string {
 	for _, b := range binaries {
 		if bytes.HasPrefix(head, []byte(b.magic)) {
@@ -115,7 +115,7 @@ func isSkippable(head []byte) bool {
 	return len(head) == 4 && head[0]&0xf0 == 0x50 && bytes.Equal(head[1:], dictFrame[1:])
 }
 
-// A part is where a gzip member or a zstd frame begins: in the file, and in what is decompressed.
+// A part is the start of a gzip member or zstd frame: its offset in the file, and in the decompressed text.
 type part struct{ stored, text int64 }
 
 // Place is where in the stored file the next byte of Reader is: of a compressed file, where the gzip member or zstd frame

@@ -49,7 +49,7 @@ func Formats() []Format {
 const (
 	headSize    = 64 << 10
 	trialLines  = 40
-	binaryBytes = 8 << 10 // NULs behind them cost a line
+	binaryBytes = 8 << 10 // a NUL further on costs only its line
 )
 
 // A reading is how a file is read.
@@ -254,7 +254,7 @@ func (d *detector) lineFormat() (best *reading, err error) {
 	return best, err
 }
 
-// try lets a format read the lines, and returns what came of it if it explains most of them.
+// try parses the sample with one format. It returns the result if most lines fit.
 func (d *detector) try(format Format, p parser) *Batch {
 	s := &sink{format: format, yield: func(*Batch, error) bool { return true }}
 	s.begin()

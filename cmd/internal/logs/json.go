@@ -27,7 +27,7 @@ type jsonParser struct {
 	statuses bool     // an object before, or of the first lines, has a status, so one without had no answer
 	status   int      // of rows without names, 1 for the first cell; 0 while none had one
 	depth    int      // of the containers around the object that is read
-	// answer is the field with the status where no name says so: found as in tables, by its cells in the first objects.
+	// answer is the field with the status when its name is unknown: found, as in tables, by its values in the first objects.
 	answer string
 	cells  map[string][]string // nil when they are not asked for
 }
@@ -94,7 +94,7 @@ func (p *jsonParser) value(text string, emit func(Record)) error {
 		return p.object(o, emit)
 	}
 	if o := keyed(text); o != nil {
-		err := p.object(o, found(emit)) // its message may say that the fetch failed, or was put off
+		err := p.object(o, found(emit)) // the message may be about a failed or postponed fetch
 		if errors.Is(err, errNoURL) {
 			return other("a message without a URL")
 		}
@@ -204,7 +204,7 @@ func (p *jsonParser) object(o fields, emit func(Record)) (err error) {
 	return nil
 }
 
-// unnamedStatus gives a record the status that its object has in a field of any name, or keeps what is in the fields of the first ones.
+// unnamedStatus takes the status from the field that findAnswer chose, or collects the fields of the first objects for it.
 func (p *jsonParser) unnamedStatus(o fields, r *Record) {
 	if p.answer != "" {
 		switch v, code, _ := verdictOf(o.text(p.answer)); v {
@@ -283,7 +283,7 @@ func (p *jsonParser) without(o fields, emit func(Record)) error {
 				refused = cmp.Or(refused, err)
 			}
 			gave, empty = gave || ok && err == nil, cmp.Or(empty, err)
-			read = read || ok && err == nil && !(unread && isContainer) // what was fetched can be in a list of another name
+			read = read || ok && err == nil && !(unread && isContainer) // the fetched ones can be in another list
 		}
 		if read || refused != nil {
 			return refused
@@ -324,13 +324,13 @@ func soleURL(list json.RawMessage) string {
 	return texts[0]
 }
 
-// isOfUnread reports whether a list of a document has, by its name, what failed or was not fetched yet.
+// isOfUnread reports whether the name of a list says that its URLs failed or were not fetched yet.
 func isOfUnread(name string) bool {
 	name = squeezed(name)
 	return failures.MatchString(name) || slices.Contains(vocabulary[anError], name) || unread.MatchString(name)
 }
 
-// unread matches the names of such lists that are no word for a failure.
+// unread matches the names of such lists that do not mean a failure.
 var unread = regexp.MustCompile(`^(?:bad|missing|todo|queue|frontier|remaining|discovered|excluded|ignored|rejected|in(?:valid|accessible)|un(?:checked|crawled|processed|visited))(?:urls|links|pages|requests)?$`)
 
 // objectsInside matches a list of objects.
@@ -362,10 +362,10 @@ func (p *jsonParser) contained(raw json.RawMessage, emit func(Record)) (bool, er
 
 var errNoURL = errors.New("got an object without a URL")
 
-// maxContainers bounds how deep entries are looked for: each level is decoded once more.
+// maxContainers limits the depth of the search for entries: each level is decoded again.
 const maxContainers = 4
 
-// whereURL names a field of a nested object that has a URL.
+// whereURL returns the path of a URL in a nested object, for messages.
 func (o fields) whereURL() (found string) {
 	for outer, raw := range o {
 		var nested fields

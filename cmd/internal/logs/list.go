@@ -117,7 +117,7 @@ func countIf(lines []string, is func(text string) bool) (n int) {
 	return n
 }
 
-// named reads a list that the caller named: whole lines, unless most of them are a URL and what a tool put behind it.
+// named reads a list that the caller asked for: whole lines, unless a tool appended something to most of them.
 func (d *detector) named() *reading {
 	how := &reading{format: List, end: d.end}
 	if 2*countIf(d.lines, isTacked) > len(d.lines) {
@@ -146,7 +146,7 @@ func (s *sink) plain(f *File, how *reading) error {
 	if s.opt.Zero && bytes.IndexByte(f.Peek(binaryBytes), 0) >= 0 {
 		end = 0
 	}
-	s.left = true // whoever splits the lines sees whether they are URLs
+	s.left = true // the caller of Each finds out whether the lines are URLs
 	for block, err := range blocks(f, end) {
 		if err != nil {
 			return fmt.Errorf("cannot read %s to its end: %w", f.Name, err)
@@ -176,7 +176,7 @@ type listParser struct {
 
 	scheme string
 	cut    func(what string) // counts what was cut
-	titled bool              // there is a header to come, and what is before it is a title
+	titled bool              // the header is still to come; lines before it are a title
 	plain  bool              // most lines have only a URL, so nothing but quotes is cut
 	status place             // where lines have a status
 }
@@ -302,7 +302,7 @@ func statusPlace(lines []string) (best place, err error) {
 	return best, nil
 }
 
-// onlyQuotes is what is cut off most rows of a column.
+// onlyQuotes is the cut of a line whose URL was quoted.
 var onlyQuotes = []string{"quotes"}
 
 // cutting is the URL of a line, and what stood around it.
@@ -462,7 +462,7 @@ func cutLine(text, scheme string, status place) (c cutting) {
 	return c
 }
 
-// unquote takes quotes of programs off, and the comma behind them.
+// unquote removes the quotes of a string literal, and a comma or semicolon after them.
 func unquote(s string) string {
 	t := strings.TrimRight(s, ",;")
 	if n := len(t); n > 2 && (t[0] == t[n-1] && strings.IndexByte("\"'`", t[0]) >= 0 && strings.IndexByte(t[1:n-1], t[0]) < 0 || t[0] == '<' && t[n-1] == '>') {

@@ -91,7 +91,7 @@ func squeezed(s string) string {
 	}, strings.Trim(strings.TrimSpace(s), "\"'"))
 }
 
-// anyStatus and anyTime stand for the names of statuses, and of times of fetches, that nobody foresaw.
+// anyStatus and anyTime stand for names that match someStatus and someTime but are not in the vocabulary.
 const (
 	anyStatus = "any status"
 	anyTime   = "any time"
@@ -104,7 +104,7 @@ var someStatus = regexp.MustCompile(`^(?:http|web|last|final|crawl|fetch|respons
 var someTime = regexp.MustCompile(`^(?:date|datetime|timestamp|time|was|last|http|edge|log|event)*(?:(?:start|request|crawl|fetch|visit|retriev|scrap|download|captur|check|access)(?:ed|e|d)?)?` +
 	`(?:at|on|date|datetime|timestamp|timestamputc|ts|(?:crawl|fetch|visit|retriev|scrap|captur|access|check)ed|(?:crawl|visit|start|event|log|access)time)$`)
 
-// someError matches the names of columns with failures that nobody foresaw.
+// someError matches names of error columns that are not in the vocabulary.
 var someError = regexp.MustCompile(`^(?:http|web|dns|net|network|connection|connect|curl|tls|ssl|last|final|crawl|crawler|fetch|request|response|page|load|download|server|client|js)*error(?:s|messages?|msg|text|code|no|class|type|kind|name|reason|string|description|details?)?$`)
 
 // isScheme reports whether a text is a scheme, or says of a connection whether it was encrypted.
@@ -130,7 +130,7 @@ func compose(host, target string, get func(meaning) string, opt *Options) (url s
 	return opt.Base + target, false
 }
 
-// schemeless reports whether neither a record nor the caller says what the scheme of a host is.
+// schemeless reports whether neither the record nor the options give the scheme of a host.
 func schemeless(host string, get func(meaning) string, opt *Options) bool {
 	port := get(aPort)
 	if _, inHost, ok := strings.Cut(host, ":"); ok {

@@ -25,7 +25,7 @@ type File struct {
 	r      *bufio.Reader
 	packed *bufio.Reader // what r decompresses, or r itself
 	stored *counter
-	text   *counter // what is decompressed; nil where nothing is
+	text   *counter // counts the decompressed text; nil if the file is not compressed
 	parts  []part   // of the compressed file: from the one that has the next byte of r
 	close  []func() error
 }
@@ -182,7 +182,7 @@ func (f *File) ahead() (ahead *File, back func() error, err error) {
 	}, nil
 }
 
-// A keeper keeps what is read.
+// A keeper copies what it reads to a file.
 type keeper struct {
 	r    io.Reader
 	kept *os.File

@@ -38,7 +38,7 @@ type Options struct {
 	// (lastmod, changefreq, priority), and what any record knows (timestamp, status, digest, mime, length, redirect, referrer).
 	// A field that is not one value is its JSON. The default is none.
 	Fields []string
-	// Must are those of Fields without which a table or a Parquet file is refused. Other formats don't say what all of their records have.
+	// Must are the Fields that a table or Parquet file has to have. Other formats do not declare their fields.
 	// The default is none.
 	Must []string
 	// Events chooses the records. The default is all, also those of kind Other.
@@ -111,7 +111,7 @@ type Counts struct {
 	// The reasons, without their details.
 	RefusedFor map[string]int64 `json:"refused_for,omitempty"`
 	OtherFor   map[string]int64 `json:"other_for,omitempty"`
-	// Cut counts lines that were read after something around their URL was cut off, by what it was.
+	// Cut counts lines from which something around the URL was removed, by what was removed.
 	Cut map[string]int64 `json:"cut,omitempty"`
 	// Assumed counts requests to a host of which nothing said whether it is http or https: http was assumed.
 	Assumed int64 `json:"assumed_http,omitempty"`
@@ -132,7 +132,7 @@ func (c *Counts) Lost() bool {
 	return 2*lost > c.Units-c.Blank
 }
 
-// leftOut begins the reason of what Options.Events left out.
+// leftOut is the prefix of the reason for records that Options.Events excludes.
 const leftOut = "left out by --events: "
 
 func (c *Counts) example(r Refusal) {
@@ -165,7 +165,7 @@ func (c *Counts) Reject(n int64) {
 	}
 }
 
-// mostReasons bounds the reasons that are told apart.
+// mostReasons limits the number of distinct reasons.
 const mostReasons = 20
 
 // CountReason counts n units, as one of "further reasons" if there are many already.
@@ -185,7 +185,7 @@ func (c *Counts) refuse(err error) {
 	CountReason(&c.RefusedFor, Reason(err), 1)
 }
 
-// Reason is the text of an error without what it quotes and counts.
+// Reason is the text of an error without quoted text and numbers.
 func Reason(err error) string { return details.ReplaceAllString(err.Error(), "N") }
 
 // details of a reason are what differs from line to line.
@@ -247,7 +247,7 @@ type Batch struct {
 	left    string // why no record of the unit was taken
 	bytes   int
 	emitted int  // records of the unit
-	answers bool // a unit that was refused says what a server answered
+	answers bool // a refused unit contains a status
 	// hostless means that a record of the unit was not taken, since it has no host.
 	hostless bool
 }
@@ -403,7 +403,7 @@ type sink struct {
 	stopped bool         // yield was false
 	take    func(Record) // emit, for parsers: to make it of the method for each line costs an allocation
 	number  int64
-	held    []string // lines of a row of a table that goes on
+	held    []string // lines of an unfinished table row
 	offset  int64    // where the archive record begins that is read
 	member  string   // of a WACZ
 }

@@ -19,7 +19,7 @@ const (
 	Revisit
 	// Link is a URL that was found or queued, or requested without an answer.
 	Link
-	// Listed is a URL of a list or a table, which doesn't say whether it was fetched.
+	// Listed is a URL of a list or table that does not say whether it was fetched.
 	Listed
 	// Other is no request to a web server: a DNS look-up, a crawler's own records.
 	Other
@@ -175,7 +175,7 @@ func bareDigest(s string) string {
 	return given(s)
 }
 
-// given turns the signs for "nothing" into nothing.
+// given returns "" for the placeholders of missing values.
 func given(s string) string {
 	if s == "-" || s == "null" {
 		return ""
@@ -283,5 +283,5 @@ func layoutTime(layout, s string) time.Time {
 	return t.UTC()
 }
 
-// bad makes the error of a unit that can't be read.
+// bad is the error of an unreadable unit.
 func bad(format string, args ...any) error { return fmt.Errorf(format, args...) }

@@ -90,7 +90,7 @@ func oneColumn(lines []string, opt *Options) *tableParser {
 	return t
 }
 
-// better prefers the table whose column a header names, and then the one that more rows fit, and with more cells.
+// better prefers a table with a named URL column, then the one that more rows fit, then the wider one.
 func (t *tableParser) better(than *tableParser) bool {
 	if named := t.names != nil; named != (than.names != nil) {
 		return named
@@ -118,7 +118,7 @@ func (c tally) most() bool {
 	return n > 0 && 2*n >= c.filled
 }
 
-// request matches what a client asks a server for.
+// request matches a request line or its target.
 var request = regexp.MustCompile(`^(?:[A-Z]+ )?/`)
 
 func (t *tableParser) sample(rows [][]string) *sample {
@@ -346,7 +346,7 @@ func isURLName(name string) bool {
 var beside = regexp.MustCompile(`refer(?:r?ers?|ring)(?:url|page)?$|^(?:http|request)?referr?er|image|canoni|canón|kanoni|канони|redirect|weiterleit|cover|thumb|logo|icon|sitemap|avatar|screenshot|photo|picture|poster|` +
 	`^parent|^via$|seealso|camefrom|foundat|^el.*index$|реферер|参照元`)
 
-// choose picks the column whose cells count counts in most rows: the one of the URL. Messages name what is counted as called says.
+// choose picks the URL column: one in which count finds something in most rows. Messages call that what called says.
 func (t *tableParser) choose(s *sample, called string, count func(tally) int) (bool, error) {
 	t.findNamed(s.rows)
 	if field := t.opt.URLField; field != "" {
@@ -411,10 +411,10 @@ func (t *tableParser) choose(s *sample, called string, count func(tally) int) (b
 	return true, nil
 }
 
-// own are the names of the column that a row is about, whatever other URLs it has. Others, such as a page and a link, can both be.
+// own are names that can only mean the URL of the row itself. Others, such as page and link, can stand side by side.
 var own = []string{"url", "matchedat", "originalurl", "originaluri", "original", "fullurl", "requesturl", "permalink", "loc", "address", "urladdress", "csuri"}
 
-// rival returns an error if another column could as well be meant as one that a header names.
+// rival returns an error if another column could equally be the URL.
 func (t *tableParser) rival(column int, s *sample) error {
 	for i, c := range s.columns {
 		if i != column && !slices.Contains(own, t.names[column]) && isURLName(t.names[i]) && !beside.MatchString(t.names[i]) && 2*c.urls > s.asked {
@@ -511,7 +511,7 @@ func (t *tableParser) findAnswers(body [][]string) {
 	}
 }
 
-// findNamed finds the columns of other meanings by their names; those of times and schemes must have some.
+// findNamed finds the other columns by their names. Columns of times and schemes must also contain some.
 func (t *tableParser) findNamed(body [][]string) {
 	for m := range meanings {
 		for _, name := range vocabulary[m] {
