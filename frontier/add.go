@@ -4,11 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
-	"math"
-	"math/bits"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,20 +17,10 @@ import (
 //
 //	prepare         canonical form, limits, queue, key; large batches on several cores
 //	joinGroups      a setting of each queue whose group is named for the first time (group.go)
-//	reserveQueries  a place in the table of query strings, if the URL has a query (trap.go)
+//	limitQueries    refuse query strings of paths that have too many (trap.go)
 //	addItems        one atomic and durable step of the store, which alone decides which URLs are new
-//	add             release the places of URLs that were not new; count refusals
+//	add             count new query strings and refusals
 //	raise           a step for duplicates that may change the queued URL (Link.Raise, Force, UnlessFetchedAfter)
-//	addProbes       the same steps again for duplicates that are fetched as a test of the rules
-
-// Add offers one URL of the crawl of [Options.Crawl]. It is AddBatch for one.
-func (f *Frontier) Add(ctx context.Context, url string) (Result, error) {
-	results, err := f.AddBatch(ctx, []Link{{URL: url}})
-	if err != nil {
-		return Result{}, err
-	}
-	return results[0], nil
-}
 
 // AddBatch offers URLs and returns a result for each, in order. A refused URL
 // never stops its batch. New URLs are recorded as seen and queued in one atomic
@@ -53,10 +39,7 @@ func (f *Frontier) AddBatch(ctx context.Context, urls []Link) ([]Result, error) 
 		if err := f.add(ctx, w); err != nil {
 			return err
 		}
-		if err := f.raise(ctx, w); err != nil {
-			return err
-		}
-		return f.addProbes(ctx, w)
+		return f.raise(ctx, w)
 	})
 }
 
@@ -100,7 +83,7 @@ func (f *Frontier) Peek(ctx context.Context, urls []Link) ([]Result, error) {
 // offer prepares the URLs of each crawl, and has do answer them. With claim they are to be recorded.
 func (f *Frontier) offer(ctx context.Context, urls []Link, claim bool, do func(context.Context, *workspace) error) ([]Result, error) {
 	for i := range urls {
-		if err := urls[i].check(); err != nil {
+		if err := urls[i].Check(); err != nil {
 			return nil, err
 		}
 	}
@@ -118,7 +101,7 @@ func (f *Frontier) offer(ctx context.Context, urls []Link, claim bool, do func(c
 			f.refused.add("", ReasonCrawl, urls[i].URL)
 		}
 	}
-	err = eachPart(ctx, parts, func(ctx context.Context, p part) error {
+	err = each(ctx, parts, func(ctx context.Context, p part) error {
 		w := f.workspace(p.crawl, len(p.at))
 		w.asks = !claim
 		f.prepare(w, urls, results, p.at)
@@ -136,15 +119,13 @@ func (f *Frontier) offer(ctx context.Context, urls []Link, claim bool, do func(c
 
 // add stores prepared offers in one step and completes their results.
 func (f *Frontier) add(ctx context.Context, w *workspace) error {
-	places, err := f.reserveQueries(ctx, w)
-	if err != nil {
+	if err := f.limitQueries(ctx, w); err != nil {
 		return err
 	}
-	err = f.addItems(ctx, w)
-	f.queries.release(slices.DeleteFunc(places, func(p queryPlace) bool { return w.offers[p.at].result.Status == StatusNew }))
-	if err != nil {
+	if err := f.addItems(ctx, w); err != nil {
 		return err
 	}
+	f.queries.add(w)
 	for i := range w.offers {
 		if o := &w.offers[i]; o.result.Status == StatusRefused {
 			f.noteRefused(w.crawl.name, o.result, o.url.URL)
@@ -429,38 +410,3 @@ func (f *Frontier) noteRefused(crawl string, r *Result, url string) {
 }
 
 func (r *Result) refuse(reason Reason) { r.Status, r.Reason = StatusRefused, reason }
-
-// probePrefix begins the discriminator of a probe (Options.Probe); the spelling follows.
-const probePrefix = "probe:"
-
-// addProbes queues a share of the duplicates under their own spelling. A spelling is chosen
-// by its hash, so always or never, and its discriminator makes it new once.
-func (f *Frontier) addProbes(ctx context.Context, w *workspace) error {
-	if f.opt.Probe <= 0 {
-		return nil
-	}
-	var urls []Link
-	var places []int
-	for i := range w.offers {
-		o := &w.offers[i]
-		if o.result.Status == StatusDuplicate && !o.result.Requeued && o.url.Discriminator == "" && isProbed(o.url.URL, f.opt.Probe) {
-			u := *o.url
-			u.Discriminator, u.Force, u.UnlessFetchedAfter = probePrefix+u.URL, false, time.Time{}
-			urls, places = append(urls, u), append(places, len(places))
-		}
-	}
-	if len(urls) == 0 {
-		return nil
-	}
-	probes := &workspace{crawl: w.crawl, offers: make([]offer, len(urls))}
-	f.prepare(probes, urls, make([]Result, len(urls)), places)
-	return f.add(ctx, probes)
-}
-
-// isProbed reports whether a spelling is of the share that is probed.
-func isProbed(spelling string, share float64) bool {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(spelling)) // never fails
-	hi, lo := bits.Mul64(h.Sum64(), 0x9e3779b97f4a7c15)
-	return share >= 1 || float64(hi^lo) < share*math.MaxUint64
-}

@@ -317,13 +317,13 @@ func (f *Frontier) parts(ctx context.Context, n int, nameOf func(i int) string, 
 	return parts, invalid, nil
 }
 
-// partsAtOnce bounds how many crawls of one call are written at the same time.
+// partsAtOnce bounds how many crawls, or rules, of one call are written at the same time.
 // Their steps share the syncs of the disk.
 const partsAtOnce = 32
 
-// eachPart calls do with each part, up to partsAtOnce of them at the same time. After ctx ends, or a
+// each calls do with each part of a call, up to partsAtOnce of them at the same time. After ctx ends, or a
 // part fails, it begins no other. It returns the first error, or that of ctx.
-func eachPart(ctx context.Context, parts []part, do func(context.Context, part) error) error {
+func each[T any](ctx context.Context, parts []T, do func(context.Context, T) error) error {
 	switch len(parts) {
 	case 0:
 		return nil

@@ -25,7 +25,7 @@
 // A crawler finds the same page repeatedly, under many variants of its URL, in many goroutines. A
 // frontier compares URLs by their canonical forms, and answers "new" once for each: then the URL is
 // queued. That is one atomic step, and it is durable when it returns. After a URL was completed or
-// dropped, only Force, Put, Recrawl, [Options.Probe] and expiry ([Options.SeenFor], Forget) queue it
+// dropped, only Force, Put, Recrawl and expiry ([Options.SeenFor], Forget) queue it
 // again. The frontier hands out URLs as leases: each URL to one fetcher at a time, each host no
 // faster than its delay allows. The URL of a lease is the first-seen URL, unchanged. Fetch it, not
 // its canonical form. If net/http can't parse it, as with a stray "%", [SettleResponse] has another spelling for it.

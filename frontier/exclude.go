@@ -251,10 +251,8 @@ func (c StoredCrawl) Set(ctx context.Context, s store.Store, scope store.Scope) 
 	if len(list) < len(scope.Rules) {
 		missing = append(missing, depthFirst)
 	}
-	for _, rule := range missing {
-		if err := keepRule(ctx, s, c.Name, rule, true); err != nil {
-			return err
-		}
+	if err := keepRules(ctx, s, c.Name, missing, true); err != nil {
+		return err
 	}
 	return s.Configure(ctx, c.Stored, "", scope.Change())
 }
@@ -368,10 +366,8 @@ func (f *Frontier) changeExclusions(ctx context.Context, crawl string, rules []s
 			return 0, err
 		}
 	}
-	for n, rule := range rules {
-		if err := keepRule(ctx, f.store, c.name, rule, add); err != nil {
-			return n, err
-		}
+	if err := keepRules(ctx, f.store, c.name, rules, add); err != nil {
+		return 0, err // and some may have been changed
 	}
 	_, err = f.readExclusions(context.WithoutCancel(ctx)) // the rules are durable, and must hold here too
 	return len(rules), err
@@ -383,10 +379,8 @@ func (f *Frontier) forgetRules(ctx context.Context, crawl string) error {
 	defer f.exclusions.changing.Unlock()
 	rules, unforgotten, err := storedRules(ctx, f.store)
 	for of, list := range rules {
-		for _, rule := range list {
-			if err == nil && (crawl == "*" || of == crawl) {
-				err = keepRule(ctx, f.store, of, rule, false)
-			}
+		if err == nil && (crawl == "*" || of == crawl) {
+			err = keepRules(ctx, f.store, of, list, false)
 		}
 	}
 	for _, of := range unforgotten {
@@ -398,12 +392,14 @@ func (f *Frontier) forgetRules(ctx context.Context, crawl string) error {
 	return errors.Join(err, errRead)
 }
 
-// keepRule records whether a rule is in force.
-func keepRule(ctx context.Context, s store.Store, crawl, rule string, is bool) error {
-	if err := s.Configure(ctx, OwnCrawl, ruleKey(crawl, rule), store.QueueChange{Paused: &is}); err != nil {
-		return fmt.Errorf("cannot change exclusion %q: %w", rule, err)
-	}
-	return nil
+// keepRules records whether rules are in force, many at the same time: their steps share the syncs of the disk.
+func keepRules(ctx context.Context, s store.Store, crawl string, rules []string, is bool) error {
+	return each(ctx, rules, func(ctx context.Context, rule string) error {
+		if err := s.Configure(ctx, OwnCrawl, ruleKey(crawl, rule), store.QueueChange{Paused: &is}); err != nil {
+			return fmt.Errorf("cannot change exclusion %q: %w", rule, err)
+		}
+		return nil
+	})
 }
 
 // checkRules returns those of the rules that adding them to a crawl, or taking them back, would change, trimmed and without repeats; all

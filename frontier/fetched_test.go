@@ -1,14 +1,11 @@
 package frontier
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/firstseen/firstseen/store/captures"
-	"github.com/firstseen/firstseen/store/memstore"
 )
 
 // openSample opens a sample; read closes it and returns its captures.
@@ -58,43 +55,21 @@ func TestFetchedIsKept(t *testing.T) {
 	}
 }
 
-// TestProbes checks that a share of the duplicate variants is fetched anyway, each of them once.
-func TestProbes(t *testing.T) {
-	f := open(t, Options{Delay: -1, Probe: 0.25})
-	const n = 400
-	for range 3 {
-		for i := range n {
-			_, err := f.Add(bg, fmt.Sprintf("http://a.example/p#%d", i))
-			must(t, err)
-		}
+// TestTrialOfARule: a duplicate that is offered again with its own spelling as discriminator is fetched, once, beside the page, and both
+// fetches can be compared (docs/SERVE.md).
+func TestTrialOfARule(t *testing.T) {
+	f := open(t, Options{Delay: -1})
+	const first, second = "http://a.example/p", "http://a.example/p#2"
+	for range 2 {
+		addAll(t, f, Link{URL: first}, Link{URL: second}, Link{URL: second, Discriminator: second})
 	}
-	probes, spellings := 0, map[string]bool{}
-	for {
-		leases, _, err := f.Lease(bg, LeaseRequest{Max: 1})
+	got := map[string]int{}
+	for l, err := range f.Leases(bg) {
 		must(t, err)
-		if len(leases) == 0 {
-			break
-		}
-		for _, l := range leases {
-			if spellings[l.URL] {
-				t.Errorf("%s was handed out twice", l.URL)
-			}
-			if strings.HasPrefix(l.Discriminator, probePrefix) {
-				probes, spellings[l.URL] = probes+1, true
-			}
-			must(t, f.Done(bg, l))
-		}
+		got[l.URL]++
+		must(t, f.Done(bg, l))
 	}
-	if probes < n/8 || probes > n/2 {
-		t.Errorf("got %d probes of %d spellings; want about a quarter", probes, n)
-	}
-}
-
-func TestProbeOption(t *testing.T) {
-	for _, share := range []float64{-0.1, 1.1} {
-		if f, err := New(memstore.New(memstore.Options{}), Options{Probe: share}); err == nil {
-			_ = f.Close()
-			t.Errorf("opened with Probe %v; want an error", share)
-		}
+	if got[first] != 1 || got[second] != 1 {
+		t.Errorf("got %v; want the page and the other spelling fetched once each", got)
 	}
 }

@@ -64,6 +64,7 @@ func (f *Frontier) Forget(ctx context.Context, sel Selection) (int64, error) {
 		}
 		f.refused.forget(sel.Crawl, c.name)
 		f.failing.forgetCrawl(f.named(sel.Crawl))
+		f.groups.reset()
 	}
 	f.queries.reset()
 	f.rooms.wake(f.named(sel.Crawl))

@@ -30,6 +30,8 @@ var ErrAlreadyDone = fmt.Errorf("%w: the late result of an earlier one has settl
 // is held during a step of the store, or while the mutex of another field is taken; rooms.mu alone is held
 // while the lines of waiting callers are locked.
 type Frontier struct {
+	OneByOne // Add, Done, Retry, Recrawl, Drop, Release
+
 	// Set by New alone.
 	opt   Options
 	store store.Store
@@ -109,6 +111,7 @@ func New(s store.Store, opt Options) (*Frontier, error) {
 	opt = opt.withDefaults()
 	opt.Profile = opt.Profile.WithListsOf(s.Identity().Profile)
 	f := &Frontier{opt: opt, store: s, clock: time.Now, queries: newQueryTrap(opt.Traps), closing: make(chan struct{}), sweepSoon: make(chan struct{}, 1)}
+	f.OneByOne = NewOneByOne(f)
 	f.crawls.known, f.purges.pending, f.refused.m = map[string]*crawl{}, map[queueName]bool{}, map[refusalKey]*Refusal{}
 	f.rooms.byName = map[string]map[LeaseRequest]*room{}
 	f.failing.queues, f.failing.waits = map[queueName]*failingQueue{}, map[queueName]time.Time{}

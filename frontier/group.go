@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/firstseen/firstseen/store"
 )
@@ -40,6 +40,13 @@ func (g *groups) note(q groupedQueue) {
 	g.known[q] = true
 }
 
+// reset has all queues looked up again: those of a forgotten crawl are in no group.
+func (g *groups) reset() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.known = nil
+}
+
 // joinGroups puts the queues of offers into the groups that these name. Offers whose queue can't have a group are refused.
 func (f *Frontier) joinGroups(ctx context.Context, w *workspace) error {
 	var wanted map[string]string // group by queue
@@ -60,21 +67,17 @@ func (f *Frontier) joinGroups(ctx context.Context, w *workspace) error {
 	}
 	var mu sync.Mutex
 	refused := map[string]error{}
-	steps, stepCtx := errgroup.WithContext(ctx)
-	steps.SetLimit(partsAtOnce)
-	for queue, group := range wanted {
-		steps.Go(func() error {
-			err := f.joinGroup(stepCtx, w.crawl.stored, queue, group)
-			if errors.Is(err, store.ErrInvalid) {
-				mu.Lock()
-				defer mu.Unlock()
-				refused[queue] = err
-				return nil
-			}
-			return err
-		})
-	}
-	if err := steps.Wait(); err != nil {
+	err := each(ctx, slices.Collect(maps.Keys(wanted)), func(ctx context.Context, queue string) error {
+		err := f.joinGroup(ctx, w.crawl.stored, queue, wanted[queue])
+		if errors.Is(err, store.ErrInvalid) {
+			mu.Lock()
+			defer mu.Unlock()
+			refused[queue] = err
+			return nil
+		}
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	for i := range w.offers {

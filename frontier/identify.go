@@ -83,7 +83,7 @@ func (id *identifier) item(u *Link, r *Result) store.Item {
 		Priority:    u.Priority,
 		Force:       u.Force,
 		EndedBefore: u.UnlessFetchedAfter,
-		Variant:     r.Canonical != u.URL && !strings.HasPrefix(u.Discriminator, probePrefix),
+		Variant:     r.Canonical != u.URL,
 		UnicodeHost: id.profile.HasUnicodeHost(id.scratch),
 	}
 }

@@ -49,7 +49,7 @@ type Known struct {
 // leases expire.
 func (f *Frontier) Put(ctx context.Context, known []Known) ([]Result, error) {
 	for i := range known {
-		if err := known[i].check(); err != nil {
+		if err := known[i].Check(); err != nil {
 			return nil, err
 		}
 		if noStatus(known[i].Fetched) {
@@ -72,7 +72,7 @@ func (f *Frontier) Put(ctx context.Context, known []Known) ([]Result, error) {
 		results[i].refuse(ReasonCrawl)
 		f.refused.add("", ReasonCrawl, known[i].URL)
 	}
-	err = eachPart(ctx, parts, func(ctx context.Context, p part) error { return f.putPart(ctx, &p, known, results) })
+	err = each(ctx, parts, func(ctx context.Context, p part) error { return f.putPart(ctx, &p, known, results) })
 	if err != nil {
 		return nil, err
 	}

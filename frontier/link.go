@@ -60,7 +60,8 @@ type Link struct {
 	SkipFirst bool
 }
 
-func (u *Link) check() error {
+// Check returns store.ErrInvalid if the priority or depth is out of range.
+func (u *Link) Check() error {
 	if u.Priority > store.MaxPriority {
 		return fault.As(store.ErrInvalid, "cannot take %q: got priority %d; want 0 to %d", u.URL, u.Priority, store.MaxPriority)
 	}

@@ -40,14 +40,6 @@ type Entry struct {
 	kept record
 }
 
-// Lease returns the lease of this entry under a token, for a holder that kept nothing else of it: as
-// it was handed out, but for Expires and Started.
-func (e *Entry) Lease(token uint64) *Lease {
-	of := e.Entry
-	of.Token, of.Expires = token, time.Time{}
-	return leaseWith(&of, e.kept, time.Time{})
-}
-
 // Lookup returns the entry of a URL, in any variant. If it was never seen, the error is
 // store.ErrNotFound, and the entry has the Canonical, Key and Queue that the URL would have. If
 // the URL cannot have a key, the error and Reason have the cause.
@@ -129,6 +121,16 @@ func (f *Frontier) Queue(ctx context.Context, crawl, queue string) (store.QueueI
 		q.Crawl = shown(q.Crawl)
 		return q, err
 	})
+}
+
+// Full reports whether a new URL of a queue would be refused as [ReasonFull].
+func (f *Frontier) Full(ctx context.Context, crawl, queue string) (bool, error) {
+	q, err := f.Queue(ctx, crawl, queue)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return false, err
+	}
+	st, err := f.Stats(ctx, crawl)
+	return f.opt.MaxPerQueue > 0 && q.Held >= f.opt.MaxPerQueue || f.opt.MaxHeld > 0 && st.Held >= f.opt.MaxHeld, err
 }
 
 // Crawls lists the crawls in order of name, but for hidden ones ([StoredCrawl.Hidden]).

@@ -119,10 +119,6 @@ type Options struct {
 	// concurrently; store/captures keeps a sample of them for audits of the rules. It must be quick. The
 	// default is none.
 	OnFetched func(Fetched)
-	// Probe is the share of variants among duplicates, 0 to 1, that are queued nevertheless, each
-	// once. Without them a rule that is on is never tested, since URLs that it merges are
-	// fetched as one variant only. The default is 0.
-	Probe float64
 
 	// SeenFor is the age after which a URL that is neither queued nor leased counts as new, from its last fetch, or from when it was recorded if
 	// it was not fetched, or the store is shared. A
@@ -200,9 +196,6 @@ func (o Options) validate() error {
 	}
 	if o.Profile != nil && o.Profile.Name() == "" {
 		return errors.New("cannot make frontier; got an empty Profile; want one of package canon, such as canon.Qiita()")
-	}
-	if !(o.Probe >= 0 && o.Probe <= 1) {
-		return fmt.Errorf("cannot make frontier; got Probe %v; want 0 to 1", o.Probe)
 	}
 	if !(o.Adaptive >= 0) {
 		return fmt.Errorf("cannot make frontier; got Adaptive %v; want 0 or more", o.Adaptive)

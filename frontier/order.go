@@ -47,7 +47,7 @@ func (f *Frontier) SetDepthFirst(ctx context.Context, crawl string, on bool) err
 	if (*f.exclusions.sets.Load())[c.name].isDeep() == on {
 		return nil
 	}
-	if err := keepRule(ctx, f.store, c.name, depthFirst, on); err != nil {
+	if err := keepRules(ctx, f.store, c.name, []string{depthFirst}, on); err != nil {
 		return err
 	}
 	_, err = f.readExclusions(context.WithoutCancel(ctx))

@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -174,6 +175,43 @@ func TestGroupsShareAGate(t *testing.T) {
 		}
 		if r := addOne(t, f, Link{URL: "http://c.example/", Group: strings.Repeat("g", 256)}); r.Reason != ReasonGroup || r.Err == nil {
 			t.Errorf("got %+v; want a refusal", r)
+		}
+	})
+}
+
+// TestForgottenGroupsAreJoinedAgain: what a frontier remembers of groups ends with the crawl.
+func TestForgottenGroupsAreJoinedAgain(t *testing.T) {
+	f := open(t, Options{})
+	for range 2 {
+		addAll(t, f, Link{URL: "http://a.example/", Group: "192.0.2.1"})
+		if q, err := f.Queue(bg, "", "a.example"); err != nil || q.Group != "192.0.2.1" {
+			t.Fatalf("got group %q, %v; want that of the offer", q.Group, err)
+		}
+		_, err := f.Forget(bg, Selection{})
+		must(t, err)
+	}
+}
+
+// TestLimitOfADirectory: a directory with a queue of its own has a limit of its own, and in the group of its host it shares the host's delay.
+func TestLimitOfADirectory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, Options{Delay: time.Second})
+		for i := range 6 {
+			addAll(t, f, Link{URL: fmt.Sprintf("http://a.example/shop/%d", i), Queue: "a.example/shop", Group: "a.example"},
+				Link{URL: fmt.Sprintf("http://a.example/%d", i), Group: "a.example"})
+		}
+		limit := int64(2)
+		must(t, f.Configure(bg, "", "a.example/shop", store.QueueChange{Limit: &limit}))
+		began, fetched := time.Now(), map[string]int{}
+		var end error
+		for l, err := range f.Leases(bg) {
+			if end = err; err == nil {
+				fetched[l.Queue]++
+				must(t, f.Done(bg, l))
+			}
+		}
+		if took := time.Since(began); fetched["a.example/shop"] != 2 || fetched["a.example"] != 6 || took != 7*time.Second || !errors.Is(end, ErrLimited) {
+			t.Errorf("got %v in %v, %v; want 2 of the directory and 6 others, one a second, and that the rest is limited", fetched, took, end)
 		}
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/firstseen/firstseen/store"
@@ -45,7 +44,7 @@ func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redir
 		return Redirection{}, err
 	}
 	defer f.leave()
-	c, err := f.crawl(ctx, l.Crawl, true)
+	c, err := f.crawl(ctx, l.Crawl, false)
 	if err != nil {
 		return Redirection{}, err
 	}
@@ -55,10 +54,7 @@ func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redir
 	if target != "" {
 		target = Links(l, target)[0].URL
 	}
-	w, r := f.targetOf(c, l, target, l.Discriminator)
-	if r.Key != l.Key && strings.HasPrefix(l.Discriminator, probePrefix) {
-		w, r = f.targetOf(c, l, target, "") // a page of its own, and no test of a rule
-	}
+	w, r := f.targetOf(c, l, target)
 	end := Settlement{Lease: l, Outcome: Redirected}
 	switch {
 	case l.Redirects >= f.opt.maxRedirects:
@@ -130,16 +126,16 @@ func (f *Frontier) leadsBack(ctx context.Context, c *crawl, from, to store.Key) 
 
 // targetOf prepares the target of a redirect as an offer. In an exact crawl it has its own queue, as
 // any link does.
-func (f *Frontier) targetOf(c *crawl, l *Lease, target, disc string) (*workspace, *Result) {
+func (f *Frontier) targetOf(c *crawl, l *Lease, target string) (*workspace, *Result) {
 	kept := l.record()
-	urls := []Link{{URL: target, Depth: l.Depth, Priority: l.Priority, Discriminator: disc, SkipTraps: kept.exempt, Meta: l.Meta}}
+	urls := []Link{{URL: target, Depth: l.Depth, Priority: l.Priority, Discriminator: l.Discriminator, SkipTraps: kept.exempt, Meta: l.Meta}}
 	results := make([]Result, 1)
 	w := f.workspace(c, 1)
 	f.prepare(w, urls, results, []int{0})
 	if r := &results[0]; r.Status != StatusRefused && r.Key != l.Key {
 		chain := kept.chain
 		w.offers[0].item.Force = slices.Contains(chain, r.Key)
-		w.offers[0].item.Meta = record{depth: l.Depth, hops: l.Redirects + 1, disc: disc, exempt: kept.exempt, meta: l.Meta,
+		w.offers[0].item.Meta = record{depth: l.Depth, hops: l.Redirects + 1, disc: l.Discriminator, exempt: kept.exempt, meta: l.Meta,
 			chain: append(chain[:len(chain):len(chain)], l.Key)}.encode()
 	}
 	return w, &results[0]

@@ -3,7 +3,6 @@ package frontier
 import (
 	"cmp"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/firstseen/firstseen/store"
@@ -28,11 +27,10 @@ func (s *Settlement) isNotFound() bool {
 	return (s.Outcome == Drop && s.reason == "" || s.Outcome == Retry && s.reason == ReasonAttempts) && s.Fetched != nil && (s.Fetched.Status == http.StatusNotFound || s.Fetched.Status == http.StatusGone)
 }
 
-// respell gives a page whose URL was not found another chance, and reports whether a URL was queued for it. Probes are left out: they test
-// a rule, and are no spellings of their page.
+// respell gives a page whose URL was not found another chance, and reports whether a URL was queued for it.
 func (f *Frontier) respell(c *crawl, s *Settlement, out *store.Settlement) (queued bool) {
 	l := s.Lease
-	if !l.whole || l.respelled || strings.HasPrefix(l.Discriminator, probePrefix) {
+	if !l.whole || l.respelled {
 		return false // the last of its chances, for a respelled one
 	}
 	r := l.record()

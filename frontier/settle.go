@@ -70,46 +70,61 @@ func (s Settled) String() string {
 	return [...]string{"ok", "gave-up", "stale", "already-done"}[min(s, AlreadyDone)]
 }
 
+// OneByOne has the methods of Frontier and of client.Client that take one URL or one lease.
+type OneByOne struct{ of Interface }
+
+// NewOneByOne returns them for a frontier or client, which does the work by its AddBatch and Settle.
+func NewOneByOne(of Interface) OneByOne { return OneByOne{of} }
+
+// Add offers one URL of the crawl of Options.Crawl. It is AddBatch for one.
+func (o OneByOne) Add(ctx context.Context, url string) (Result, error) {
+	results, err := o.of.AddBatch(ctx, []Link{{URL: url}})
+	if err != nil {
+		return Result{}, err
+	}
+	return results[0], nil
+}
+
 // Done completes a lease: the URL stays seen. Like Recrawl and Redirect it is accepted even after the lease
 // expired and the URL was handed out again, until the round ends, since the page was read. The other lease
 // then gets [ErrAlreadyDone]. Retry, Drop and Release are accepted from the latest lease only; otherwise
 // the error is [ErrStale]. A crawler ignores both errors: the URL has another fetcher, or is done.
 // To settle a page that was fetched while ctx ended, pass context.WithoutCancel(ctx).
-func (f *Frontier) Done(ctx context.Context, l *Lease) error {
-	_, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Done})
+func (o OneByOne) Done(ctx context.Context, l *Lease) error {
+	_, err := o.settleOne(ctx, Settlement{Lease: l, Outcome: Done})
 	return err
 }
 
 // Retry puts a URL back after a failure: until at, or, if that is zero, for the
 // back-off of its failures ([Options.RetryAfter]). When it has failed too often ([Options.Attempts]) it is
 // dropped, and again is false.
-func (f *Frontier) Retry(ctx context.Context, l *Lease, at time.Time) (again bool, err error) {
-	s, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Retry, At: at})
+func (o OneByOne) Retry(ctx context.Context, l *Lease, at time.Time) (again bool, err error) {
+	s, err := o.settleOne(ctx, Settlement{Lease: l, Outcome: Retry, At: at})
 	return err == nil && s == OK, err
 }
 
 // Recrawl completes a lease and queues its URL for another time; with a zero one for that of [Options.RecrawlLatest], or, without that, at once: a loop
 // that does so for each page has no end.
-func (f *Frontier) Recrawl(ctx context.Context, l *Lease, at time.Time) error {
-	_, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Recrawl, At: at})
+func (o OneByOne) Recrawl(ctx context.Context, l *Lease, at time.Time) error {
+	_, err := o.settleOne(ctx, Settlement{Lease: l, Outcome: Recrawl, At: at})
 	return err
 }
 
 // Drop abandons a URL: it stays seen, and is counted as dropped.
-func (f *Frontier) Drop(ctx context.Context, l *Lease) error {
-	_, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Drop})
+func (o OneByOne) Drop(ctx context.Context, l *Lease) error {
+	_, err := o.settleOne(ctx, Settlement{Lease: l, Outcome: Drop})
 	return err
 }
 
 // Release puts back a URL that was not fetched, as at a shutdown. It can be leased again
 // immediately. Releases are no failures: [Options.MaxReleased] is their bound.
-func (f *Frontier) Release(ctx context.Context, l *Lease) error {
-	_, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Release})
+func (o OneByOne) Release(ctx context.Context, l *Lease) error {
+	_, err := o.settleOne(ctx, Settlement{Lease: l, Outcome: Release})
 	return err
 }
 
-func (f *Frontier) settleOne(ctx context.Context, s Settlement) (Settled, error) {
-	answers, err := f.Settle(ctx, []Settlement{s})
+func (o OneByOne) settleOne(ctx context.Context, s Settlement) (Settled, error) {
+	answers, err := o.of.Settle(ctx, []Settlement{s})
 	if err != nil {
 		return 0, err
 	}
@@ -120,9 +135,9 @@ func (f *Frontier) settleOne(ctx context.Context, s Settlement) (Settled, error)
 func (s Settled) err(l *Lease) error {
 	switch s {
 	case Stale:
-		return fmt.Errorf("cannot settle %q: %w", l.URL, ErrStale)
+		return fmt.Errorf("cannot settle %q of crawl %q: %w", l.URL, l.Crawl, ErrStale)
 	case AlreadyDone:
-		return fmt.Errorf("cannot settle %q: %w", l.URL, ErrAlreadyDone)
+		return fmt.Errorf("cannot settle %q of crawl %q: %w", l.URL, l.Crawl, ErrAlreadyDone)
 	}
 	return nil
 }
@@ -168,7 +183,7 @@ func (f *Frontier) settle(ctx context.Context, settlements []Settlement) ([]Sett
 		return nil, err
 	}
 	answers := make([]Settled, len(settlements))
-	err = eachPart(ctx, parts, func(ctx context.Context, p part) error { return f.settlePart(ctx, &p, settlements, answers) })
+	err = each(ctx, parts, func(ctx context.Context, p part) error { return f.settlePart(ctx, &p, settlements, answers) })
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +198,7 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 	leases := make([]*Lease, len(p.at)) // with what the store has of them
 	for k, at := range p.at {
 		s := all[at]
-		if s.isPutBack() || s.Outcome == Recrawl || s.Outcome == Drop || s.Outcome == Redirected || s.Meta != nil {
+		if s.Outcome != Done && s.Outcome != Extend || s.Meta != nil {
 			var err error
 			if s.Lease, err = f.whole(ctx, p.crawl, s.Lease); err != nil {
 				return err
@@ -256,11 +271,6 @@ func (f *Frontier) whole(ctx context.Context, c *crawl, l *Lease) (*Lease, error
 	}
 	e.Token = l.Token
 	return leaseOf(&e, l.Started)
-}
-
-// isPutBack reports whether a lease ends in the same round.
-func (s *Settlement) isPutBack() bool {
-	return s.Outcome == Retry || s.Outcome == Defer || s.Outcome == Release
 }
 
 // isDeferral reports whether the host was only busy. Crawlers that have no Defer send Retry with the status

@@ -35,7 +35,7 @@ func (f *Frontier) Leases(ctx context.Context) iter.Seq2[*Lease, error] {
 
 // next returns async.ErrFinished when nothing is held and ends is set.
 func (f *Frontier) next(ctx context.Context, ends bool) (*Lease, error) {
-	leases, idle, err := f.wait(ctx, LeaseRequest{Max: 1}, ends)
+	leases, idle, err := f.LeaseWait(ctx, LeaseRequest{Max: 1}, ends)
 	switch {
 	case err != nil && idle.State != store.Served:
 		return nil, fmt.Errorf("cannot lease; the crawl is %v: %w", idle, err)
@@ -56,17 +56,13 @@ func (f *Frontier) next(ctx context.Context, ends bool) (*Lease, error) {
 //
 // Callers that wait with the same request are served in the order in which they came.
 func (f *Frontier) LeaseWait(ctx context.Context, req LeaseRequest, untilFinished bool) (leases []*Lease, idle Idle, err error) {
-	return f.wait(ctx, req, untilFinished)
-}
-
-func (f *Frontier) wait(ctx context.Context, req LeaseRequest, ends bool) (leases []*Lease, idle Idle, err error) {
 	if err := f.enter(); err != nil {
 		return nil, Idle{}, err
 	}
 	defer f.leave()
 	room := f.rooms.join(f, req)
 	defer f.rooms.leave(room)
-	leases, err = room.line.Wait(ctx, f.closing, store.ErrClosed, room, max(req.Max, 1), ends)
+	leases, err = room.line.Wait(ctx, f.closing, store.ErrClosed, room, max(req.Max, 1), untilFinished)
 	var end *ended
 	switch {
 	case err == nil:
@@ -162,7 +158,7 @@ func (f *Frontier) giveBack(left []*Lease) {
 	}
 	settlements := make([]Settlement, len(left))
 	for i, l := range left {
-		settlements[i] = Settlement{Lease: l, Outcome: Release}
+		settlements[i] = Settlement{Lease: l, Outcome: Release, uncounted: true}
 	}
 	// If this fails, the leases expire.
 	_, _ = f.settle(context.Background(), settlements)

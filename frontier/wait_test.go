@@ -154,3 +154,16 @@ func TestOnWaitTellsOfLongWaits(t *testing.T) {
 		must(t, f.Close())
 	})
 }
+
+// TestLeasesOfCallersThatLeft: a lease that reached no caller is no release.
+func TestLeasesOfCallersThatLeft(t *testing.T) {
+	f := open(t, Options{Delay: -1, MaxReleased: 1})
+	addAll(t, f, Link{URL: "http://a.example/"})
+	for range 3 {
+		l := leaseOne(t, f)
+		if l.Attempts != 1 || l.Releases != 0 {
+			t.Fatalf("got attempt %d, %d releases; want the first, none", l.Attempts, l.Releases)
+		}
+		f.giveBack([]*Lease{l})
+	}
+}

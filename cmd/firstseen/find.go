@@ -88,7 +88,7 @@ the default).`,
 	}
 	s.place.reads = true
 	s.place.onCrawl(a, cmd, func(ctx context.Context, c *client, _ []string) error {
-		crawls, err := c.crawls(ctx, s.place.crawl)
+		crawls, err := c.crawlsOf(ctx, s.place.crawl, s.queue)
 		if err != nil {
 			return err
 		}

@@ -61,7 +61,6 @@ func (f *serveFlags) addPolicy(fs *pflag.FlagSet) {
 	number(fs, &f.policy.MaxFailingWait, "max-failing-wait", time.Hour, time.Second, 0, "longest wait of a queue whose fetches fail")
 	f.addLimitsOfURLs(fs)
 	number(fs, &f.captures, "captures", 250_000, 0, 0, "fetches to keep for judging the rules, of those reported with a digest", special[int]{0, "for none"})
-	number(fs, &f.policy.Probe, "probe", 0, 0, 1, "share of duplicate variants that are fetched anyway, each once, to test the rules in use")
 	number(fs, &f.policy.SeenFor, "seen-for", 0, 0, 0, "age after which a URL counts as new again, from its last fetch, or from when it was found if it was not fetched, or with --redis", special[time.Duration]{0, "for never"})
 }
 

@@ -38,6 +38,7 @@ var steps = []struct {
 	{"find --state lost", statusMisuse, `got state "lost"`},
 	{"find --match gopher://a/ --count", statusMisuse, "cannot select URLs: line 1"},
 	{"drop --match */*", statusMisuse, "which holds for every URL"},
+	{"find --queue none.example", statusMisuse, `cannot find queue "none.example"`},
 	{"drop --queue none.example", statusMisuse, `cannot find queue "none.example" in crawl "DEFAULT"`},
 	{"requeue --queue none.example --crawl *", statusMisuse, `cannot find queue "none.example" in crawl "DEFAULT", "other"`},
 	{"free --queue none.example", statusMisuse, `cannot find queue "none.example"`},

@@ -34,7 +34,6 @@ func TestBadValues(t *testing.T) {
 		{[]string{"serve", "--max-expired", "-1"}, `cannot run serve: --max-expired: got "-1"; want a number of 0 or more, or two with a comma`},
 		{[]string{"serve", "--max-expired", "1,-1"}, `cannot run serve: --max-expired: got "1,-1"; want a number of 0 or more, or two with a comma`},
 		{[]string{"serve", "--adaptive", "NaN"}, `cannot run serve: --adaptive: got "NaN"; want 0 or more`},
-		{[]string{"serve", "--probe", "2"}, `cannot run serve: --probe: got "2"; want 0 to 1`},
 		{[]string{"serve", "--queue-by", "site"}, `cannot run serve: --queue-by: got "site"; want host or domain`},
 		{[]string{"serve", "--max-in-flight", "-1"}, `cannot run serve: --max-in-flight: got "-1"; want 0 or more`},
 		{[]string{"serve", "--traps", "maybe"}, `cannot run serve: --traps: got "maybe"; want http, all or off, alone or with ",yield" or ",yield-shadow"`},

@@ -12,9 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/firstseen/firstseen/frontier"
-	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/internal/wire"
-	"github.com/firstseen/firstseen/store"
 )
 
 const (
@@ -167,15 +165,6 @@ func unanswered(parts []*part) []*ask {
 	return asks
 }
 
-// Add offers one URL of [Options.Crawl]. It is AddBatch for one.
-func (c *Client) Add(ctx context.Context, url string) (frontier.Result, error) {
-	results, err := c.AddBatch(ctx, []frontier.Link{{URL: url}})
-	if err != nil {
-		return frontier.Result{}, err
-	}
-	return results[0], nil
-}
-
 // AddBatch offers URLs and returns a result for each, in order, once new ones
 // are queued durably. It travels in parts of at most 1024 URLs, one after the
 // other; after an error some may be stored, and adding all of them again is safe.
@@ -196,8 +185,8 @@ func (c *Client) offer(ctx context.Context, b *batcher, urls []frontier.Link) ([
 	}
 	defer c.leave()
 	for i := range urls {
-		if p := urls[i].Priority; p > store.MaxPriority {
-			return nil, fault.As(store.ErrInvalid, "cannot offer %q: got priority %d; want 0 to %d", urls[i].URL, p, store.MaxPriority)
+		if err := urls[i].Check(); err != nil {
+			return nil, err
 		}
 	}
 	results := make([]frontier.Result, len(urls))

@@ -21,6 +21,8 @@ import (
 // use. They do the same as those of [frontier.Frontier]; the package comment lists the
 // differences.
 type Client struct {
+	frontier.OneByOne // Add, Done, Retry, Recrawl, Drop, Release
+
 	// Set by Open alone.
 	opt  Options
 	http *http.Client
@@ -56,7 +58,7 @@ func Open(ctx context.Context, opt Options) (*Client, error) {
 		Transport:     opt.Transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
-	c.line.c = c
+	c.OneByOne, c.line.c = frontier.NewOneByOne(c), c
 	c.offers = batcher{c: c, what: "add URLs", send: c.sendLines("/v1/urls")}
 	c.seen = batcher{c: c, what: "see URLs", send: c.sendLines("/v1/seen")}
 	c.settles = batcher{c: c, what: "settle leases", send: c.sendLeases}

@@ -14,54 +14,6 @@ import (
 	"github.com/firstseen/firstseen/internal/wire"
 )
 
-// Done completes a lease: the URL stays seen. A lease that ran out is
-// still accepted, once, unless the URL was handed out again.
-func (c *Client) Done(ctx context.Context, l *frontier.Lease) error {
-	_, err := c.settleOne(ctx, frontier.Settlement{Lease: l, Outcome: frontier.Done})
-	return err
-}
-
-// Retry puts a URL back after a failure: until at, or, if that is zero, for the
-// back-off of its failures. When it has failed too often it is dropped, and
-// again is false.
-func (c *Client) Retry(ctx context.Context, l *frontier.Lease, at time.Time) (again bool, err error) {
-	s, err := c.settleOne(ctx, frontier.Settlement{Lease: l, Outcome: frontier.Retry, At: at})
-	return err == nil && s == frontier.OK, err
-}
-
-// Recrawl completes a lease and queues its URL for another time.
-func (c *Client) Recrawl(ctx context.Context, l *frontier.Lease, at time.Time) error {
-	_, err := c.settleOne(ctx, frontier.Settlement{Lease: l, Outcome: frontier.Recrawl, At: at})
-	return err
-}
-
-// Drop abandons a URL: it stays seen, and is counted as dropped.
-func (c *Client) Drop(ctx context.Context, l *frontier.Lease) error {
-	_, err := c.settleOne(ctx, frontier.Settlement{Lease: l, Outcome: frontier.Drop})
-	return err
-}
-
-// Release puts back a URL that was not fetched, as at a shutdown. It can be leased again
-// immediately. It is no failure.
-func (c *Client) Release(ctx context.Context, l *frontier.Lease) error {
-	_, err := c.settleOne(ctx, frontier.Settlement{Lease: l, Outcome: frontier.Release})
-	return err
-}
-
-func (c *Client) settleOne(ctx context.Context, s frontier.Settlement) (frontier.Settled, error) {
-	answers, err := c.Settle(ctx, []frontier.Settlement{s})
-	if err != nil {
-		return 0, err
-	}
-	switch answers[0] {
-	case frontier.Stale:
-		err = fmt.Errorf("cannot settle %q: %w", s.Lease.URL, frontier.ErrStale)
-	case frontier.AlreadyDone:
-		err = fmt.Errorf("cannot settle %q: %w", s.Lease.URL, frontier.ErrAlreadyDone)
-	}
-	return answers[0], err
-}
-
 // Settle settles many leases and returns an answer for each, in order. On an
 // error there are no answers, and some may be settled. If an answer was lost, a settlement that is
 // stale when it is sent again is OK: see the package comment.

@@ -156,6 +156,10 @@ func (g *guard) Redirect(ctx context.Context, l *frontier.Lease, target string) 
 	return checked(ctx, g, l.Crawl, func() (frontier.Redirection, error) { return g.own.Redirect(ctx, l, target) })
 }
 
+func (g *guard) Full(ctx context.Context, crawl, queue string) (bool, error) {
+	return checked(ctx, g, crawl, func() (bool, error) { return g.own.Full(ctx, crawl, queue) })
+}
+
 func (g *guard) Configure(ctx context.Context, crawl, queue string, c store.QueueChange) error {
 	if err := g.check(ctx, crawl); err != nil {
 		return err

@@ -234,6 +234,9 @@ func whyText(e *wire.Explanation, entry *frontier.Entry) string {
 		if known.Reason != "" {
 			text += ": " + known.Reason
 		}
+		if known.Status > 0 {
+			text += fmt.Sprintf(" (last status %d)", known.Status)
+		}
 		if e.Excluded != "" {
 			return text + fmt.Sprintf("; it is excluded by %s, so nothing queues it again until that is taken back.", e.Excluded)
 		}
@@ -316,8 +319,18 @@ func (s *httpAPI) addWhy(ctx context.Context, e *wire.Explanation, u frontier.Li
 	if err != nil {
 		return err
 	}
-	if e.Verdict = results[0].Status.String(); results[0].Status == frontier.StatusRefused {
-		e.Refusal = string(results[0].Reason)
+	r := &results[0]
+	if r.Status == frontier.StatusNew {
+		full, err := s.f.Full(ctx, u.Crawl, r.Queue)
+		if err != nil {
+			return err
+		}
+		if full {
+			r.Status, r.Reason = frontier.StatusRefused, frontier.ReasonFull
+		}
+	}
+	if e.Verdict = r.Status.String(); r.Status == frontier.StatusRefused {
+		e.Refusal = string(r.Reason)
 	}
 	if e.Known == nil || e.Known.State != stateNames[store.Queued] && (e.Known.State != stateNames[store.Leased] || e.Known.Expires.After(time.Now())) {
 		return nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/frontier"
 )
 
 // TestFindAndChange lists, counts, requeues and drops URLs by HTTP, and excludes some and takes that back.
@@ -124,6 +125,22 @@ func TestWhyOfALease(t *testing.T) {
 			t.Errorf("got %s; want %q", got, c.want)
 		}
 		s.request(t, "POST", "/v1/change", `{"select":{"leased_before":"2222-01-01"},"do":"free"}`)
+	}
+}
+
+// TestWhyOfAFullCrawl: what would be refused is not said to be new.
+func TestWhyOfAFullCrawl(t *testing.T) {
+	s := startWith(t, canon.Qiita(), Config{}, func(o *frontier.Options) { o.MaxHeld, o.MaxPerQueue = 2, 1 })
+	for _, c := range []struct{ add, of, want string }{
+		{"a.com/1", "a.com/2", `"refusal":"full"`}, {"b.com/1", "c.com/1", `"refusal":"full"`}, {"a.com/1", "a.com/1", `"verdict":"duplicate"`},
+	} {
+		if got := s.request(t, "GET", "/v1/explain?url=http://"+c.add, ""); !strings.Contains(got, `"verdict":"new"`) && c.add != c.of {
+			t.Errorf("%s before: got %s; want new", c.add, got)
+		}
+		s.request(t, "POST", "/v1/urls", `{"url":"http://`+c.add+`"}`)
+		if got := s.request(t, "GET", "/v1/explain?url=http://"+c.of, ""); !strings.Contains(got, c.want) {
+			t.Errorf("%s after %s: got %s; want %s", c.of, c.add, got, c.want)
+		}
 	}
 }
 

@@ -245,13 +245,15 @@ func (s *httpAPI) postRedirect(ctx context.Context, body *wire.RedirectRequest) 
 		return is, err
 	}
 	s.rateOf(ctx).charge(1)
+	settlement, err := settlementOf(&wire.DoneLease{Crawl: crawlName(body.Crawl), Key: body.Key, Token: body.Token})
+	if err != nil {
+		return is, err
+	}
+	lease := settlement.Lease // the frontier looks up the rest
+	lease.URL, lease.Queue, lease.Discriminator = wire.TextOr(body.URL, body.URLBytes), body.Queue, body.Discriminator
 	var answer frontier.Redirection
-	err = s.inTurn(ctx, callUnits, func(ctx context.Context) error {
-		lease, err := s.leaseAgain(ctx, body)
-		if err == nil {
-			err = s.room()
-		}
-		if err == nil {
+	err = s.inTurn(ctx, callUnits, func(ctx context.Context) (err error) {
+		if err = s.room(); err == nil {
 			answer, err = s.f.Redirect(ctx, lease, target)
 		}
 		return err
@@ -266,25 +268,4 @@ func (s *httpAPI) postRedirect(ctx context.Context, body *wire.RedirectRequest) 
 		fillVerdict(is.Target, &answer.Target)
 	}
 	return is, err
-}
-
-// leaseAgain makes a lease whole again: the store knows what the wire leaves out.
-func (s *httpAPI) leaseAgain(ctx context.Context, b *wire.RedirectRequest) (*frontier.Lease, error) {
-	named := wire.DoneLease{Crawl: b.Crawl, Key: b.Key, Token: b.Token}
-	settlement, err := settlementOf(&named)
-	if err != nil {
-		return nil, err
-	}
-	l := settlement.Lease
-	u := frontier.Link{URL: wire.TextOr(b.URL, b.URLBytes), Crawl: crawlName(b.Crawl), Queue: b.Queue, Discriminator: b.Discriminator}
-	e, err := s.f.Lookup(ctx, u)
-	if err != nil {
-		return nil, err
-	}
-	if e.Key != l.Key {
-		return nil, fault.As(store.ErrInvalid, "cannot redirect; got a URL of key %x; want that of the lease, %s", e.Key[:], b.Key)
-	}
-	again := e.Lease(l.Token)
-	again.URL, again.Crawl = u.URL, u.Crawl
-	return again, nil
 }

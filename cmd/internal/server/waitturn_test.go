@@ -39,7 +39,7 @@ func TestEveryCallTakesTurn(t *testing.T) {
 		{"POST", "/v1/lease", `{}`, "200"},
 		{"POST", "/v1/lease", `{"wait_seconds":1}`, "200"},
 		{"POST", "/v1/done", `{"leases":[{"key":"00000000000000000000000000000000","token":"1"}]}`, "200"},
-		{"POST", "/v1/redirect", `{"key":"00000000000000000000000000000000","token":"1","url":"http://b.example/","target":"http://c.example/"}`, "404"},
+		{"POST", "/v1/redirect", `{"key":"00000000000000000000000000000000","token":"1","url":"http://b.example/","target":"http://c.example/"}`, "409"},
 		{"POST", "/v1/queue", `{"queue":"a.example","delay_seconds":1}`, "200"},
 		{"POST", "/v1/crawl", `{"crawl":"another","profile":"none"}`, "200"},
 		{"GET", "/v1/stats", "", "200"},
