@@ -36,7 +36,7 @@ func TestBadValues(t *testing.T) {
 		{[]string{"serve", "--adaptive", "NaN"}, `cannot run serve: --adaptive: got "NaN"; want 0 or more`},
 		{[]string{"serve", "--queue-by", "site"}, `cannot run serve: --queue-by: got "site"; want host or domain`},
 		{[]string{"serve", "--max-in-flight", "-1"}, `cannot run serve: --max-in-flight: got "-1"; want 0 or more`},
-		{[]string{"serve", "--traps", "maybe"}, `cannot run serve: --traps: got "maybe"; want http, all or off, alone or with ",yield" or ",yield-shadow"`},
+		{[]string{"serve", "--traps", "maybe"}, `cannot run serve: --traps: got "maybe"; want http, all or off, alone or with ",yield", ",yield,unlisted" or ",yield-shadow"`},
 		{[]string{"serve", "--crawl-profile", "=qiita"}, `cannot run serve: --crawl-profile: got "=qiita"; want a crawl, =, and a profile`},
 	} {
 		status, _, got := runCommand(t, c.args...)
