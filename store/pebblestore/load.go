@@ -516,7 +516,10 @@ func (s *Store) loadQueue(key, value []byte, leases map[queueNum][]leaseRow, now
 	if c == nil {
 		return fmt.Errorf("cannot load queue %q; got no such crawl: %w", key, store.ErrCorrupt)
 	}
-	if c.queues.loaded[string(key[5:])] != nil {
+	if q := c.queues.loaded[string(key[5:])]; q != nil {
+		if q.Idle() { // a step of this group read it
+			q.Recall(now)
+		}
 		return nil
 	}
 	q, err := s.stored(c, string(key[5:]), key, value)
