@@ -37,7 +37,7 @@ func OpenLocal(ctx context.Context, st store.Store, front *frontier.Frontier, re
 	s.local, s.registry = true, prometheus.NewRegistry() // a command counts nothing that lasts
 	var unmade error                                     // why there is no frontier
 	if front == nil {
-		if l.front, unmade = frontierOf(st, log); unmade != nil && !readOnly {
+		if l.front, unmade = frontierOf(st, readOnly, log); unmade != nil && !readOnly {
 			return nil, unmade
 		}
 	}
@@ -60,12 +60,12 @@ func OpenLocal(ctx context.Context, st store.Store, front *frontier.Frontier, re
 	return l, nil
 }
 
-func frontierOf(st store.Store, log *slog.Logger) (*frontier.Frontier, error) {
+func frontierOf(st store.Store, readOnly bool, log *slog.Logger) (*frontier.Frontier, error) {
 	p, err := canon.ParseRecorded(st.Identity().Profile)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the keys of the store: %w", err)
 	}
-	return frontier.New(st, frontier.Options{Profile: p, Logger: log})
+	return frontier.New(st, frontier.Options{Profile: p, Logger: log, ReadOnly: readOnly})
 }
 
 // Close closes what OpenLocal opened, once the URLs that a command excluded are forgotten. Once ctx ends, it waits for them no longer.

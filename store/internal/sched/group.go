@@ -88,10 +88,13 @@ func (q *Queue) Recall(now int64) {
 // FileLate files up to n members of groups that waited until all queues were loaded. It returns the unused rest of n.
 func (s *Sched) FileLate(now int64, n int) int {
 	for ; n > 0 && len(s.late) > 0; n-- {
-		q := s.late[len(s.late)-1]
-		if s.late = s.late[:len(s.late)-1]; q.group() != nil { // or it was dropped
+		q := s.late[0]
+		if s.late = s.late[1:]; q.place == isLate { // or it was filed, or dropped
 			q.File(now)
 		}
+	}
+	if len(s.late) == 0 {
+		s.late = nil
 	}
 	return n
 }

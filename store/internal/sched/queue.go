@@ -71,6 +71,7 @@ const (
 	inWaiting
 	inReady
 	inGroup // see group.go
+	isLate  // see Sched.Loading
 )
 
 // NewQueue returns a queue with its stored state, to be embedded in the backend's queue; after that it must not be
@@ -375,10 +376,12 @@ func (q *Queue) File(now int64) {
 	t, h := q.opens(now)
 	q.hold(h)
 	if g := q.group(); g != nil {
-		if s := q.Crawl.sched; s.Loading {
-			s.late = append(s.late, q)
-		} else {
+		switch s := q.Crawl.sched; {
+		case !s.Loading:
 			g.file(q, t, now)
+		case q.place != isLate:
+			q.place = isLate
+			s.late = append(s.late, q)
 		}
 		return
 	}
