@@ -417,12 +417,17 @@ func complete(leases map[queueNum][]leaseRow) error {
 	return fmt.Errorf("cannot load leases; got %d queues with leases and no row: %w", len(leases), store.ErrCorrupt)
 }
 
+// loadedRows is how many times as many rows a part of loadRest may look at as that of another step, whose rows take longer. With as few, callers
+// that made queues made them nearly as fast as loadRest came past their rows, and groups waited for half a minute.
+const loadedRows = 8
+
 // loadRest loads the queues that Open left.
 func (s *Store) loadRest() {
 	s.awaitTest()
 	err := s.submit(context.Background(), 1, func(tx *txn) error {
 		tx.flush()
-		if err := s.loadSome(nil, sched.Now(tx.now), &tx.left); err != nil || !s.sched.Filing() {
+		left := budget{loadedRows * tx.left.rows, loadedRows * partBytes}
+		if err := s.loadSome(nil, sched.Now(tx.now), &left); err != nil || !s.sched.Filing() {
 			return err
 		}
 		return errMore
