@@ -111,7 +111,7 @@ const DefaultCrawl = "DEFAULT"
 //
 // A lease is overtaken if an earlier token of its round completes or requeues the URL while it runs. It no longer holds the
 // URL, but still counts as in flight and towards MaxInFlight, since its fetcher is at the host; and a settlement that
-// queues the URL makes it due no earlier than the end of that lease (and not within a thousandth of its length after it). Any settlement of an overtaken lease is AlreadyDone
+// queues the URL makes it due no earlier than the end of that lease. Any settlement of an overtaken lease is AlreadyDone
 // and, except for Extend, ends it; a URL that waited only for that is then due. The lease ends silently, and its token
 // is Stale, when its time is over, when its key is forced, forgotten or settled with token 0, and when another lease of
 // the key is overtaken.

@@ -211,7 +211,7 @@ func (s *Store) settle(name string, st *store.Settlement, now int64) store.Settl
 		c.closeOvertaken(st.Key, now)
 		return answer
 	case sched.Resume:
-		st = fact.Overtaken.Resume(fact.State, fact.Due)
+		st = &store.Settlement{Key: st.Key, Outcome: store.Requeue}
 		q = s.apply(c, c.known[st.Key], st, now)
 	case sched.Make:
 		q = s.make(s.crawl(name), st, now)

@@ -72,8 +72,8 @@ func (o *freeOp) apply(tx *txn) error {
 			if err != nil && !tx.isDamage(err) {
 				return err
 			}
-			if st := l.Resume(f.state, f.rec.Due); err == nil && st != nil {
-				tx.applySettled(c, st, &f)
+			if err == nil && l.Keeps(f.state, f.rec.Due) {
+				tx.applySettled(c, &store.Settlement{Key: l.Key, Outcome: store.Requeue}, &f)
 			}
 			tx.closeOvertaken(c, &l.Key)
 			continue

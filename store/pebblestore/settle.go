@@ -109,7 +109,7 @@ func (o *settleOp) settleOne(tx *txn, st *store.Settlement) store.SettleStatus {
 		tx.closeOvertaken(c, &st.Key)
 		return answer
 	case sched.Resume:
-		st = fact.Overtaken.Resume(fact.State, fact.Due)
+		st = &store.Settlement{Key: st.Key, Outcome: store.Requeue}
 		tx.applySettled(c, st, &f)
 	case sched.Make:
 		if tx.makeSettled(c, st, &f, known); st.Fetched && known && tx.ages(c) {

@@ -38,7 +38,6 @@ type overtaken struct {
 	queue   string
 	token   uint64
 	expires time.Time
-	length  time.Duration
 }
 
 type modelQueue struct {
@@ -58,8 +57,7 @@ type modelURL struct {
 	store.Entry
 	earlier []uint64 // tokens of the round, the oldest first
 	arrival int
-	waits   bool // queued, and due when its overtaken lease ends, or at the time asked, if that is later
-	asked   time.Time
+	waits   bool // queued, and due when its overtaken lease ends
 	seen    time.Time
 }
 
@@ -85,11 +83,6 @@ func (c *modelCrawl) queue(name string) *modelQueue {
 func (u *modelURL) held() bool { return u.State == store.Queued || u.State == store.Leased }
 
 func (u *modelURL) ended() bool { return u.State == store.Done || u.State == store.Dropped }
-
-// sorted lists the URLs in order of key.
-func (c *modelCrawl) sorted() []*modelURL {
-	return slices.SortedFunc(maps.Values(c.urls), func(a, b *modelURL) int { return a.Key.Compare(b.Key) })
-}
 
 // used reports whether a queue holds or has counted anything.
 func (c *modelCrawl) used(q *modelQueue) bool {
@@ -204,7 +197,7 @@ func (m *model) free() {
 	for _, c := range m.crawls {
 		for key, o := range c.overtaken {
 			if u := c.urls[key]; u != nil && u.State == store.Queued && u.waits {
-				by[o.token] = func() { m.enqueue(c, u, u.Queue, u.asked) }
+				by[o.token] = func() { m.enqueue(c, u, u.Queue, time.Time{}) }
 			}
 		}
 		clear(c.overtaken)
@@ -241,7 +234,7 @@ func (m *model) settle(crawl string, s store.Settlement) store.SettleStatus {
 		c := m.crawls[crawl]
 		delete(c.overtaken, s.Key)
 		if u != nil && u.State == store.Queued && u.waits {
-			m.enqueue(c, u, u.Queue, u.asked)
+			m.enqueue(c, u, u.Queue, m.now)
 		}
 		return store.AlreadyDone
 	}
@@ -284,7 +277,7 @@ func (m *model) endLease(c *modelCrawl, u *modelURL, s store.Settlement) {
 			delete(c.overtaken, u.Key)
 		}
 		if s.Token != 0 && s.Token != u.Token && u.Expires.After(m.now) {
-			c.overtaken[u.Key] = &overtaken{u.Queue, u.Token, u.Expires, u.Expires.Sub(u.Leased)}
+			c.overtaken[u.Key] = &overtaken{u.Queue, u.Token, u.Expires}
 		}
 		if s.Outcome != store.Complete || s.Token != u.Token {
 			u.earlier = append(u.earlier, u.Token)
@@ -385,20 +378,14 @@ func (m *model) outcome(c *modelCrawl, u *modelURL, s store.Settlement, was time
 	case store.Requeue:
 		due := m.due(s)
 		o := c.overtaken[u.Key] // whose fetcher is still at the page
-		waits, asked := o != nil && !due.After(o.expires), time.Time{}
-		if o != nil {
-			moved := func(by time.Duration) time.Time { return o.expires.Add((by/time.Second + 1) * time.Millisecond) }
-			switch left := o.expires.Sub(due); {
-			case !due.After(m.now):
-				due = o.expires
-			case waits:
-				asked, due = o.expires.Add(-left.Truncate(time.Second)), moved(left)
-			case !due.After(moved(o.length)):
-				due = moved(o.length).Add(time.Millisecond)
-			}
+		waits := o != nil && !due.After(m.now)
+		if waits {
+			due = o.expires
+		} else if o != nil && !due.After(o.expires) {
+			due = o.expires.Add(time.Millisecond)
 		}
 		m.enqueue(c, u, u.Queue, due)
-		u.waits, u.asked = waits, asked
+		u.waits = waits
 		return
 	case store.Complete:
 		u.State = store.Done

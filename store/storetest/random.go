@@ -52,11 +52,7 @@ func runModel(t *testing.T, b Backend) {
 					h.note("the other")
 					s = other
 				}
-				err := h.Step(f.ctx, s)
-				if err == nil && !slices.Contains(b.Found, seed) { // which would be other histories
-					err = h.overtake(f.ctx, s)
-				}
-				if err != nil {
+				if err := h.Step(f.ctx, s); err != nil {
 					t.Fatalf("%v\nhistory:\n%s", err, h.Log())
 				}
 			}
@@ -259,10 +255,6 @@ func (h *History) settle(ctx context.Context, s store.Store) error {
 	for i := range list {
 		list[i] = h.settlement(&crawl)
 	}
-	return h.settleAll(ctx, s, crawl, list)
-}
-
-func (h *History) settleAll(ctx context.Context, s store.Store, crawl string, list []store.Settlement) error {
 	h.note("settle %q %s", crawl, shown(list))
 	got, err := s.Settle(ctx, crawl, list)
 	if err != nil {
@@ -273,39 +265,6 @@ func (h *History) settleAll(ctx context.Context, s store.Store, crawl string, li
 		want[i] = h.m.settle(crawl, list[i])
 	}
 	return sameList(got, want, sameValue)
-}
-
-// overtake has a URL that an earlier lease brings back due while a newer one runs, and then settles that one before or after its end: random
-// settlements of random leases rarely do. It does so with some of the URLs of a crawl that allow it.
-func (h *History) overtake(ctx context.Context, s store.Store) error {
-	crawl := h.crawl()
-	if h.m.crawls[crawl] == nil {
-		return nil
-	}
-	for _, u := range h.m.crawls[crawl].sorted() {
-		left := u.Expires.Sub(h.m.now)
-		if u.State != store.Leased || left <= 0 || len(u.earlier) == 0 || !h.coin(4) {
-			continue
-		}
-		newer := store.Settlement{Key: u.Key, Token: u.Token, Outcome: store.Outcome(h.rand.IntN(4))}
-		late := store.Settlement{Key: u.Key, Token: u.earlier[len(u.earlier)-1], Outcome: store.Requeue, Late: true, NewRound: true,
-			Due: h.m.now.Add(time.Duration(h.rand.Int64N(int64(left + left/100)))).Truncate(time.Millisecond)}
-		if err := h.settleAll(ctx, s, crawl, []store.Settlement{late}); err != nil {
-			return err
-		}
-		if err := h.tick(ctx, s); err != nil {
-			return err
-		}
-		if err := h.settleAll(ctx, s, crawl, []store.Settlement{newer}); err != nil {
-			return err
-		}
-		got, err := s.Lookup(ctx, crawl, u.Key)
-		if err != nil {
-			return err
-		}
-		return sameEntry(got, u.entry())
-	}
-	return nil
 }
 
 // settlement makes one of a recent lease, mostly, setting its crawl.

@@ -106,8 +106,7 @@ var roundCases = []testCase{
 		f.wantStats(store.Stats{Seen: 2, Held: 1, InFlight: 1, Completed: 1, Fetched: 1, Queues: 1, Active: 1})
 	}},
 	{"a URL that waits for an overtaken lease is due when that is settled", func(f *fixture) {
-		for n, c := range []struct{ in, due time.Duration }{{-time.Second, 0}, {0, 0}, {time.Minute, time.Minute}, {time.Minute + time.Millisecond, time.Minute + time.Second}, {time.Hour, time.Hour},
-			{time.Hour + time.Second, time.Hour + 3602*time.Millisecond}, {2 * time.Hour, 2 * time.Hour}} {
+		for n, c := range []struct{ in, due time.Duration }{{-time.Second, 0}, {0, 0}, {time.Minute, time.Hour + time.Millisecond}, {time.Hour, time.Hour + time.Millisecond}, {2 * time.Hour, 2 * time.Hour}} {
 			f.fill("a", n, 1)
 			first := f.take(store.TakeRequest{Lease: time.Second})[0]
 			f.step(time.Minute)

@@ -235,38 +235,18 @@ func (c *Crawl) Running(key *store.Key, now int64) *Lease {
 	return nil
 }
 
-// Due returns when a URL that a settlement queues is due: not before the end of its overtaken lease, whose fetcher is still at the page. The
-// URL's row has one time, which has to say besides when the URL was to be due, in case the lease ends earlier: that end itself stands for
-// now, and n+1 ms later for n s before that end. Times that happen to look like that are moved behind those.
+// Due returns when a URL that a settlement queues is due: not before the end of its overtaken lease, whose fetcher is still at the page. A URL
+// that would be due now gets exactly that end, by which [Lease.Keeps] recognizes it if the lease ends earlier. One that would be due in
+// between gets a millisecond more, and keeps it even if the lease ends earlier: its row has one time, and no room for the requested one.
 func (c *Crawl) Due(s *store.Settlement, now int64) int64 {
 	due, l := Due(s, now), c.Running(&s.Key, now)
 	switch {
-	case l == nil || due > l.Until+l.coded():
+	case l == nil || due > l.Until:
 		return due
-	case due > l.Until:
-		return l.Until + l.coded() + 1
 	case due > now:
-		return l.Until + 1 + (l.Until-due)/1000
+		return l.Until + 1
 	}
 	return l.Until
-}
-
-// coded is how many ms after the end of an overtaken lease have a meaning to Due.
-func (l *Lease) coded() int64 { return 1 + (l.Until-l.Given)/1000 }
-
-// Resume returns the settlement that queues the URL of the key, with this state and due time, for when it was to be due, to the second; nil
-// unless the URL waits for this overtaken lease. If the clock was set back since, the lease has a new end, but the URL's due time is
-// not moved, and it waits until the old one.
-func (l *Lease) Resume(state store.State, due int64) *store.Settlement {
-	late := due - l.Until
-	if state != store.Queued || late < 0 || late > l.coded() {
-		return nil
-	}
-	st := &store.Settlement{Key: l.Key, Outcome: store.Requeue}
-	if late > 0 {
-		st.Due = Time(l.Until - (late-1)*1000)
-	}
-	return st
 }
 
 // Overtake ends the lease as [Lease.End] does, and returns the overtaken lease in its place. The caller closes an older one of the key.
@@ -289,6 +269,10 @@ func (q *Queue) RestoreOvertaken(key store.Key, token uint64, given, until, now 
 	l.link()
 	return l
 }
+
+// Keeps reports whether the URL of the key, with this state and due time, waits only for this overtaken lease. If the clock was
+// set back since, the lease has a new end, but the URL's due time is not moved, and it waits until the old one.
+func (l *Lease) Keeps(s store.State, due int64) bool { return s == store.Queued && due == l.Until }
 
 // Over reports whether the lease was overtaken.
 func (l *Lease) Over() bool { return l.over }

@@ -28,7 +28,7 @@ const (
 	Apply              // apply the outcome to the URL, in its own queue
 	Make               // apply the outcome to a URL made from the settlement, in the queue it names
 	Close              // end the overtaken lease
-	Resume             // the same, and apply [Lease.Resume] to the URL, which waited for it
+	Resume             // the same, and make the URL, which waited for it, due now
 )
 
 // Judge returns the step of a settlement, and the answer. For a settlement with a token the fact
@@ -58,7 +58,7 @@ func judgeLate(s *store.Settlement, f *Fact) (Step, store.SettleStatus) {
 		switch {
 		case s.Outcome == store.Extend: // its fetcher is still at the page
 			return Leave, store.AlreadyDone
-		case f.Overtaken.Resume(f.State, f.Due) != nil:
+		case f.Overtaken.Keeps(f.State, f.Due):
 			return Resume, store.AlreadyDone
 		}
 		return Close, store.AlreadyDone

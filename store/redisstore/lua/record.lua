@@ -101,24 +101,6 @@ local function close_over(c, key)
   if q and q.inc == o.inc and q.over > 0 then count_over(c, q, -1) end
 end
 
--- coded is how many ms after the end of an overtaken lease have a meaning to due_after.
-local function coded(o) return 1 + floor((o['until'] - o.given) / 1000) end
-
--- due_after returns when a URL is due that was to be due at a time, and has an overtaken lease. The end of the lease stands for now, and n + 1 ms
--- later for n s before that end: to_be_due reads it if the lease ends earlier. Times that happen to look like that are moved behind those.
-local function due_after(o, due)
-  if due <= now then return o['until'] end
-  if due <= o['until'] then return o['until'] + 1 + floor((o['until'] - due) / 1000) end
-  return max(due, o['until'] + coded(o) + 1)
-end
-
--- to_be_due returns when a URL that waits for an overtaken lease was to be due, 0: at once, nil: it does not wait for it.
-local function to_be_due(o, due)
-  local late = due - o['until']
-  if late < 0 or late > coded(o) then return nil end
-  return late == 0 and 0 or o['until'] - (late - 1) * 1000
-end
-
 -- overtake ends the lease of a URL, and keeps what is left of it.
 local function overtake(c, q, key, l)
   close_over(c, key)

@@ -42,7 +42,7 @@ local function judge(e, r, l, keep)
     local o = c.overs[e.key]
     if o and o.token == e.token and o['until'] > now and alive(c, o) then
       if e.outcome == EXTEND then return nil, 'A' end -- its fetcher is still at the page
-      return r and not l and r.done == 0 and to_be_due(o, r.due) and 'resume' or 'close', 'A'
+      return r and not l and r.done == 0 and r.due == o['until'] and 'resume' or 'close', 'A'
     end
     if not (e.may_be_late and r and is_earlier(r, e.token)) then return nil, 'T' end
     if r.done == 1 then return nil, 'A' end
@@ -107,7 +107,9 @@ local function apply(e, r, l)
   if e.outcome == REQUEUE then
     r.due, r.done, r.arrival = e.due == 0 and now or e.due, 0, call('HINCRBY', base .. 'S', 'arrivals', 1)
     local o = c.overs[e.key] -- whose fetcher is still at the page
-    if o and o['until'] > now and alive(c, o) then r.due = due_after(o, r.due) end
+    if o and o['until'] > now and alive(c, o) and r.due <= o['until'] then
+      r.due = o['until'] + (r.due > now and 1 or 0) -- the very end if it would be due by now, as judge sees it when the lease ends before
+    end
     call('ZADD', level_key(c, q, r.priority), r.due, member(r.arrival, e.key))
     if not has_level(q.levels, r.priority) then q.levels = q.levels + 2 ^ r.priority end
     q.first = min(q.first, r.due)
@@ -132,7 +134,7 @@ local function step(e)
   if todo == 'close' then
     close_over(c, e.key)
   elseif todo then
-    if todo == 'resume' then e, todo = { key = e.key, token = 0, outcome = REQUEUE, due = to_be_due(c.overs[e.key], r.due) }, 'apply' end
+    if todo == 'resume' then e, todo = { key = e.key, token = 0, outcome = REQUEUE, due = 0 }, 'apply' end
     if todo == 'same' and min(now, e.due) > ended_at(r) then
       r.due = min(now, e.due)
       write_record(c, e.key, r)
