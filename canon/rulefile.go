@@ -72,7 +72,7 @@ import (
 // An entry may have a "source". The learn command writes there whether the entry is based on
 // content or on declarations of the site. It has no effect except that [Step].Scope names it.
 //
-// Errors name the line. WithRuleFile reads r to its end.
+// Errors name the line, of an entry its first. WithRuleFile reads r to its end.
 func WithRuleFile(r io.Reader) Option {
 	return func(s *settings) error {
 		data, err := io.ReadAll(r)
@@ -470,16 +470,19 @@ func (f *fileReader) decode(file *ruleFile) error {
 // scan looks for what encoding/json takes: unknown keys, a key twice or in other letter case, and null.
 func (f *fileReader) scan() error {
 	dec := json.NewDecoder(bytes.NewReader(f.data))
-	var value func(of string) error
-	value = func(of string) error {
+	var value func(of string, depth int) error
+	value = func(of string, depth int) error {
 		t, err := dec.Token()
+		if depth > 4 {
+			return fmt.Errorf("got %v within %d others; want a rule file, which has 4 at most", t, depth)
+		}
 		f.places[of] = append(f.places[of], dec.InputOffset())
 		switch t {
 		case nil:
 			return cmp.Or(err, errors.New("got null; want a value"))
 		case json.Delim('['):
 			for err == nil && dec.More() {
-				err = value(of)
+				err = value(of, depth+1)
 			}
 		case json.Delim('{'):
 			seen := map[any]bool{}
@@ -495,7 +498,7 @@ func (f *fileReader) scan() error {
 					return fmt.Errorf("got key %q twice; want it once", key)
 				}
 				seen[key] = true
-				err = value(strings.TrimPrefix(of+"."+key, "."))
+				err = value(strings.TrimPrefix(of+"."+key, "."), depth+1)
 			}
 		default:
 			return err
@@ -505,7 +508,7 @@ func (f *fileReader) scan() error {
 		}
 		return err
 	}
-	err := value("")
+	err := value("", 0)
 	if err == nil {
 		if t, end := dec.Token(); !errors.Is(end, io.EOF) {
 			err = fmt.Errorf("got %v after the object; want the end of the file", t)

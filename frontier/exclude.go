@@ -366,11 +366,12 @@ func (f *Frontier) changeExclusions(ctx context.Context, crawl string, rules []s
 			return 0, err
 		}
 	}
-	if err := keepRules(ctx, f.store, c.name, rules, add); err != nil {
-		return 0, err // and some may have been changed
+	err = keepRules(ctx, f.store, c.name, rules, add)
+	_, errRead := f.readExclusions(context.WithoutCancel(ctx)) // the rules are durable, or some of them, and must hold here too
+	if err = errors.Join(err, errRead); err != nil {
+		return 0, err
 	}
-	_, err = f.readExclusions(context.WithoutCancel(ctx)) // the rules are durable, and must hold here too
-	return len(rules), err
+	return len(rules), nil
 }
 
 // forgetRules removes the rules, the order and the mark of a crawl, or of all crawls for "*".

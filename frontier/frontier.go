@@ -141,7 +141,7 @@ func (f *Frontier) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s, ok := f.store.(interface{ ReadOnly() bool }); f.opt.ReadOnly || ok && s.ReadOnly() {
+	if f.opt.ReadOnly {
 		return nil // what is to be forgotten is forgotten by who may write
 	}
 	for _, crawl := range unforgotten {

@@ -23,7 +23,7 @@ type Traps struct {
 	// Repeats is how often one segment may occur in a path: /a/b/a/b/a has
 	// three times a. The default is 4.
 	Repeats int
-	// Queries is how many distinct query strings of one path are queued. They are counted
+	// Queries is how many distinct query strings of one path are queued; batches that are added at once may exceed it. They are counted
 	// from New on in 768 KiB of memory; the counts of rarely seen paths may be lost. So many may be
 	// pages; [Facets] has a bound that grows with the site. The default is 50,000.
 	Queries int

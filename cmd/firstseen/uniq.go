@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"os"
 	"os/signal"
@@ -159,12 +160,9 @@ func (f *uniqFlags) run(ctx context.Context, a *app, names []string) (err error)
 	}
 	defer func() { err = worst(err, done.Close()) }()
 	if f.refused != "" {
-		if slices.Contains(names, f.refused) {
-			return misusef("--refused: %s is an input, and would be overwritten", f.refused)
-		}
-		file, err := os.Create(f.refused)
-		if err != nil {
-			return fmt.Errorf("cannot write what is refused: %w", err)
+		file, createErr := createNew(f.refused)
+		if createErr != nil {
+			return createErr
 		}
 		buffer := bufio.NewWriter(file)
 		opt.Refused = buffer
@@ -176,6 +174,22 @@ func (f *uniqFlags) run(ctx context.Context, a *app, names []string) (err error)
 	noted := done.note(&r)
 	err = withoutClosedPipe(err)
 	return worst(err, noted, f.close(ctx, a, &r, done.before, err))
+}
+
+// createNew creates a file for what is refused. One that exists may be an input by another name; a pipe or a device is
+// opened, without waiting for who reads the pipe.
+func createNew(name string) (*os.File, error) {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return os.OpenFile(name, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+	}
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, misusef("--refused: %s exists; remove it, or name another file", name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot write what is refused: %w", err)
+	}
+	return file, nil
 }
 
 // withoutClosedPipe drops that the reader of the output ended, which has enough; other errors
@@ -354,7 +368,7 @@ func (f *uniqFlags) add(flags *pflag.FlagSet) {
 	oneOf(flags, &f.format, "format", "text", formats, "form of the output: text, or jsonl, csv and parquet, which have fields for file, row, offset (of archive records), url, canonical form and key")
 	hint(flags, "format", "the form of the input is --input-format")
 	oneOf(flags, &f.sort, "sort", "", []string{"host"}, "print at the end, in order of: host; default: the order of the input")
-	flags.StringVar(&f.refused, "refused", "", "file to write each refused line or record to, as an object with file, row, offset (of archive records), text and reason")
+	flags.StringVar(&f.refused, "refused", "", "new file for each refused line or record, as an object with file, row, offset (of archive records), text and reason")
 	flags.BoolVar(&f.strict, "strict", false, "exit with status 1 if a line is no URL")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "write no closing line on standard error")
 	flags.BoolVar(&f.counts, "counts-json", false, "write the closing line as one JSON object, with what became of each line of each file")

@@ -35,8 +35,9 @@ import (
 // that a few dead links would leave out a directory.
 //
 // Copies are left out, too: URLs with a parameter that selects no other page, as for the form to reply to a comment, or an order. Such a page
-// has a canonical link to its own URL without the parameter, and the same links as the page there. If the first of eight pages have both, a host's other
-// URLs with the parameter are left out, each only once the page without it was fetched; one page that says otherwise keeps them for good.
+// has a canonical link to its own URL without the parameter, and the same links as the page there. If the first of eight pages in a directory have both, other
+// URLs with the parameter there are left out, each only once the page without it was fetched and has a canonical link, too; one page that says
+// otherwise keeps them for good.
 // The canonical link alone would lose what only later pages of a list link to, and noindex with it, too.
 //
 // What is left out is counted and shown with whatever else is excluded, and not recorded as seen: without Unlisted it is
@@ -65,6 +66,7 @@ type readPage struct{ form, links uint64 }
 
 const (
 	maxKinds    = 1 << 16
+	maxKindsOf  = 8 // directories of a URL, and parameters, that are looked at
 	maxRead     = 1 << 16
 	enoughWith  = 3 // pages with a value of a parameter
 	enoughBelow = 8 // and below a directory: it may begin with forms to log in, before the pages of users; and copies
@@ -168,7 +170,8 @@ func (u *Unlisted) Exclude(canonical string) bool {
 		}
 	}
 	hash := maphash.String(u.seed, original)
-	return u.read[hash%maxRead].form == hash
+	r := u.read[hash%maxRead]
+	return r.form == hash && r.links != 0
 }
 
 // kindOf is a kind that a URL is of, by its hash, and after how many pages it is left out. If its pages are copies, it has the name of their parameter.
@@ -183,17 +186,22 @@ func (u *Unlisted) kindsOf(form string) (kinds []kindOf, params int32) {
 	form, query, hasQuery := strings.Cut(form, "?")
 	_, form, _ = strings.Cut(form, "://")
 	host, path, _ := strings.Cut(form, "/")
-	at, parent := host, "" // and then a directory, and at last the whole path
+	at, parent, dir := host, "", host // at last the whole path, what it is in, and what is in if a slash at the end does not count
 	for i, segment := range strings.Split(path, "/") {
-		if i > 0 {
+		if i > 0 && i <= maxKindsOf {
 			kinds = append(kinds, kindOf{maphash.Comparable(u.seed, [3]string{at}), enoughBelow, ""})
 		}
-		parent, at = at, at+"/"+alike(segment)
+		if parent, at = at, at+"/"+alike(segment); segment != "" {
+			dir = parent
+		}
 	}
 	if !hasQuery {
 		return kinds, 0
 	}
 	for pair := range strings.SplitSeq(query, "&") {
+		if params++; params > maxKindsOf {
+			continue
+		}
 		name, value, _ := strings.Cut(pair, "=")
 		if decoded, err := url.QueryUnescape(value); err == nil {
 			value = decoded
@@ -202,8 +210,7 @@ func (u *Unlisted) kindsOf(form string) (kinds []kindOf, params int32) {
 		value = alike(value)
 		kinds = append(kinds, kindOf{maphash.Comparable(u.seed, [3]string{at, name, value}), enoughWith, ""},
 			kindOf{maphash.Comparable(u.seed, [3]string{parent + "/*", name, value}), enoughBelow, ""},
-			kindOf{maphash.Comparable(u.seed, [3]string{host, "?", name}), enoughBelow, name})
-		params++
+			kindOf{maphash.Comparable(u.seed, [3]string{dir + "/?", name}), enoughBelow, name})
 	}
 	return kinds, params
 }

@@ -97,7 +97,10 @@ func TestUnlistedCopies(t *testing.T) {
 		fetch("/8", "/8", "/ /next")
 		fetch("/8?p=2", "/8?p=2", "/ /next")
 		fetch("/8"+c.query, c.canonical, c.links)
-		for url, want := range map[string]bool{"/1?x=9": true, "/1?x=a": true, "/8?p=2&x=9": true, "/9?x=1": false, "/1?y=1": false, "/1": false, "/1?p=2&x=9": false} {
+		fetch("/list", "", "/1 /2")        // whose pages ?x= may be others
+		fetch("/news/", "/news/", "/1 /2") // the directory itself, and what is in it
+		fetch("/news/1", "/news/1", "/1 /2")
+		for url, want := range map[string]bool{"/1?x=9": true, "/1?x=a": true, "/8?p=2&x=9": true, "/9?x=1": false, "/1?y=1": false, "/1": false, "/list?x=2": false, "/news/?x=2": true, "/news/1?x=2": false, "/1?p=2&x=9": false} {
 			if got := u.Exclude(site + url); got != (want && c.without) {
 				t.Errorf("%s: %s: got left out %v; want %v", name, url, got, want && c.without)
 			}

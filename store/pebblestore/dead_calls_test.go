@@ -51,7 +51,6 @@ var publicCalls = map[string]func(ctx context.Context, s *Store, n int) error{
 		return err
 	},
 	"Identity": func(_ context.Context, s *Store, _ int) error { s.Identity(); return s.failure() },
-	"ReadOnly": func(_ context.Context, s *Store, _ int) error { s.ReadOnly(); return s.failure() },
 	"Index":    func(_ context.Context, s *Store, _ int) error { s.Index(); return s.failure() },
 	"Keys":     func(ctx context.Context, s *Store, _ int) error { return firstError(s.Keys(ctx, "")) },
 	"Known": func(ctx context.Context, s *Store, n int) error {

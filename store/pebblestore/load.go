@@ -340,7 +340,7 @@ func (s *Store) checkCount(g *generation) error {
 // beyond openQueues between the steps of callers, and a step that needs one of them reads it before (oldQueue). No lease,
 // and no limit of a crawl, depends on queues that are not loaded. But until all are:
 //
-//   - Queues of a group wait: any other may be the one that was served last.
+//   - Queues of a group wait: any other may be the one that was served last. QueueInfo does not know for how long.
 //   - A Take that finds nothing looks again after the next part.
 //   - A name that is not loaded may have a row.
 //   - The journal of queues keeps the states that Open found.

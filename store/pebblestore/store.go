@@ -380,9 +380,6 @@ func (s *Store) lockUsable(try func() bool, mu sync.Locker) error {
 	return err
 }
 
-// ReadOnly reports whether the store was opened for reading alone. Safe for concurrent use.
-func (s *Store) ReadOnly() bool { return s.opt.Mode == OpenReadOnly }
-
 // Prepare implements store.Store. Keys are forgotten in groups that were recorded within an eighth
 // of the shortest retention that a user requested.
 func (s *Store) Prepare(ctx context.Context, t store.Terms) error {

@@ -112,13 +112,13 @@ func (e *Evidence) Offer(f *captures.Capture) {
 	if err != nil {
 		return
 	}
+	counts = counts && f.Digest+f.Masked != "" // so that each kind that is left out has a template to lift
 	if counts && f.Unlisted {
 		e.asks.Store(true)
 	}
 	if counts && (e.asks.Load() || e.opt.Traps == LeaveOutTraps) {
 		e.unlisted.Fetched(form, declared.Page{Canonical: f.Canonical, Unlisted: f.Unlisted})
 	}
-	counts = counts && f.Digest+f.Masked != ""
 	link := form
 	if counts && f.Canonical != "" && f.Canonical != f.URL {
 		if named, err := profile.Canonicalize(f.Canonical); err == nil && samePath(form, named) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -45,7 +46,7 @@ var vocabulary = [meanings][]string{
 	aHost:  {"url.domain", "http.hostname", "xhostheader", "cshost", "cs(host)", "httphost", "host", "authority", "hostname", "domain", "vhost", "servername", "clientrequesthost", "request.host", "requestaddr", "requesthost", "req.headers.host", "site", "website", "subdomain", "fqdn"},
 	aScheme: {"csprotocol", "csurischeme", "scheme", "url.scheme", "clientrequestscheme", "requestscheme", "proto", "protocol", "sslenabled", "https", "ssl", "tls", "isssl", "istls",
 		"sslprotocol", "tlsversion", "xforwardedproto", "proxy.scheme"},
-	aPort: {"sport", "serverport", "csuriport", "port"},
+	aPort: {"serverport", "csuriport", "port", "sport"}, // sport is the port of the server in W3C logs, which have no port, and of the client elsewhere
 	aStatus: {"statuscode", "httpstatuscode", "httpstatus", "httpcode", "responsecode", "scstatus", "fetchstatus", "edgeresponsestatus", "status", "response.statuscode", "response.status", "http.response.statuscode", "http.status",
 		"httprequest.status", "fetch.status", "crawl.httpstatuscode", "res.statuscode", "metadata.statuscode", "#debug.statuscode", "responsestatus", "downstreamstatus", anyStatus, "code"},
 	aTime:     {"startutc", "timestamp", "fetchtime", "time", "ts", anyTime, "date", "@timestamp", "datum", "zeitstempel", "fecha", "дата", "日時", "createdat", "created", "datecreated"},
@@ -150,7 +151,7 @@ func schemeOf(base string) string {
 	return scheme
 }
 
-// site returns scheme, host and port of a URL. A port of 443 or 80 decides over the scheme.
+// site returns scheme, host and port of a URL. A port of 443 or 80 decides over the scheme; what is no port is left out.
 func site(scheme, host, port string) string {
 	switch {
 	case port == "443" || strings.HasSuffix(host, ":443") || port != "80" && !strings.HasSuffix(host, ":80") && encrypted.MatchString(scheme):
@@ -158,7 +159,7 @@ func site(scheme, host, port string) string {
 	default:
 		scheme, host = "http", strings.TrimSuffix(host, ":80")
 	}
-	if port != "" && port != "80" && port != "443" && !strings.Contains(host[strings.IndexByte(host, ']')+1:], ":") {
+	if n, err := strconv.ParseUint(port, 10, 16); err == nil && n > 0 && n != 80 && n != 443 && !strings.Contains(host[strings.IndexByte(host, ']')+1:], ":") {
 		host += ":" + port
 	}
 	return scheme + "://" + host
