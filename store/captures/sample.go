@@ -33,7 +33,7 @@ type Options struct {
 	OnFault func(error)
 
 	readOnly    bool
-	maxVariants int // of one place; further ones are not taken; only tests set it
+	maxVariants int // of one place; more are not taken; only tests set it
 	open        func(name string, flag int) (file, error)
 }
 
@@ -58,7 +58,7 @@ func openFile(name string, flag int) (file, error) { return os.OpenFile(name, fl
 type Sample struct {
 	opt    Options
 	name   string         // of the file
-	coarse *canon.Profile // whose forms are the places
+	coarse *canon.Profile // makes the places
 	lock   io.Closer      // keeps other processes from writing
 
 	offers  chan Capture
@@ -66,16 +66,16 @@ type Sample struct {
 	dropped atomic.Int64
 	damaged atomic.Int64
 
-	// writing is held by the one who writes. It guards the file:
+	// writing is held by the goroutine that writes. It guards the file:
 	writing sync.Mutex
 	file    file
 	empty   bool // nothing is in it
 	torn    bool // its last line has no end
 	lines   int  // in it, about
-	rewrite int  // lines at which it is written again
+	rewrite int  // lines at which it is rewritten
 	faulty  bool // the last write failed
 
-	// mu guards what is in memory. It is never held during I/O, and taken after writing.
+	// mu guards the sample in memory. It is never held during I/O, and is taken after writing.
 	mu     sync.Mutex
 	places map[uint64][]variant
 	level  uint8 // zero bits that a place needs
@@ -85,7 +85,7 @@ type Sample struct {
 	closed bool
 }
 
-// variant is the captures of one URL, as lines of the file: the first, and the latest if there is another.
+// variant has the captures of one URL, as lines of the file: the first, and the latest if there is another.
 type variant struct {
 	hash          uint64
 	first, latest string
@@ -94,12 +94,12 @@ type variant struct {
 // Stats are the counts of a sample.
 type Stats struct {
 	Rows  int     // captures held
-	Share float64 // of all places, those that are kept: 1, a half, a quarter …
-	Taken int64   // captures given to Add since Open, without those that have no canonical form
-	Full  int64   // of these, not taken since their place had too many variants
+	Share float64 // of all places that is kept: 1, a half, a quarter …
+	Taken int64   // captures passed to Add since Open, except those without a canonical form
+	Full  int64   // those of them that were refused, since their place had too many variants
 	// Dropped counts captures given to Offer that found no room to wait, or could not be written.
 	Dropped int64
-	// Damaged counts lines that were read and were damaged.
+	// Damaged counts the damaged lines that were read.
 	Damaged int64
 }
 
@@ -161,7 +161,7 @@ func (s *Sample) open(dir string) (err error) {
 	return err
 }
 
-// load reads the file. It refuses one of a later version, and one of which no line is ours.
+// load reads the file. It refuses a file of a later version, and one in which no line is ours.
 func (s *Sample) load() error {
 	in := bufio.NewReaderSize(io.NewSectionReader(s.file, 0, math.MaxInt64), maxLine)
 	ours := false
@@ -245,7 +245,7 @@ func (s *Sample) hasRoom(place, hash uint64) bool {
 
 func (s *Sample) keeps(place uint64) bool { return s.level == 0 || place>>(64-s.level) == 0 }
 
-// shrink drops half of the places, and again, until the sample keeps its bounds. It reports whether it had to.
+// shrink drops half of the places, repeatedly, until the sample is within its bounds. It reports whether it had to.
 func (s *Sample) shrink() (dropped bool) {
 	for (s.rows > s.opt.MaxRows || s.bytes > s.opt.MaxRows*meanBytes) && s.level < maxLevel {
 		s.raise(s.level + 1)
@@ -294,7 +294,7 @@ func (s *Sample) Offer(all ...Capture) {
 	}
 }
 
-// takeOffers adds what waits, in batches.
+// takeOffers adds the waiting captures, in batches.
 func (s *Sample) takeOffers() {
 	defer close(s.stopped)
 	for c := range s.offers {
@@ -314,7 +314,7 @@ func (s *Sample) takeOffers() {
 }
 
 // Add offers captures to the sample. A capture without a canonical form, or with a text that
-// is too long, is left out. On an error none of the captures was taken.
+// is too long, is left out. On an error none of the captures is taken.
 func (s *Sample) Add(all ...Capture) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -420,11 +420,11 @@ func (s *Sample) fault(err error) {
 	}
 }
 
-// fullAt returns the number of lines at which the file is written again.
+// fullAt returns the number of lines at which the file is rewritten.
 func (s *Sample) fullAt() int { return 2*s.rows + 10_000 }
 
-// writeAgain writes a new file without the lines that were replaced or dropped, and gives it the name of the old one.
-// After a power cut the name is that of either file, both whole. s.writing is held.
+// writeAgain writes a new file without the replaced and dropped lines, and renames it over the old one.
+// After a power cut the name has one of the two files, both whole. s.writing is held.
 func (s *Sample) writeAgain() {
 	s.mu.Lock()
 	all, level, lines, next := s.sorted(), s.level, 2+s.rows, s.fullAt()
@@ -460,7 +460,7 @@ func (s *Sample) writeAgain() {
 	s.file, s.empty, s.torn, s.lines, s.rewrite = f, false, false, lines, next
 }
 
-// sorted copies what is held: the variants of a place together, in the order in which they came. s.mu is held.
+// sorted copies the sample: the variants of a place together, in order of arrival. s.mu is held.
 func (s *Sample) sorted() []variant {
 	places := make([]uint64, 0, len(s.places))
 	for place := range s.places {
@@ -484,7 +484,7 @@ func (s *Sample) Stats() Stats {
 	return st
 }
 
-// All returns the captures, those of a place together, and those of a variant in order of time. It
+// All returns the captures, grouped by place, and those of a variant in order of time. It
 // returns the captures that exist when it begins, without damaged ones. The only error is [ErrClosed].
 func (s *Sample) All() iter.Seq2[Capture, error] {
 	return func(yield func(Capture, error) bool) {

@@ -221,16 +221,17 @@ func (s *Store) awaitQueues() {
 	_ = s.read(context.Background(), func(*txn) error { return nil }) // a store that failed says so to its users
 }
 
-// TestGroupWaitsUntilQueuesAreLoaded: of two queues of a group, the one that was served last has not been loaded.
-func TestGroupWaitsUntilQueuesAreLoaded(t *testing.T) {
-	clock, hold := newStepClock(), make(chan struct{})
+// servedGroup opens a store of which the queues a and b, of one group, have urls each, and b was served last. It loads b once hold is closed.
+func servedGroup(t *testing.T, urls int) (s *Store, clock *stepClock, hold chan struct{}) {
+	t.Helper()
+	clock, hold = newStepClock(), make(chan struct{})
 	opt := Options{FS: vfs.NewMem(), Clock: clock.Now}
-	s := mustOpen(t, "db", opt)
+	s = mustOpen(t, "db", opt)
 	for i, queue := range []string{"a", "b"} {
 		if err := s.Configure(t.Context(), "", queue, store.QueueChange{Group: new("server"), Delay: new(time.Hour)}); err != nil {
 			t.Fatal(err)
 		}
-		addQueued(t, s, queue, 10*i, 10*i+2)
+		addQueued(t, s, queue, 10*i, 10*i+urls)
 	}
 	taken, err := s.Take(t.Context(), store.TakeRequest{Queue: "b", Lease: time.Hour})
 	if err != nil || len(taken.Leases) != 1 {
@@ -241,7 +242,12 @@ func TestGroupWaitsUntilQueuesAreLoaded(t *testing.T) {
 		t.Fatal(err)
 	}
 	opt.openQueues, opt.holdFill = 1, hold
-	s = reopen(t, s, "db", opt)
+	return reopen(t, s, "db", opt), clock, hold
+}
+
+// TestGroupWaitsUntilQueuesAreLoaded: of two queues of a group, the one that was served last has not been loaded.
+func TestGroupWaitsUntilQueuesAreLoaded(t *testing.T) {
+	s, clock, hold := servedGroup(t, 2)
 	defer s.Close()
 	again := make(chan store.Taken)
 	go func() {
@@ -261,25 +267,7 @@ func TestGroupWaitsUntilQueuesAreLoaded(t *testing.T) {
 
 // TestGateOfQueueThatAStepLoaded: of two queues of a group, the one served last is idle, and a step of the group of steps that loads it reads it before.
 func TestGateOfQueueThatAStepLoaded(t *testing.T) {
-	clock, hold := newStepClock(), make(chan struct{})
-	opt := Options{FS: vfs.NewMem(), Clock: clock.Now}
-	s := mustOpen(t, "db", opt)
-	for i, queue := range []string{"a", "b"} {
-		if err := s.Configure(t.Context(), "", queue, store.QueueChange{Group: new("server"), Delay: new(time.Hour)}); err != nil {
-			t.Fatal(err)
-		}
-		addQueued(t, s, queue, 10*i, 10*i+1)
-	}
-	taken, err := s.Take(t.Context(), store.TakeRequest{Queue: "b", Lease: time.Hour})
-	if err != nil || len(taken.Leases) != 1 {
-		t.Fatal(taken, err)
-	}
-	done := []store.Settlement{{Key: taken.Leases[0].Key, Token: taken.Leases[0].Token}}
-	if _, err := s.Settle(t.Context(), "", done); err != nil {
-		t.Fatal(err)
-	}
-	opt.openQueues, opt.holdFill = 1, hold
-	s = reopen(t, s, "db", opt)
+	s, clock, hold := servedGroup(t, 1)
 	defer s.Close()
 	// A step holds up the committer while QueueInfo and loadRest come into the queue.
 	entered, goOn := make(chan struct{}), make(chan struct{})
@@ -290,10 +278,12 @@ func TestGateOfQueueThatAStepLoaded(t *testing.T) {
 	info := make(chan error)
 	go func() { _, err := s.QueueInfo(t.Context(), "", "b"); info <- err }()
 	for len(s.queue) < 1 {
-		time.Sleep(time.Millisecond)
+		runtime.Gosched()
 	}
 	close(hold)
-	time.Sleep(100 * time.Millisecond)
+	for len(s.queue) < 2 {
+		runtime.Gosched()
+	}
 	close(goOn)
 	if err := <-info; err != nil {
 		t.Fatal(err)
