@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,9 +18,9 @@ import (
 //
 //	prepare         canonical form, limits, queue, key; large batches on several cores
 //	joinGroups      a setting of each queue whose group is named for the first time (group.go)
-//	limitQueries    refuse query strings of paths that have too many (trap.go)
+//	reserveQueries  a place in the table of query strings, if the URL has a query (trap.go)
 //	addItems        one atomic and durable step of the store, which alone decides which URLs are new
-//	add             count new query strings and refusals
+//	add             release the places of URLs that were not new; count refusals
 //	raise           a step for duplicates that may change the queued URL (Link.Raise, Force, UnlessFetchedAfter)
 
 // AddBatch offers URLs and returns a result for each, in order. A refused URL
@@ -119,13 +120,15 @@ func (f *Frontier) offer(ctx context.Context, urls []Link, claim bool, do func(c
 
 // add stores prepared offers in one step and completes their results.
 func (f *Frontier) add(ctx context.Context, w *workspace) error {
-	if err := f.limitQueries(ctx, w); err != nil {
+	places, err := f.reserveQueries(ctx, w)
+	if err != nil {
 		return err
 	}
-	if err := f.addItems(ctx, w); err != nil {
+	err = f.addItems(ctx, w)
+	f.queries.release(slices.DeleteFunc(places, func(p queryPlace) bool { return w.offers[p.at].result.Status == StatusNew }))
+	if err != nil {
 		return err
 	}
-	f.queries.add(w)
 	for i := range w.offers {
 		if o := &w.offers[i]; o.result.Status == StatusRefused {
 			f.noteRefused(w.crawl.name, o.result, o.url.URL)

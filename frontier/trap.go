@@ -23,7 +23,7 @@ type Traps struct {
 	// Repeats is how often one segment may occur in a path: /a/b/a/b/a has
 	// three times a. The default is 4.
 	Repeats int
-	// Queries is how many distinct query strings of one path are queued; batches that are added at once may exceed it. They are counted
+	// Queries is how many distinct query strings of one path are queued. They are counted
 	// from New on in 768 KiB of memory; the counts of rarely seen paths may be lost. So many may be
 	// pages; [Facets] has a bound that grows with the site. The default is 50,000.
 	Queries int
@@ -114,17 +114,18 @@ const (
 // queryTrap counts distinct new query strings per path, in a fixed table of
 // 65,536 counters (768 KiB). A map would grow with the paths, and anybody can offer paths. If a set
 // of eight is full, the smallest counter is evicted: a path that grows without end keeps its place,
-// because its counter is large. So a count may be too low.
+// because its counter is large. So a count may be too low, and never too high.
 //
-// A URL is counted once the store has said that it is new. Batches that are under way at the same time don't know of each
-// other, and together may exceed the limit by what they hold.
+// Which URLs of a batch are new is known only once they are stored, and then it is too late to refuse
+// one; counting afterwards would let batches of several callers exceed the limit together. So each
+// URL reserves a place before the store's step, and the places of those that turn out not to be new
+// are released after it.
 type queryTrap struct {
-	limit int
+	limit uint32
 	seed  maphash.Seed
 
 	mu   sync.Mutex
-	sets []querySet // guarded by mu; nil until the first new URL with a query
-	most int        // guarded by mu; no count is larger
+	sets []querySet // guarded by mu; nil until the first URL with a query
 }
 
 // querySet is eight counters; count 0 is free.
@@ -133,12 +134,18 @@ type querySet struct {
 	count [queryWays]uint32
 }
 
+// queryPlace is a place that an offer reserved.
+type queryPlace struct {
+	at   int // of the offer in its workspace
+	path uint64
+}
+
 // newQueryTrap returns the table for limits with their defaults, nil if it is off.
 func newQueryTrap(t Traps) *queryTrap {
 	if t.Queries <= 0 {
 		return nil
 	}
-	return &queryTrap{limit: min(t.Queries, 1<<31-1), seed: maphash.MakeSeed()}
+	return &queryTrap{limit: uint32(min(t.Queries, 1<<31-1)), seed: maphash.MakeSeed()}
 }
 
 // pathOf returns what the table counts a canonical form of a crawl by, 0 if it does not count it.
@@ -150,118 +157,135 @@ func (q *queryTrap) pathOf(c *crawl, canonical string) uint64 {
 	return maphash.Comparable(q.seed, [2]string{c.stored, canonical[:i]})
 }
 
-// limitQueries refuses offers whose path has no room left. A known URL is no growth: it is never refused. Which URLs are new matters, and
-// is looked up, only on paths that may have no room for a whole batch.
-func (f *Frontier) limitQueries(ctx context.Context, w *workspace) error {
-	room := f.queries.scarce(w)
-	if room == nil {
-		return nil
+// reserveQueries reserves the places of the offers of a batch, and refuses offers whose path has none
+// left. A known URL is no growth: it is never refused.
+//
+// Nearly every batch finds places for all its URLs, known or not, without a look-up. Only where a path
+// is full does it matter which URLs are new: then the batch returns its places on that path, and
+// reserves one only for each key that is unknown, once.
+func (f *Frontier) reserveQueries(ctx context.Context, w *workspace) (held []queryPlace, err error) {
+	if f.queries == nil {
+		return nil, nil
 	}
-	fresh := make(map[store.Key]bool)
+	all := make([]queryPlace, 0, len(w.offers))
 	for i := range w.offers {
-		o := &w.offers[i]
-		left, scarce := room[o.path]
-		if !scarce || o.result.Status == StatusRefused || fresh[o.item.Key] {
+		if o := &w.offers[i]; o.path != 0 && o.result.Status != StatusRefused {
+			all = append(all, queryPlace{i, o.path})
+		}
+	}
+	held, over := f.queries.reserve(all)
+	if len(over) == 0 {
+		return held, nil
+	}
+	full := make(map[uint64]bool)
+	for _, p := range over {
+		full[p.path] = true
+	}
+	exact := over
+	held = slices.DeleteFunc(held, func(p queryPlace) bool {
+		if full[p.path] {
+			exact = append(exact, p)
+		}
+		return full[p.path]
+	})
+	f.queries.release(exact[len(over):])
+	slices.SortFunc(exact, func(a, b queryPlace) int { return a.at - b.at })
+	reserved := make(map[store.Key]bool)
+	for _, p := range exact {
+		o := &w.offers[p.at]
+		if reserved[o.item.Key] {
 			continue
 		}
 		_, known, err := f.lookup(ctx, w.crawl, o.item.Key, o.url.URL)
-		switch {
-		case err != nil:
-			return err
-		case known:
-		case left <= 0:
-			o.result.refuse(ReasonQueries)
-		default:
-			fresh[o.item.Key], room[o.path] = true, left-1
+		if err != nil {
+			f.queries.release(held)
+			return nil, err
 		}
-	}
-	return nil
-}
-
-// scarce returns how many more query strings the paths of a batch may get, of those that may have no room for as many URLs as the batch has.
-func (q *queryTrap) scarce(w *workspace) (room map[uint64]int) {
-	if q == nil {
-		return nil
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.limit-q.most >= len(w.offers) {
-		return nil
-	}
-	for i := range w.offers {
-		path := w.offers[i].path
-		if path == 0 {
+		if known {
 			continue
 		}
-		left := q.limit
-		if count := q.find(path); count != nil {
-			left -= int(*count)
+		if got, _ := f.queries.reserve([]queryPlace{p}); len(got) == 0 {
+			o.result.refuse(ReasonQueries)
+			continue
 		}
-		if left < len(w.offers) {
-			if room == nil {
-				room = make(map[uint64]int)
-			}
-			room[path] = left
-		}
+		reserved[o.item.Key] = true
+		held = append(held, p)
 	}
-	return room
+	return held, nil
 }
 
-// add counts the offers of a batch that were new.
-func (q *queryTrap) add(w *workspace) {
-	if q == nil {
+// reserve reserves each of list, and returns those that were within the limit, in the memory of
+// list, and the others.
+func (q *queryTrap) reserve(list []queryPlace) (within, over []queryPlace) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	within = list[:0]
+	for _, p := range list {
+		if q.take(p.path) {
+			within = append(within, p)
+		} else {
+			over = append(over, p)
+		}
+	}
+	return within, over
+}
+
+// take counts one query string more for a path and reports whether that is still
+// within the limit; if not, nothing is counted. The caller holds the lock.
+func (q *queryTrap) take(path uint64) bool {
+	if q.sets == nil {
+		q.sets = make([]querySet, querySets)
+	}
+	set := &q.sets[path%querySets]
+	i := set.find(path)
+	if i < 0 {
+		i = 0
+		for j := range set.count {
+			if set.count[j] < set.count[i] {
+				i = j // the smallest
+			}
+		}
+		set.path[i], set.count[i] = path, 0
+	}
+	if set.count[i] >= q.limit {
+		return false
+	}
+	set.count[i]++
+	return true
+}
+
+// release returns places.
+func (q *queryTrap) release(list []queryPlace) {
+	if len(list) == 0 {
 		return
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for i := range w.offers {
-		o := &w.offers[i]
-		if o.path == 0 || o.result.Status != StatusNew {
-			continue
-		}
-		count := q.find(o.path)
-		if count == nil {
-			count = q.evict(o.path)
-		}
-		*count++
-		q.most = max(q.most, int(*count))
-	}
-}
-
-// find returns the counter of a path, nil if it has none. The caller holds the lock.
-func (q *queryTrap) find(path uint64) *uint32 {
 	if q.sets == nil {
-		return nil
+		return // reset in the meantime
 	}
-	set := &q.sets[path%querySets]
-	for i := range set.path {
-		if set.path[i] == path && set.count[i] > 0 {
-			return &set.count[i]
+	for _, p := range list {
+		set := &q.sets[p.path%querySets]
+		if i := set.find(p.path); i >= 0 {
+			set.count[i]--
 		}
 	}
-	return nil
-}
-
-// evict gives a path the smallest counter of its set. The caller holds the lock.
-func (q *queryTrap) evict(path uint64) *uint32 {
-	if q.sets == nil {
-		q.sets = make([]querySet, querySets)
-	}
-	set, i := &q.sets[path%querySets], 0
-	for j := range set.count {
-		if set.count[j] < set.count[i] {
-			i = j
-		}
-	}
-	set.path[i], set.count[i] = path, 0
-	return &set.count[i]
 }
 
 // reset forgets all counts.
 func (q *queryTrap) reset() {
 	if q != nil {
 		q.mu.Lock()
-		q.sets, q.most = nil, 0
+		q.sets = nil
 		q.mu.Unlock()
 	}
+}
+
+func (s *querySet) find(path uint64) int {
+	for i := range s.path {
+		if s.path[i] == path && s.count[i] > 0 {
+			return i
+		}
+	}
+	return -1
 }
