@@ -104,10 +104,10 @@ type fileEntry struct {
 }
 
 // fileKeys are the keys that an object may have, by the key of the list that it is in; "" is the file.
-var fileKeys = map[string]string{
-	"":       "comment, lists, rules, params, sites or trust_declared",
-	"params": "host, path, pattern, drop, keep, comment or source",
-	"sites":  "host, path, rules, comment or source",
+var fileKeys = map[string][]string{
+	"":       {"comment", "lists", "rules", "params", "sites", "trust_declared"},
+	"params": {"host", "path", "pattern", "drop", "keep", "comment", "source"},
+	"sites":  {"host", "path", "rules", "comment", "source"},
 }
 
 func (f *fileReader) read(s *settings) error {
@@ -492,8 +492,10 @@ func (f *fileReader) scan() error {
 				}
 				key, keys := t.(string), fileKeys[of]
 				switch {
-				case !slices.Contains(strings.Split(strings.Replace(keys, " or ", ", ", 1), ", "), key):
-					return fmt.Errorf("got key %q; want %s", key, cmp.Or(keys, "no object"))
+				case keys == nil:
+					return errors.New("got an object; want a value without keys here")
+				case !slices.Contains(keys, key):
+					return fmt.Errorf("got key %q; want one of %s", key, strings.Join(keys, ", "))
 				case seen[key]:
 					return fmt.Errorf("got key %q twice; want it once", key)
 				}
