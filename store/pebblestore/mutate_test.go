@@ -22,7 +22,7 @@ import (
 func TestMutations(t *testing.T) {
 	stride := tortureCount(t, 48, 1)
 	if stride == 1 && testing.Short() {
-		stride = 80
+		stride = 160
 	}
 	var sum tally
 	for name, w := range map[string]*mutated{"closed": newMutated(t, true), "idle": newMutated(t, false)} {
