@@ -35,10 +35,10 @@ type accessParser struct {
 
 // ownFormats have the method, the target and the status as the groups m, t and s:
 //
-//	time duration client RESULT/status bytes METHOD url user HIERARCHY/peer type
+//	time duration client RESULT/status bytes METHOD url user HIERARCHY/peer type [-]
 //	[pid: …] client () {… vars …} [time] METHOD target => generated … (HTTP/1.1 status) …
 var ownFormats = []*regexp.Regexp{
-	regexp.MustCompile(`^\d+\.\d{3} +\d+ \S+ [A-Z_]+/(?P<s>\d{3}) \d+ (?P<m>\S+) (?P<t>.+) \S+ [A-Z_]+/\S+ \S+$`),
+	regexp.MustCompile(`^\d+\.\d{3} +\d+ \S+ [A-Z_]+/(?P<s>\d{3}) \d+ (?P<m>\S+) (?P<t>.+) \S+ [A-Z_]+/\S+ \S+(?: -)?$`),
 	regexp.MustCompile(`^\[pid: \d+\|.*?\} \[[^\]]+\] (?P<m>[A-Z]+) (?P<t>.+) => generated \d+ bytes in .* \(HTTP/[\d.]+ (?P<s>\d+)\)`),
 }
 
@@ -83,10 +83,12 @@ func (l *accessLine) cut(text string) error {
 	if !ok {
 		return bad("got no request behind the time")
 	}
-	l.request, rest, ok = cutQuoted(quoted)
-	if !ok || rest != "" && rest[0] != ' ' || !strings.Contains(l.request, " HTTP/") && protocol.MatchString(rest) {
+	end := quoteEnd(quoted)
+	rest = quoted[end+1:]
+	if end < 0 || rest != "" && rest[0] != ' ' || !strings.Contains(quoted[:end], " HTTP/") && protocol.MatchString(rest) {
 		return bad("got a request without its end, or a quote in it")
 	}
+	l.request = unescape(quoted[:end])
 	l.leading = columns(l.leading[:0], head)
 	for i := 0; i+1 < len(l.leading); { // a list with commas, as of X-Forwarded-For, is one cell
 		if !strings.HasSuffix(l.leading[i], ",") {
@@ -195,7 +197,7 @@ func (p *accessParser) line(text string, emit func(Record)) error {
 	if len(l.between) == 1 && len(l.between[0]) == 3 && slices.Contains(codes, l.between[0]) {
 		status, behind, l.between = l.between[0], l.behind, l.between[:0]
 	}
-	if status == "" {
+	if status == "" || len(status) > 3 {
 		return bad("got no status beside the request")
 	}
 	r := Record{Time: l.at}
@@ -291,12 +293,19 @@ func (p *accessParser) site(l *accessLine) (base string, assumed bool, err error
 	if at == twoNames {
 		at = p.host
 	}
-	host := ""
+	host, between := "", ""
+	if len(l.between) == 1 {
+		between = l.between[0]
+	}
+	address, port, _ := strings.Cut(between, ":")
 	switch {
 	case at >= 0:
 		host = l.leading[at]
-	case len(l.between) == 1 && len(l.behind) > 0 && (isServer(l.between[0]) || strings.Trim(l.between[0], "0123456789.") != ""): // not how long it took
-		host = given(l.between[0])
+	case isAddress(address) && p.base != DefaultBase: // of the server, as HAProxy writes it
+	case isAddress(address) && port != "" && port != "80" && port != "443":
+		return "", false, bad("got %q before the request, which can be the host or a server behind it: name the host with --base", between)
+	case between != "" && len(l.behind) > 0 && (isServer(between) || strings.Trim(between, "0123456789.") != ""): // not how long it took
+		host = given(between)
 	case p.rival >= 0 && p.base != DefaultBase: // which was named because of that
 	case p.rival >= 0 && p.rival < len(l.behind):
 		return "", false, bad("got two hosts, %q and %q, behind the request: name the one of the URLs with --base", l.behind[p.behind], l.behind[p.rival])
@@ -343,54 +352,40 @@ func requestURL(base, request string) (string, Kind) {
 	return target, Other
 }
 
-// cutQuoted reads to the closing quote and undoes the log's escapes: \" and \\ and
-// \xhh of Apache, \xHH of nginx.
-func cutQuoted(s string) (text, rest string, ok bool) {
-	end := 0
-	for end < len(s) && s[end] != '"' {
-		if s[end] == '\\' {
+// quoteEnd returns where the quote is that closes the text s begins with, behind its own; -1 if it stays open.
+func quoteEnd(s string) int {
+	for end := 0; end < len(s); end++ {
+		switch s[end] {
+		case '"':
+			return end
+		case '\\':
 			end++
 		}
-		end++
 	}
-	if end >= len(s) {
-		return "", "", false
-	}
-	return unescape(s[:end]), s[end+1:], true
+	return -1
 }
 
+// escapes are the letters that stand for controls behind a backslash.
+var escapes = map[byte]byte{'n': '\n', 'r': '\r', 't': '\t'}
+
+// unescape undoes the escapes of a log: \" and \\ and \xhh of Apache, \xHH of nginx.
 func unescape(s string) string {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s
 	}
 	out := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
-		if s[i] != '\\' || i+1 == len(s) {
-			out = append(out, s[i])
-			continue
-		}
-		i++
-		if s[i] == 'x' && i+2 < len(s) {
-			if c, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
-				out = append(out, byte(c))
-				i += 2
-				continue
+		c := s[i]
+		if c == '\\' && i+1 < len(s) {
+			i++
+			c = cmp.Or(escapes[s[i]], s[i])
+			if c == 'x' && i+2 < len(s) {
+				if hex, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
+					c, i = byte(hex), i+2
+				}
 			}
 		}
-		out = append(out, controls(s[i]))
+		out = append(out, c)
 	}
 	return string(out)
-}
-
-// controls is what a letter behind a backslash stands for; itself if nothing.
-func controls(c byte) byte {
-	switch c {
-	case 'n':
-		return '\n'
-	case 'r':
-		return '\r'
-	case 't':
-		return '\t'
-	}
-	return c
 }

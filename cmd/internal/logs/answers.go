@@ -32,8 +32,8 @@ var (
 	closing = regexp.MustCompile(`^(?:\D*[^\s\d(]\D* ?\(([1-5]\d\d)\)|(?:(?i:redirect(?:ed)?|error|failed|moved|ok)[ :]+|(?:TCP|UDP)_[A-Z_]+/)([1-5]\d\d))$`)
 	// noCode matches what clients write for a status when there is none, and classes of failures.
 	noCode = regexp.MustCompile(`^(?:0+|-\d+|9\d\d|1\d{4}|[145][xX][xX])$`)
-	// nothing matches the cells that an error column holds when there was no error.
-	nothing = regexp.MustCompile(`^(?i:|-|0|no|none|null|nil|false|n/a|ok|\[\]|\{\})$`)
+	// nothing matches what stands for no: in a column of errors, of what was done, or of times.
+	nothing = regexp.MustCompile(`^(?i:|-|0|no?|none|null|nil|f|false|n/a|never|\[\]|\{\})$`)
 	blank   = regexp.MustCompile(`^(?i:|-+|null|none|n/a|\(empty\))$`)
 	numbers = regexp.MustCompile(`^[\d.,]+%?$`)
 	// statusLine matches what a server answers with.
@@ -41,11 +41,11 @@ var (
 )
 
 // failures are words and marks for a request that no server answered, or not well. Tools write them where others write a status.
-var failures = regexp.MustCompile(`(?i)^(?:connect|dns)|fail|error|^err\b|time[d -]*out|refused|reset|unreachable|unresolved|no such host|not[ _]?found|not[ _]fetched|unfetched|aborted|blocked|dead|broken|down$|skipped|pending|queued|` +
+var failures = regexp.MustCompile(`(?i)^(?:connect|dns)|fail|error|^err\b|time[d -]*out|refused|reset|unreachable|unresolved|no such host|not[ _]?found|not[ _](?:fetch|crawl|visit|process|yet)|^un(?:fetch|crawl|visit|process|check)|aborted|blocked|dead|broken|down$|skipped|pending|queued|^(?:todo|waiting|scheduled|in[ _-]?progress)$|` +
 	`^(?:[✖✗✘❌⛔]|fehler|erreur|errore|erro|fallo|falha|fout|fel|błąd|chyba|hata|ошибка|エラー|错误|失败|오류)`)
 
 // successes are what the same column has for the others.
-var successes = regexp.MustCompile(`(?i)^(?:[23]xx|ok|okay|success(?:ful)?|succeeded|done|fetched|crawled|completed?|good|passed|alive|up|[✓✔✅]|erfolgreich|réussie?|éxito|riuscito|успешно|成功)$`)
+var successes = regexp.MustCompile(`(?i)^(?:[23]xx|ok|okay|success(?:ful)?|succeeded|done|fetched|crawled|visited|scraped|processed|finished|completed?|good|passed|alive|up|[✓✔✅]|erfolgreich|réussie?|éxito|riuscito|успешно|成功)$`)
 
 // verdictOf classifies a cell. It returns the status code, if any, and whether the cell says more than the bare number.
 func verdictOf(cell string) (v verdict, code string, explicit bool) {
@@ -128,12 +128,52 @@ type answerColumn struct {
 	says   func(cell string) (v verdict, code string, explicit bool)
 }
 
-// errorOf and successOf classify the cells of error columns and of success flags.
+// errorOf, fetchedOf and successOf classify the cells of columns that have no status.
 func errorOf(cell string) (verdict, string, bool) {
-	if nothing.MatchString(cell) {
+	if nothing.MatchString(cell) || strings.EqualFold(cell, "ok") {
 		return silent, "", false
 	}
 	return failed, "", false
+}
+
+// fetchedOf judges the cells of a column that says whether, or when, a URL was fetched.
+func fetchedOf(cell string) (verdict, string, bool) {
+	if nothing.MatchString(cell) {
+		return failed, "", false
+	}
+	return silent, "", false
+}
+
+// flagOf returns how the cells of a column or field are judged that tells of a fetch without a status, by its name as squeezed writes it; nil for
+// another. Crawlers' own databases have little else, and a URL that was only queued must not pass as seen.
+func flagOf(name string) func(cell string) (verdict, string, bool) {
+	switch {
+	case slices.Contains(vocabulary[anError], name) || someError.MatchString(name):
+		return errorOf
+	case ofFetch.MatchString(name):
+		return fetchedOf
+	case slices.Contains(vocabulary[aSuccess], name):
+		return successOf
+	}
+	return nil
+}
+
+// ofFetch matches the names of what says whether, or when, a URL was fetched: is_crawled, visited, last_fetch_time, done. A check time is a duration.
+var ofFetch = regexp.MustCompile(`^(?:(?:is|was|has|been|date)*` + fetching + `e?d|(?:last|first)` + fetching + `(?:e?d)?(?:time)?|(?:date|last|first)*` + fetching + `(?:e?d)?(?:at|on|date|timestamp|ts|utc)+|` +
+	`(?:crawl|fetch|visit|access)time|(?:is)?(?:done|completed|finished)(?:at|on|date|ts)*)$`)
+
+const fetching = `(?:crawl|fetch|visit|retriev|scrap|download|process|access|check)`
+
+// ofState matches the names of columns and fields whose words say how far a URL has come. Where one of them is for success, the others are not.
+var ofState = regexp.MustCompile(`^(?:(?:crawl|fetch|scrap|process|download|visit|check|queue|job|task|url|page)?(?:er|e|ing)?(?:status|state)|any status|result|outcome|statustext)$`)
+
+// stateOf judges a word in one of them. OK is also a state of America.
+func stateOf(name, cell string) verdict {
+	v, _, _ := verdictOf(cell)
+	if v == worked && name == "state" && len(cell) == 2 {
+		return aWord
+	}
+	return v
 }
 
 // lateOf judges the cells of a column that had nothing in the first rows: a code or a word for failure, but not a text with such a word.
@@ -149,10 +189,10 @@ func lateOf(cell string) (verdict, string, bool) {
 }
 
 func successOf(cell string) (verdict, string, bool) {
-	if cell != "" && cell != "ok" && nothing.MatchString(cell) {
-		return failed, "", false
+	if cell == "" {
+		return silent, "", false
 	}
-	return silent, "", false
+	return fetchedOf(cell)
 }
 
 // counted are names of columns whose numbers can look like codes.
@@ -167,7 +207,8 @@ func judge(name string, cells []string) (is verdict, strict bool) {
 	var of [failed + 1]int
 	known, good, explicit := 0, 0, 0
 	for _, cell := range cells {
-		v, code, sure := verdictOf(cell)
+		_, code, sure := verdictOf(cell)
+		v := stateOf(name, cell)
 		of[v]++
 		if slices.Contains(codes, code) {
 			known++
@@ -185,9 +226,11 @@ func judge(name string, cells []string) (is verdict, strict bool) {
 	switch {
 	case named && (len(cells) == 0 || 2*(outcomes+of[silent]) > len(cells) && of[worked] < len(cells) || of[answered] > 0 && 2*of[aNumber] < full):
 		if of[answered] == 0 && of[worked] > 0 { // words alone
-			return worked, false
+			return worked, ofState.MatchString(name)
 		}
 		return answered, true
+	case ofState.MatchString(name) && of[worked] > 0 && of[answered]+of[aNumber] == 0:
+		return worked, true
 	case ofOthers.MatchString(name):
 	case full == 0 && len(cells) > 0: // empty so far; its purpose may show later
 		return silent, false

@@ -2,6 +2,7 @@ package logs
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -152,7 +153,7 @@ func (p *cdxParser) record(fields []string, emit func(Record)) error {
 	case r.MIME == "warc/revisit":
 		r.Kind = kindOf(r.URL, Revisit)
 		r.Status = int(number(status))
-	case l.status >= 0 && given(status) == "":
+	case l.status >= 0 && given(status) == "" && (r.Kind == Other || r.MIME == "" || ofNoPage.MatchString(r.MIME)):
 		return other("a request or metadata, beside the capture of its URL")
 	case l.status >= 0:
 		r.answered(status)
@@ -160,6 +161,9 @@ func (p *cdxParser) record(fields []string, emit func(Record)) error {
 	emit(r)
 	return nil
 }
+
+// ofNoPage matches the types of records that only describe others. A status is also missing where pages were archived without their headers.
+var ofNoPage = regexp.MustCompile(`^(?:warc[/-]|application/(?:http|warc))`)
 
 // blanks returns how many of the blanks that are too many are in the URL. The others are in the target.
 func (l cdxLayout) blanks(fields []string, more int) (int, error) {

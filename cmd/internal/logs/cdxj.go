@@ -3,7 +3,7 @@ package logs
 import (
 	"bytes"
 	"encoding/json"
-	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -37,7 +37,7 @@ func parseCDXJ(text string, emit func(Record)) error {
 	r := o.capture(o.text("url", "originaluri"))
 	r.Time = digitTime(head[i+1:])
 	if r.URL == "" {
-		r.URL = urlOfKey(head[:i])
+		r.URL, r.assumed = urlOfKey(head[:i]), true
 	}
 	emit(r)
 	return nil
@@ -128,18 +128,14 @@ func (o fields) plain() {
 	}
 }
 
+// typed matches what MongoDB writes for a number or a time.
+var typed = regexp.MustCompile(`^\{\s*"\$(?:date|number\w+)"\s*:\s*(?:\{\s*"\$numberLong"\s*:\s*)?("[^"\\]*"|[\w.+-]+)[\s}]*$`)
+
 // bare takes a number or a time out of the object that MongoDB writes for it: {"$numberInt":"404"}, {"$date":{"$numberLong":"…"}}.
 func bare(raw json.RawMessage) json.RawMessage {
-	for depth := 0; depth < 2 && len(raw) > 0 && raw[0] == '{' && bytes.Contains(raw[:min(len(raw), 20)], []byte(`"$`)); depth++ {
-		var typed map[string]json.RawMessage
-		if json.Unmarshal(raw, &typed) != nil || len(typed) != 1 {
-			return raw
-		}
-		for name, inner := range typed {
-			if name != "$date" && !strings.HasPrefix(name, "$number") {
-				return raw
-			}
-			raw = inner
+	if len(raw) > 0 && raw[0] == '{' {
+		if m := typed.FindSubmatch(raw); m != nil {
+			return m[1]
 		}
 	}
 	return raw
@@ -147,11 +143,18 @@ func bare(raw json.RawMessage) json.RawMessage {
 
 // first returns a text, or the first of a list of texts.
 func first(raw json.RawMessage) string {
-	var list []string
-	if json.Unmarshal(raw, &list) == nil && len(list) > 0 {
+	if list := texts(raw); len(list) > 0 {
 		return strings.TrimSpace(list[0])
 	}
 	return fields{"": raw}.text("")
+}
+
+// texts returns a list of texts; nil for anything else.
+func texts(raw json.RawMessage) (list []string) {
+	if json.Unmarshal(raw, &list) != nil {
+		return nil
+	}
+	return list
 }
 
 // match returns the first text of some fields that a test takes.
@@ -170,8 +173,7 @@ func (o fields) text(names ...string) string {
 		switch raw := bare(o.raw(name)); {
 		case len(raw) == 0 || raw[0] == '{' || string(raw) == "null":
 		case raw[0] == '[':
-			var list []string
-			if json.Unmarshal(raw, &list) == nil && len(list) == 1 && list[0] != "" {
+			if list := texts(raw); len(list) == 1 && list[0] != "" {
 				return strings.TrimSpace(list[0])
 			}
 		case raw[0] == '"':
@@ -250,15 +252,6 @@ func (o fields) status(r *Record) {
 	}
 	if code := o.nestedStatus(r.URL, 3); code != "" {
 		r.answered(code)
-		return
-	}
-	happened := func(name string) bool {
-		raw := string(o[name])
-		return !slices.Contains([]string{"", `""`, "{}", "[]"}, raw) && !nothing.MatchString(strings.Trim(raw, `"`))
-	}
-	isFalse := func(name string) bool { return string(o[name]) == "false" }
-	if r.Kind == Fetch && (slices.ContainsFunc(vocabulary[anError], happened) || slices.ContainsFunc(vocabulary[aSuccess], isFalse) || failures.MatchString(o.text("status", "state", "result", "outcome"))) {
-		r.Kind = Link
 	}
 }
 
@@ -297,9 +290,5 @@ func urlOfKey(key string) string {
 	host, port, _ := strings.Cut(host, ":")
 	labels := strings.Split(strings.TrimSuffix(host, ","), ",")
 	slices.Reverse(labels)
-	u := url.URL{Scheme: "http", Host: strings.Join(labels, ".")}
-	if port != "" {
-		u.Host += ":" + port
-	}
-	return u.String() + path
+	return site("http", strings.Join(labels, "."), port) + path
 }

@@ -77,12 +77,8 @@ func columns(cells []string, line string) []string {
 		cell, rest, ok := line, "", false
 		switch line[0] {
 		case '"':
-			end := 1
-			for end < len(line) && (line[end] != '"' || line[end-1] == '\\' && line[end-2] != '\\') {
-				end++
-			}
-			if ok = end < len(line); ok {
-				cell, rest = line[1:end], line[end+1:]
+			if end := 1 + quoteEnd(line[1:]); end > 0 {
+				cell, rest, ok = line[1:end], line[end+1:], true
 			}
 		case '[':
 			if cell, rest, ok = strings.Cut(line[1:], "]"); ok && isAddress(cell) {

@@ -297,8 +297,9 @@ func (d *detector) spans() bool {
 // json reports how many lines are a JSON value each that a log can have, how many URLs they have, and whether the file begins as
 // a document of several lines does.
 func (d *detector) json() (p *jsonParser, objects, read int, indented bool) {
-	named, trial := 0, &jsonParser{opt: *d.opt, cells: map[string][]string{}}
-	p = &jsonParser{opt: *d.opt}
+	named, trial := 0, newJSONParser(*d.opt)
+	p, trial.cells = newJSONParser(*d.opt), map[string][]string{}
+	p.done = trial.done
 	for _, line := range d.lines {
 		line = strings.TrimSuffix(strings.TrimSpace(line), ",")
 		names := keyed(line) != nil

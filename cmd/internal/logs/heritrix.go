@@ -14,51 +14,30 @@ import (
 // Blanks are single but before status and size; annotations may hold some. A status
 // below zero, or one of DNS and whois, is of a URL that was found but not fetched.
 func parseHeritrix(text string, emit func(Record)) error {
-	f, ok := heritrixFields(text)
-	if !ok && strings.TrimSpace(text) == "" {
-		return isBlankLine
-	}
-	if !ok {
-		return bad("got too few columns for a crawl.log")
-	}
-	at := layoutTime(time.RFC3339Nano, f[0])
-	if at.IsZero() {
-		return bad("got time %q; want a line of a crawl.log", f[0])
-	}
-	status, err := strconv.Atoi(f[1])
-	if err != nil {
-		return bad("got status %q; want a number", f[1])
-	}
-	size := int64(0)
-	if f[2] != "-" {
-		if size, err = strconv.ParseInt(f[2], 10, 64); err != nil {
-			return bad("got size %q; want a number or -", f[2])
+	var f [11]string // the last one has all annotations
+	rest, n := text, 0
+	for ; n < len(f); n++ {
+		if f[n], rest, _ = strings.Cut(strings.TrimLeft(rest, " "), " "); f[n] == "" {
+			break
 		}
 	}
-	if !strings.HasPrefix(f[7], "#") {
-		return bad("got %q; want a thread, as in #042", f[7])
+	f[10] += " " + rest
+	at := layoutTime(time.RFC3339Nano, f[0])
+	status, noStatus := strconv.Atoi(f[1])
+	size, noSize := strconv.ParseInt(f[2], 10, 64)
+	switch {
+	case strings.TrimSpace(text) == "":
+		return isBlankLine
+	case n < 10: // 1.x left an empty source out
+		return bad("got too few columns for a crawl.log")
+	case at.IsZero() || noStatus != nil || noSize != nil && f[2] != "-" || !strings.HasPrefix(f[7], "#"):
+		return bad("got time %q, status %q, size %q and thread %q; want a line of a crawl.log", f[0], f[1], f[2], f[7])
 	}
 	r := Record{URL: f[3], Time: at, Status: status, Length: size, MIME: f[6], Digest: bareDigest(f[9]), Via: given(f[5])}
 	r.RedirectedFrom = strings.HasSuffix(f[4], "R") && r.Via != ""
 	r.Kind = heritrixKind(r, f[10])
 	emit(r)
 	return nil
-}
-
-// heritrixFields cuts off eleven columns and leaves the rest, annotations and JSON.
-// The last two columns may be missing: 1.x left them out when empty.
-func heritrixFields(text string) ([11]string, bool) {
-	var f [11]string
-	rest := text
-	for i := range f {
-		rest = strings.TrimLeft(rest, " ")
-		if rest == "" {
-			return f, i >= 10
-		}
-		f[i], rest, _ = strings.Cut(rest, " ")
-	}
-	f[10] = f[10] + " " + rest
-	return f, true
 }
 
 func heritrixKind(r Record, annotations string) Kind {

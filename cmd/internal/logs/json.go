@@ -30,6 +30,12 @@ type jsonParser struct {
 	// answer is the field with the status when its name is unknown: found, as in tables, by its values in the first objects.
 	answer string
 	cells  map[string][]string // nil when they are not asked for
+	flags  map[string]flag     // by the names of fields
+	done   map[string]bool     // states that had a word for success
+}
+
+func newJSONParser(opt Options) *jsonParser {
+	return &jsonParser{opt: opt, flags: map[string]flag{}, done: map[string]bool{}}
 }
 
 // decode reads the JSON of a line. json.Unmarshal would replace invalid UTF-8 by U+FFFD, and so
@@ -178,13 +184,13 @@ func (p *jsonParser) object(o fields, emit func(Record)) (err error) {
 		r = nutchRecord(url, int(number(o.text("statusCode"))))
 		r.Time, r.Digest = layoutTime(nutchTime, o.text("fetchTime")), given(o.text("signature"))
 	case url != "":
-		r = o.capture(url)
+		r = p.capture(o, url)
 	case p.request(o, &r): // access logs and sensors
 	case strings.HasPrefix(string(o["url"]), `"`) && o.text("url") != "" && o.text("host") == "": // the canonicalizer decides
 		if url, err = withScheme(o.text("url"), p.opt.Scheme); err != nil {
 			return err
 		}
-		r = o.capture(url)
+		r = p.capture(o, url)
 	default:
 		return p.without(o, emit)
 	}
@@ -202,6 +208,47 @@ func (p *jsonParser) object(o fields, emit func(Record)) (err error) {
 	r.Fields = o.values(p.opt.Fields)
 	emit(r)
 	return nil
+}
+
+// maxFlags limits the names of fields that are kept: those of objects with ids for names differ.
+const maxFlags = 1 << 10
+
+// A flag is how the fields of a name are judged: by says, or as the state that it names.
+type flag struct {
+	says  func(cell string) (verdict, string, bool)
+	state string
+}
+
+// capture makes the record of an object. Without a status, a field may say that there was no answer, or not yet.
+func (p *jsonParser) capture(o fields, url string) Record {
+	r := o.capture(url)
+	if r.Kind != Fetch || r.Status != 0 || p.opt.OnlyURLs {
+		return r
+	}
+	for name, raw := range o {
+		f, known := p.flags[name]
+		if !known {
+			plain := squeezed(name)
+			if f.says = flagOf(plain); ofState.MatchString(plain) {
+				f.state = plain
+			}
+			if len(p.flags) < maxFlags {
+				p.flags[name] = f
+			}
+		}
+		v := silent
+		switch {
+		case f.says != nil:
+			v, _, _ = f.says(strings.Trim(string(raw), `"`))
+		case f.state != "" && len(raw) > 0 && raw[0] == '"':
+			v = stateOf(f.state, strings.Trim(string(raw), `" `))
+			p.done[f.state] = p.done[f.state] || v == worked
+		}
+		if v == failed || v == aWord && p.done[f.state] {
+			r.Kind = Link
+		}
+	}
+	return r
 }
 
 // unnamedStatus takes the status from the field that findAnswer chose, or collects the fields of the first objects for it.
@@ -247,8 +294,8 @@ func (p *jsonParser) without(o fields, emit func(Record)) error {
 	case p.depth == maxContainers:
 		return errNoURL
 	}
-	if url := soleURL(o["keys"]); url != "" {
-		emit(Record{URL: url, Kind: Listed, Fields: o.values(p.opt.Fields)})
+	if urls := slices.DeleteFunc(texts(o["keys"]), func(s string) bool { return !isURL(s) }); len(urls) == 1 { // dimensions of Search Console's API
+		emit(Record{URL: urls[0], Kind: Listed, Fields: o.values(p.opt.Fields)})
 		return nil
 	}
 	p.depth++
@@ -309,19 +356,6 @@ func (p *jsonParser) without(o fields, emit func(Record)) error {
 		return bad("%w; name %s with --url-field", errNoURL, field)
 	}
 	return errNoURL
-}
-
-// soleURL returns the one URL of a list of texts, such as the dimensions of a row of Search Console's API; else "".
-func soleURL(list json.RawMessage) string {
-	var texts []string
-	if list == nil || json.Unmarshal(list, &texts) != nil {
-		return ""
-	}
-	texts = slices.DeleteFunc(texts, func(s string) bool { return !isURL(s) })
-	if len(texts) != 1 {
-		return ""
-	}
-	return texts[0]
 }
 
 // isOfUnread reports whether the name of a list says that its URLs failed or were not fetched yet.
@@ -386,9 +420,11 @@ func isPath(s string) bool { return strings.HasPrefix(s, "/") }
 // request is a line of HTTP, or a path. It reports whether the object is one.
 func (p *jsonParser) request(o fields, r *Record) bool {
 	kind, target := Fetch, ""
-	isLine := strings.HasPrefix(string(o.raw("request")), `"`) && !isPath(o.text("request"))
+	line := o.text("request")
+	isLine := strings.HasPrefix(string(o.raw("request")), `"`) && !isPath(line) &&
+		(strings.Contains(line, " ") || o.match(vocabulary[aPath], isPath) == "") // or it is the method alone
 	if isLine {
-		target, kind = requestURL("", o.text("request"))
+		target, kind = requestURL("", line)
 	} else if target = o.match(vocabulary[aPath], isPath); target == "" {
 		if target, kind = o.text("requestpath", "request.uri"), Other; target == "" { // of CONNECT and OPTIONS
 			return false
@@ -520,14 +556,8 @@ func (p *jsonParser) unnamed(cells []string, at int, emit func(Record)) error {
 		return bad("got two URLs and a status in a row; want one URL")
 	}
 	r := Record{URL: cells[at], Kind: Fetch}
-	v, code := silent, ""
-	if p.status <= len(cells) {
-		v, code, _ = verdictOf(cells[p.status-1])
-	}
-	if v == answered {
-		r.answered(code)
-	} else if v != worked {
-		r.Kind = Link // as what no server answered
+	if v, code, _ := verdictOf(append(cells, "")[min(p.status-1, len(cells))]); v != worked {
+		r.answered(code) // or not: without a code no server did
 	}
 	emit(r)
 	return nil
@@ -542,7 +572,7 @@ func (s *sink) document(f *File) error {
 	if mark, _ := f.Reader().Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
 		_, _ = f.Reader().Discard(len(byteOrderMark))
 	}
-	d := &document{s: s, in: in, dec: json.NewDecoder(bufio.NewReader(in)), p: &jsonParser{opt: s.opt}}
+	d := &document{s: s, in: in, dec: json.NewDecoder(bufio.NewReader(in)), p: newJSONParser(s.opt)}
 	for !s.stopped {
 		err := d.value(0)
 		if err == io.EOF {

@@ -3,6 +3,7 @@ package logs
 import (
 	"bytes"
 	"errors"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -43,15 +44,6 @@ func escaped(text []byte) (unit uint32, ok bool) {
 	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
 		return 0, false
 	}
-	for _, c := range text[2:6] {
-		switch {
-		case '0' <= c && c <= '9':
-			unit = unit<<4 | uint32(c-'0')
-		case 'a' <= c|0x20 && c|0x20 <= 'f':
-			unit = unit<<4 | uint32(c|0x20-'a'+10)
-		default:
-			return 0, false
-		}
-	}
-	return unit, true
+	n, err := strconv.ParseUint(string(text[2:6]), 16, 16)
+	return uint32(n), err == nil
 }

@@ -351,11 +351,16 @@ func isWorded(text string) bool {
 	return !strings.ContainsAny(last, "./?=&%_") || strings.ContainsAny(text[i:], "[]")
 }
 
-// inColumns reports whether all lines have as many words, and more than one: URLs with blanks in them vary.
+// inColumns reports whether all lines have as many words, and more than one: URLs with blanks in them vary, or are of files whose names
+// have three words: one word more can be the name under which a page is kept.
 func inColumns(lines []string) bool {
 	n := len(strings.Fields(lines[0]))
-	return n > 1 && len(lines) > 1 && countIf(lines, func(text string) bool { return len(strings.Fields(text)) == n }) == len(lines)
+	return n > 1 && len(lines) > 1 && countIf(lines, func(text string) bool { return len(strings.Fields(text)) == n }) == len(lines) &&
+		2*countIf(lines, namedFile.MatchString) <= len(lines)
 }
+
+// namedFile matches a URL whose path ends in the name of a file with several blanks in it.
+var namedFile = regexp.MustCompile(`^\w+://[^/ ]+/(?:[^?# ]*/)?[\w-]*[A-Za-z][\w-]*(?: [\w-]*[A-Za-z][\w-]*)+ [\w-]*\.[A-Za-z][A-Za-z0-9]{1,4}$`)
 
 // isAnswer reports whether a line is what a program prints of an answer.
 func isAnswer(text string) bool {
@@ -446,7 +451,8 @@ func cutLine(text, scheme string, status place) (c cutting) {
 			if explicit && c.status == "" {
 				c.status = code
 			}
-			if t[0] == '[' && badTag.MatchString(word) || !before && v == failed && !numeric.MatchString(word) && !strings.Contains(word, " ") {
+			if t[0] == '[' && (badTag.MatchString(word) || before && t == "[ ]") || // a box that was not ticked
+				!before && v == failed && !numeric.MatchString(word) && !strings.Contains(word, " ") {
 				c.failed = true
 			}
 			if !slices.Contains(c.what, what) {

@@ -55,8 +55,9 @@ var vocabulary = [meanings][]string{
 	aLength:   {"warcrecordlength", "length", "scbytes", "size", "bytes", "contentlength"},
 	aRedirect: {"fetchredirect", "redirect", "redirecturl", "redirecttarget", "redirectlocation"},
 	aReferrer: {"referer", "referrer", "cs(referer)", "httpreferer", "requestreferer", "request.headers.referer", "via", "parent"},
-	anError:   {"error", "err", "exception", "#error", "failed", "isfailed", "errors", "errormessage", "errormessages", "failuredetails"},
-	aSuccess:  {"success", "succeeded", "successful", "valid", "isvalid", "reachable", "issuccess", "issuccessful", "ok", "fetched"},
+	anError: {"error", "err", "exception", "#error", "failed", "isfailed", "errors", "errormessage", "errormessages", "failuredetails", "exitcode",
+		"dead", "isdead", "broken", "isbroken", "is404", "queued", "isqueued", "pending", "ispending", "tocrawl", "todo", "skipped", "isskipped", "blocked", "isblocked"},
+	aSuccess: {"success", "succeeded", "successful", "valid", "isvalid", "reachable", "issuccess", "issuccessful", "ok", "resultok", "fetched", "alive", "isalive"},
 }
 
 // plainName writes a name as the vocabulary does: programs write status_code, Status Code, statusCode and status-code.
@@ -85,7 +86,7 @@ func squeezed(s string) string {
 		return s // as most are
 	}
 	return strings.Map(func(r rune) rune {
-		if r == ' ' || r == '_' || r == '-' {
+		if r == ' ' || r == '_' || r == '-' || r == '?' {
 			return -1
 		}
 		return unicode.ToLower(r)

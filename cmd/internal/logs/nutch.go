@@ -26,20 +26,14 @@ func parseNutchCSV(text string, emit func(Record)) error {
 	}
 	// The status code is the first number behind a closing quote that is followed by a
 	// quoted db_ name.
-	at := strings.Index(text, `,"db_`)
-	if at < 0 || text[0] != '"' {
-		return bad("got no quoted URL and status name; want a line of a Nutch CSV dump")
-	}
-	url, code, ok := cutLast(text[1:at], `",`)
-	if !ok {
-		return bad("got no end of the URL; want a quote and the status code")
-	}
+	before, rest, _ := strings.Cut(text, `,"db_`)
+	url, code, ok := cutLast(strings.TrimPrefix(before, `"`), `",`)
 	status, err := strconv.Atoi(code)
-	if err != nil {
-		return bad("got status %q; want a number", code)
+	if rest == "" || text[0] != '"' || !ok || err != nil {
+		return bad("got no quoted URL, status code and status name; want a line of a Nutch CSV dump")
 	}
 	r := nutchRecord(url, status)
-	fields := strings.SplitN(text[at+1:], ",", nutchColumns-1)
+	fields := strings.SplitN(rest, ",", nutchColumns-1)
 	if len(fields) == nutchColumns-1 {
 		r.Time = layoutTime(nutchTime, fields[1])
 		r.Digest = given(strings.Trim(fields[7], `"`))
@@ -73,17 +67,12 @@ func nutchRecord(url string, status int) Record {
 
 // A nutchParser reads -format normal: "url TAB Version: 7", then a line for each
 // field, then a blank line.
-type nutchParser struct {
-	r       Record
-	started bool
-	number  int64
-}
+type nutchParser struct{ pending }
 
 func (p *nutchParser) line(text string, emit func(Record)) error {
 	p.number++
 	if url, _, ok := strings.Cut(text, nutchVersion); ok {
-		p.end(emit)
-		p.r, p.started = Record{URL: url, Line: p.number}, true
+		p.begin(Record{URL: url}, emit)
 		return nil
 	}
 	name, value, _ := strings.Cut(text, ": ")
@@ -104,11 +93,4 @@ func (p *nutchParser) line(text string, emit func(Record)) error {
 		p.r.Digest = given(value)
 	}
 	return nil
-}
-
-func (p *nutchParser) end(emit func(Record)) {
-	if p.started {
-		p.started = false
-		emit(p.r)
-	}
 }

@@ -98,8 +98,8 @@ func (t *parquetTable) find(in *parquetfile.Reader, opt *Options, bare bool) (er
 		if err != nil {
 			return err
 		}
-		known := slices.ContainsFunc(recorded, func(m meaning) bool { return slices.Contains(vocabulary[m], plainName(name)) })
-		if place < 0 && !known && slices.Contains(opt.Must, name) {
+		known := func(m meaning) bool { return slices.Contains(vocabulary[m], plainName(name)) }
+		if place < 0 && slices.Contains(opt.Must, name) && !slices.ContainsFunc(recorded, known) {
 			return fmt.Errorf("got no column %q; its columns are %q", name, names)
 		}
 		t.fields = append(t.fields, place)
@@ -109,20 +109,16 @@ func (t *parquetTable) find(in *parquetfile.Reader, opt *Options, bare bool) (er
 
 func (t *parquetTable) record(url string, row parquetfile.Row) Record {
 	get := func(m meaning) string { return row.Text(t.column[m]) }
-	r := Record{URL: url, Kind: Link, Time: ParseTime(get(aTime)), MIME: get(aType), Digest: bareDigest(get(aDigest)), Redirect: get(aRedirect), Via: get(aReferrer),
+	r := Record{URL: url, Time: ParseTime(get(aTime)), MIME: get(aType), Digest: bareDigest(get(aDigest)), Redirect: get(aRedirect), Via: get(aReferrer),
 		Length: number(get(aLength))}
 	for _, place := range t.fields {
 		r.Fields = append(r.Fields, row.Text(place))
 	}
-	hasStatus := t.column[aStatus] >= 0
-	if hasStatus {
-		r.Kind = Fetch
-	}
-	if r.Kind = kindOf(r.URL, r.Kind); hasStatus {
+	if r.Kind = kindOf(r.URL, Link); t.column[aStatus] >= 0 {
+		if r.Kind = kindOf(r.URL, Fetch); r.MIME == "warc/revisit" {
+			r.Kind = kindOf(r.URL, Revisit)
+		}
 		r.answered(get(aStatus))
-	}
-	if hasStatus && r.MIME == "warc/revisit" {
-		r.Kind = kindOf(r.URL, Revisit)
 	}
 	return r
 }

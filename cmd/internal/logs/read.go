@@ -594,6 +594,27 @@ type atOnce struct{}
 
 func (atOnce) end(func(Record)) {}
 
+// pending is of a parser whose records have several lines.
+type pending struct {
+	r       Record
+	started bool  // r is not whole
+	number  int64 // of the line that is read
+}
+
+// begin starts a record, which ends the one before.
+func (p *pending) begin(r Record, emit func(Record)) {
+	p.end(emit)
+	p.r, p.started = r, true
+	p.r.Line = p.number
+}
+
+func (p *pending) end(emit func(Record)) {
+	if p.started {
+		p.started = false
+		emit(p.r)
+	}
+}
+
 // stateless is a parser of lines that are a record each.
 type stateless func(text string, emit func(Record)) error
 

@@ -209,17 +209,9 @@ func ParseTime(s string) time.Time {
 	case len(s) < 4:
 		return time.Time{}
 	case strings.Trim(s, "0123456789") == "":
-		n, _ := strconv.ParseInt(s, 10, 64)
-		switch {
-		case s[0] != '1': // since 1970, until 2033; as a date it would be before 2000
-		case len(s) == 10:
-			return time.Unix(n, 0).UTC()
-		case len(s) == 13:
-			return time.UnixMilli(n).UTC()
-		case len(s) == 16:
-			return time.UnixMicro(n).UTC()
-		case len(s) == 19:
-			return time.Unix(0, n).UTC()
+		if n := len(s); s[0] == '1' && n >= 10 && (n-10)%3 == 0 && n <= 19 { // since 1970, until 2033; as a date it would be before 2000
+			epoch, _ := strconv.ParseInt(s+strings.Repeat("0", 19-n), 10, 64)
+			return time.Unix(0, epoch).UTC()
 		}
 		if s[:2] != "19" && s[:2] != "20" { // a number
 			return time.Time{}

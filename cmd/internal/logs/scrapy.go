@@ -60,14 +60,11 @@ func (p *scrapyParser) line(text string, emit func(Record)) error {
 
 // scrapyMessage cuts "YYYY-MM-DD hh:mm:ss [logger] LEVEL: " off.
 func scrapyMessage(text string) (time.Time, string, bool) {
-	const layout = "2006-01-02 15:04:05"
-	if len(text) < len(layout)+2 || text[len(layout):len(layout)+2] != " [" {
-		return time.Time{}, "", false
-	}
-	at := layoutTime(layout, text[:len(layout)])
-	_, level, ok := strings.Cut(text, "] ")
-	_, message, ok2 := strings.Cut(level, ": ")
-	return at, message, ok && ok2 && !at.IsZero()
+	stamp, rest, _ := strings.Cut(text, " [")
+	at := layoutTime(time.DateTime, stamp)
+	_, rest, _ = strings.Cut(rest, "] ")
+	_, message, ok := strings.Cut(rest, ": ")
+	return at, message, ok && !at.IsZero()
 }
 
 // scrapyURL is the URL of the first "<METHOD url>". A URL may hold ">".

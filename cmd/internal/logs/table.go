@@ -19,6 +19,7 @@ type tableParser struct {
 	sep       string
 	literal   bool           // quotes are characters, as in many files of tabs
 	backslash bool           // quotes in a cell have one before them, as databases write them, and are not doubled
+	titles    bool           // rows are a URL and a title, which has the separator, too
 	column    [meanings]int  // -1 for none
 	fields    []int          // columns of Options.Fields, -1 for none
 	answers   []answerColumn // that say whether there was an answer
@@ -51,7 +52,7 @@ const maxRow = blockSize
 func learnTable(lines []string, opt *Options) (*tableParser, error) {
 	var best, doubted *tableParser
 	var doubt error
-	trials := []tableParser{{sep: "\t"}, {sep: "\t", literal: true}, {sep: ";"}, {sep: ","}, {sep: "|"}, {sep: "│"}, {sep: "\x01"}, {sep: "~"}, {sep: "^"}, {sep: "::"}}
+	trials := []tableParser{{sep: "\t"}, {sep: "\t", literal: true}, {sep: ";"}, {sep: ","}, {sep: "|"}, {sep: "│"}, {sep: " | ", literal: true, titles: true}, {sep: "\x01"}, {sep: "~"}, {sep: "^"}, {sep: "::"}}
 	if slices.ContainsFunc(lines, func(s string) bool { return strings.Contains(s, `\"`) }) {
 		trials = append(trials, tableParser{sep: ";", backslash: true}, tableParser{sep: ",", backslash: true}, tableParser{sep: "\t", backslash: true})
 	}
@@ -61,6 +62,7 @@ func learnTable(lines []string, opt *Options) (*tableParser, error) {
 		ok, err := t.learn(lines)
 		switch {
 		case slices.Contains([]string{"~", "^", "::"}, t.sep) && !slices.ContainsFunc(t.names, isURLName): // URLs have them, too
+		case t.titles && (t.names != nil || t.column[aURL] != 0):
 		case err != nil && (doubted == nil || t.better(doubted)):
 			doubt, doubted = err, t
 		case ok && (best == nil || t.better(best)):
@@ -95,7 +97,7 @@ func (t *tableParser) better(than *tableParser) bool {
 	if named := t.names != nil; named != (than.names != nil) {
 		return named
 	}
-	if t.sep == than.sep {
+	if t.sep == than.sep || t.width == than.width {
 		return t.fit > than.fit
 	}
 	return t.width > than.width
@@ -485,12 +487,15 @@ func (t *tableParser) findAnswers(body [][]string) {
 			}
 		}
 		answer := answerColumn{at: column, says: verdictOf}
+		says := flagOf(name)
+		if column < len(t.header) {
+			says = flagOf(squeezed(t.header[column]))
+		}
 		switch is, strict := judge(name, cells); {
-		case slices.Contains(vocabulary[anError], name) || someError.MatchString(name):
-			answer.says = errorOf
-		case slices.Contains(vocabulary[aSuccess], name):
-			answer.says = successOf
+		case says != nil:
+			answer.says = says
 		case is == worked:
+			answer.strict = strict
 		case is == silent && !counted.MatchString(name):
 			answer.late, answer.says = true, lateOf
 		case is == answered:
@@ -579,7 +584,7 @@ func (t *tableParser) certain(body [][]string) (bool, error) {
 			parameters++ // of the path, as in ";id=1"
 		}
 		tail := len(rest) > 0 && (strings.ContainsAny(rest[len(rest)-1], "=&?") || isFileName(rest[len(rest)-1]))
-		if !strings.ContainsAny(host, "/?#") || slices.ContainsFunc(rest, func(s string) bool { // no host has a separator
+		if t.titles || strings.HasSuffix(host, " ") || !strings.ContainsAny(host, "/?#") || slices.ContainsFunc(rest, func(s string) bool { // no host has a separator
 			return strings.ContainsAny(s, " \"%<>") || (cell.MatchString(s) || successes.MatchString(s) || failures.MatchString(s)) && !tail
 		}) {
 			certain++
@@ -678,6 +683,9 @@ func (t *tableParser) split(text string) (open, strict bool) {
 		cell := ""
 		if t.literal || !strings.HasPrefix(text, `"`) {
 			cell, text, more = strings.Cut(text, t.sep)
+			if more && t.titles {
+				t.row, cell, more = append(t.row, cell), text, false
+			}
 		} else {
 			end, doubled := 1, false
 			for closed := false; !closed; {

@@ -18,10 +18,9 @@ import (
 // URL, and is a request of its own. wget can't be trusted to say "awaiting response" in English, so
 // any line that ends "... 301 Text" has the status; some languages write the dots as one character.
 type wgetParser struct {
-	r       Record
-	started bool // r is not whole
-	begun   bool // there was a request
-	number  int64
+	pending
+
+	begun bool // there was a request
 }
 
 const wgetTime = "2006-01-02 15:04:05"
@@ -47,9 +46,8 @@ func (p *wgetParser) line(text string, emit func(Record)) error {
 		return nil
 	}
 	if r, ok := wgetBegin(text); ok {
-		p.end(emit)
-		p.r, p.started, p.begun = r, true, true
-		p.r.Line = p.number
+		p.begin(r, emit)
+		p.begun = true
 		return nil
 	}
 	switch {
@@ -80,13 +78,6 @@ func (p *wgetParser) detail(text string) {
 	}
 }
 
-func (p *wgetParser) end(emit func(Record)) {
-	if p.started {
-		p.started = false
-		emit(p.r)
-	}
-}
-
 // wgetBegin reads "--time--  [(try: 2)  ]url".
 func wgetBegin(text string) (Record, bool) {
 	if !strings.HasPrefix(text, "--") || len(text) < 26 || text[21:23] != "--" {
@@ -105,15 +96,10 @@ func wgetBrief(text string) (Record, bool) {
 	}
 	at := layoutTime(wgetTime, text[:19])
 	url, _, ok := cutLast(text[24:], " -> ")
-	if !ok || at.IsZero() {
-		return Record{}, false
+	url, size, sized := cutLast(strings.TrimSpace(url), " [")
+	if !sized {
+		url, _, _ = strings.Cut(url, " ")
 	}
-	r := Record{URL: strings.TrimSpace(url), Kind: Fetch, Time: at}
-	if u, size, ok := cutLast(r.URL, " ["); ok {
-		got, _, _ := strings.Cut(size, "/")
-		r.URL, r.Length = u, number(strings.TrimSuffix(got, "]"))
-	} else {
-		r.URL, _, _ = strings.Cut(r.URL, " ")
-	}
-	return r, true
+	got, _, _ := strings.Cut(strings.TrimSuffix(size, "]"), "/")
+	return Record{URL: url, Kind: Fetch, Time: at, Length: number(got)}, ok && !at.IsZero()
 }
