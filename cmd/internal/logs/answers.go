@@ -167,7 +167,7 @@ const fetching = `(?:crawl|fetch|visit|retriev|scrap|download|process|access|che
 // ofState matches the names of columns and fields whose words say how far a URL has come. Where one of them is for success, the others are not.
 var ofState = regexp.MustCompile(`^(?:(?:crawl|fetch|scrap|process|download|visit|check|queue|job|task|url|page)?(?:er|e|ing)?(?:status|state)|any status|result|outcome|statustext)$`)
 
-// stateOf judges a word in one of them. OK is also a state of America.
+// stateOf judges a word in one of them. OK is Oklahoma, too.
 func stateOf(name, cell string) verdict {
 	v, _, _ := verdictOf(cell)
 	if v == worked && name == "state" && len(cell) == 2 {

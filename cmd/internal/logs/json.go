@@ -228,6 +228,7 @@ func (p *jsonParser) capture(o fields, url string) Record {
 	for name, raw := range o {
 		f, known := p.flags[name]
 		if !known {
+			name = strings.Clone(name) // of a part of the line, which it would keep
 			plain := squeezed(name)
 			if f.says = flagOf(plain); ofState.MatchString(plain) {
 				f.state = plain
