@@ -37,6 +37,7 @@ var apps = []app{
 	{name: "cgit", start: "/", cgi: []string{"root/usr/lib/cgit/cgit.cgi", "CGIT_CONFIG=cgitrc"}, show: showCgit},
 	{name: "wordpress", start: "/", show: showWordPress},
 	{name: "trac", start: "/", show: showTrac},
+	{name: "oscar", start: "/", show: showOscar},
 	{name: "gitweb", start: "/", cgi: []string{"/usr/share/gitweb/gitweb.cgi", "GITWEB_CONFIG=gitweb.conf"}, show: showGitweb},
 }
 
@@ -293,6 +294,27 @@ func showTrac(rows []row) func(u *url.URL) string {
 				return latest[name+" "+v]
 			}
 			return pages[name]
+		}
+		return ""
+	}
+}
+
+// showOscar: a product or a review is shown by its number, whatever the words before it, in each language; an offer by its name.
+func showOscar(rows []row) func(u *url.URL) string {
+	products, reviews, offers := named(rows, "product"), named(rows, "review"), named(rows, "offer")
+	return func(u *url.URL) string {
+		parts := strings.Split(strings.Trim(u.Path, "/"), "/")
+		if len(parts) < 3 {
+			return ""
+		}
+		number := parts[2][strings.LastIndexByte(parts[2], '_')+1:]
+		switch {
+		case parts[1] == "offers" && len(parts) == 3 && !u.Query().Has("page"):
+			return offers[parts[2]]
+		case parts[1] == "catalogue" && len(parts) == 3:
+			return products[number]
+		case parts[1] == "catalogue" && len(parts) == 5 && parts[3] == "reviews":
+			return reviews[number+" "+parts[4]]
 		}
 		return ""
 	}

@@ -34,10 +34,14 @@ type ours struct {
 	leaveOut   bool   // and what serve --traps http,yield,unlisted excludes
 	nofollow   bool   // leave out links that are marked nofollow, or whose page is
 	last       bool   // fetch these after all others
+	fewest     bool   // fetch URLs with fewer parameters first
 	digest     digest // of what is reported as fetched; nil: the bytes
 
 	offered map[string]frontier.Result // by the link's text
 }
+
+// mostParams is how many parameters are told apart by fewest.
+const mostParams = 7
 
 // crawl fetches from the seed until nothing is left or limit fetches were made.
 func (o *ours) crawl(ctx context.Context, l *lab, r *run, seed string, limit int) error {
@@ -120,10 +124,15 @@ func (o *ours) visit(ctx context.Context, f *frontier.Frontier, unlisted *declar
 	}
 	batch := frontier.Links(lease, links...)
 	for i := range batch {
-		if o.last && !marked[i] {
+		switch query := strings.IndexByte(links[i], '?'); {
+		case o.last && !marked[i]:
 			batch[i].Priority = 2
-		} else if o.last {
+		case o.last:
 			batch[i].Priority = 1
+		case o.fewest && query < 0:
+			batch[i].Priority = mostParams
+		case o.fewest:
+			batch[i].Priority = uint8(max(0, mostParams-1-strings.Count(links[i][query:], "&")))
 		}
 	}
 	results, err := f.AddBatch(ctx, batch)

@@ -146,6 +146,7 @@ func (l *lab) measure(ctx context.Context, a *app) (err error) {
 		ours ours
 	}{
 		{"firstseen+last", ours{last: true}},
+		{"firstseen+fewest", ours{fewest: true}},
 		{"firstseen+everything", ours{everything: true}},
 		{"firstseen+rules", ours{everything: true, rules: rules}},
 		{"firstseen+yield", ours{everything: true, yield: true}},

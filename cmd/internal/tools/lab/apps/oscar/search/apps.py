@@ -1,0 +1,5 @@
+from oscar.apps.search import apps
+
+
+class SearchConfig(apps.SearchConfig):
+    name = "search"
