@@ -93,6 +93,15 @@ var alertCases = map[string]alertCase{
 			{"firstseen_held_urls": "50x40", "firstseen_in_flight_urls": "10x40", "frontier_getURLs_total": "7+5x40"},
 			{"firstseen_held_urls": "50x40", "firstseen_in_flight_urls": "50x40", "frontier_getURLs_total": "7x40"},
 			{"firstseen_held_urls": "0x40", "firstseen_in_flight_urls": "0x40", "frontier_getURLs_total": "7x40"}}},
+	"FirstseenCrawlStandsStill of a crawl": {interval: "5m", at: "2h", labels: map[string]string{"crawl": "uni"},
+		fires: []of{{"firstseen_held_urls": "50x40", "firstseen_in_flight_urls": "7x40", "frontier_getURLs_total": "7+5x40",
+			`firstseen_crawl_held_urls{crawl="uni"}`: "40x40", `firstseen_crawl_in_flight_urls{crawl="uni"}`: "3 3 0x40", `firstseen_crawl_fetched_pages{crawl="uni"}`: "8 9x40",
+			`firstseen_crawl_held_urls{crawl="news"}`: "10x40", `firstseen_crawl_in_flight_urls{crawl="news"}`: "7x40", `firstseen_crawl_fetched_pages{crawl="news"}`: "8+1x40"}},
+		quiet: []of{
+			{`firstseen_crawl_held_urls{crawl="uni"}`: "40x40", `firstseen_crawl_in_flight_urls{crawl="uni"}`: "0x40", `firstseen_crawl_fetched_pages{crawl="uni"}`: "8+1x40"},
+			{`firstseen_crawl_held_urls{crawl="uni"}`: "40x40", `firstseen_crawl_in_flight_urls{crawl="uni"}`: "0x20 1x20", `firstseen_crawl_fetched_pages{crawl="uni"}`: "8x40"},
+			{`firstseen_crawl_held_urls{crawl="uni"}`: "0x40", `firstseen_crawl_in_flight_urls{crawl="uni"}`: "0x40", `firstseen_crawl_fetched_pages{crawl="uni"}`: "8x40"},
+			{`firstseen_crawl_held_urls{crawl="uni"}`: "_x18 40x22", `firstseen_crawl_in_flight_urls{crawl="uni"}`: "_x18 0x22", `firstseen_crawl_fetched_pages{crawl="uni"}`: "_x18 0x22"}}}, // it began half an hour ago
 	"FirstseenAuthFailures": {interval: "1m", at: "20m", noJob: true,
 		fires: []of{{`firstseen_auth_failures_total{code="401"}`: "0+70x30", `firstseen_auth_failures_total{code="403"}`: "0+50x30"}},
 		quiet: []of{{`firstseen_auth_failures_total{code="401"}`: "0+50x30"}, {`firstseen_auth_failures_total{code="401"}`: "0 900x30"}}},
@@ -116,12 +125,16 @@ func TestAlerts(t *testing.T) {
 		t.Fatalf("promtool check rules: %v\n%s", err, out)
 	}
 	byInterval := map[string][]any{} // a file of tests has one interval of evaluation
-	rules := alertRules(t)
-	for _, rule := range rules {
-		c, ok := alertCases[rule.Alert]
-		if !ok {
+	rules := map[string]alertRule{}
+	for _, rule := range alertRules(t) {
+		rules[rule.Alert] = rule
+		if len(alertCases[rule.Alert].fires) == 0 {
 			t.Errorf("alertCases has no entry for %s", rule.Alert)
 		}
+	}
+	for name, c := range alertCases {
+		alert, _, _ := strings.Cut(name, " of ")
+		rule := rules[alert]
 		for _, metrics := range c.fires {
 			byInterval[c.interval] = append(byInterval[c.interval], c.test(rule, metrics, true))
 		}
@@ -129,11 +142,11 @@ func TestAlerts(t *testing.T) {
 			byInterval[c.interval] = append(byInterval[c.interval], c.test(rule, metrics, false))
 		}
 		if len(c.fires) == 0 || len(c.quiet) == 0 {
-			t.Errorf("%s: got %d cases that fire, %d that do not; want some of both", rule.Alert, len(c.fires), len(c.quiet))
+			t.Errorf("%s: got %d cases that fire, %d that do not; want some of both", name, len(c.fires), len(c.quiet))
 		}
-	}
-	if len(rules) != len(alertCases) {
-		t.Errorf("got %d alerts, %d cases", len(rules), len(alertCases))
+		if rule.Alert == "" {
+			t.Errorf("alertCases has an entry for %s, which is not there", name)
+		}
 	}
 	dir, err := filepath.Abs("deploy")
 	if err != nil {
@@ -153,6 +166,25 @@ func TestAlerts(t *testing.T) {
 	}
 	if out, err := exec.Command(promtool, args...).CombinedOutput(); err != nil {
 		t.Errorf("promtool %q: %v\n%s", args, err, out)
+	}
+}
+
+// TestMetricsOfAlertsAreOnThePage: what an alert or the dashboard for Grafana shows, an operator can look up.
+func TestMetricsOfAlertsAreOnThePage(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "ref", "METRICS.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"prometheus-rules.yml", "grafana.json"} {
+		text, err := os.ReadFile(filepath.Join("deploy", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, metric := range regexp.MustCompile(`\b(?:firstseen|frontier)_\w+`).FindAllString(string(text), -1) {
+			if metric = strings.TrimSuffix(metric, "_bucket"); !strings.Contains(string(page), "`"+metric+"`") {
+				t.Errorf("%s has %s, which is not on the page", name, metric)
+			}
+		}
 	}
 }
 

@@ -15,12 +15,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/durable"
 )
 
 // The pages of docs/ref that this package knows the contents of; `make reference` writes them again.
 
 func TestMetricsPageFresh(t *testing.T) {
-	s := start(t, canon.Qiita(), Config{Store: fixedMetrics{}})
+	backups, err := durable.OpenBackups(t.TempDir(), nil, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, canon.Qiita(), Config{Store: fixedMetrics{}, Backups: backups})
 	descs := make(chan *prometheus.Desc, 1000)
 	s.registry.Describe(descs)
 	close(descs)
