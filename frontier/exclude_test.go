@@ -534,7 +534,7 @@ func TestPutBackByOthersIsForgotten(t *testing.T) {
 			must(t, f.WaitExcluded(bg))
 			if late {
 				must(t, f.Recrawl(bg, &Lease{Crawl: l.Crawl, Key: l.Key, Token: l.Token}, time.Now().Add(time.Hour)))
-			} else if n, err := f.Change(bg, Query{}, ActionFree); n != 1 || err != nil {
+			} else if n, _, err := f.Change(bg, Query{}, ActionFree); n != 1 || err != nil {
 				t.Errorf("got %d freed, %v; want 1", n, err)
 			}
 			if st, err := f.Stats(bg, ""); err != nil || st.Held+st.Seen != 0 {

@@ -207,16 +207,16 @@ const (
 // changeAtOnce bounds the URLs of one step of Change.
 const changeAtOnce = 500
 
-// Change applies an action to all URLs that a query selects, in bounded steps, and returns the number of URLs changed, also with an
-// error. A query without states selects those that the action applies to; if the store keeps no texts of these, the error is that of Find.
-// Change may run beside everything else: a URL that changes its state meanwhile may be left out. The error is store.ErrInvalid for an
-// unknown action.
-func (f *Frontier) Change(ctx context.Context, q Query, do Action) (n int64, err error) {
+// Change applies an action to all URLs that a query selects, in bounded steps. It returns the number of URLs changed, and the number that
+// ActionRequeue left as they are because they are excluded, also with an error. A query without states selects those that the action
+// applies to; if the store keeps no texts of these, the error is that of Find. Change may run beside everything else: a URL that changes
+// its state meanwhile may be left out. The error is store.ErrInvalid for an unknown action.
+func (f *Frontier) Change(ctx context.Context, q Query, do Action) (changed, excluded int64, err error) {
 	batch := changes{f: f, do: do}
 	switch do {
 	case ActionRequeue, ActionForget, ActionFree, ActionDrop:
 	default:
-		return 0, fault.As(store.ErrInvalid, "cannot change URLs; got action %.20q; want requeue, forget, free or drop", do)
+		return 0, 0, fault.As(store.ErrInvalid, "cannot change URLs; got action %.20q; want requeue, forget, free or drop", do)
 	}
 	if q.States == nil {
 		q.States = slices.DeleteFunc(QueryStates(), func(s QueryState) bool { return !touches(do, s) })
@@ -227,21 +227,25 @@ func (f *Frontier) Change(ctx context.Context, q Query, do Action) (n int64, err
 			if err = errors.Join(err, batch.apply(ctx)); batch.n > 0 {
 				err = fmt.Errorf("%w; URLs that were changed before: %d", err, batch.n)
 			}
-			return batch.n, err
+			return batch.n, excluded, err
 		}
-		if !touches(do, e.StateAt(now)) || do == ActionRequeue && f.mayExclude() && f.excludes(&e) {
-			continue // refused and counted, like an offer
+		if !touches(do, e.StateAt(now)) {
+			continue
+		}
+		if do == ActionRequeue && f.mayExclude() && f.excludes(&e) {
+			excluded++ // refused and counted, like an offer
+			continue
 		}
 		if e.Crawl != batch.crawl || len(batch.urls) == changeAtOnce {
 			if err := batch.apply(ctx); err != nil {
-				return batch.n, err
+				return batch.n, excluded, err
 			}
 			batch.crawl = e.Crawl
 		}
 		batch.urls = append(batch.urls, e)
 	}
 	err = batch.apply(ctx)
-	return batch.n, err
+	return batch.n, excluded, err
 }
 
 // touches reports whether an action concerns a URL in a state.

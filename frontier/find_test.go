@@ -72,7 +72,7 @@ func TestFindAndChange(t *testing.T) {
 		}
 		change := func(do Action, q Query, want int64, after string) {
 			t.Helper()
-			if n, err := f.Change(bg, q, do); err != nil || n != want {
+			if n, _, err := f.Change(bg, q, do); err != nil || n != want {
 				t.Errorf("%s: got %d, %v; want %d", do, n, err, want)
 			}
 			if got := find(Query{Crawl: "news"}); got != after {
@@ -97,11 +97,11 @@ func TestFindAndChange(t *testing.T) {
 			t.Errorf("got %v; want what was forgotten new", r.Status)
 		}
 		for _, q := range []Query{{States: []QueryState{"lost"}}, {Crawl: "*", Queue: "a"}} {
-			if _, err := f.Change(bg, q, ActionDrop); !errors.Is(err, store.ErrInvalid) {
+			if _, _, err := f.Change(bg, q, ActionDrop); !errors.Is(err, store.ErrInvalid) {
 				t.Errorf("%+v: got %v; want it refused", q, err)
 			}
 		}
-		if _, err := f.Change(bg, Query{}, "burn"); !errors.Is(err, store.ErrInvalid) {
+		if _, _, err := f.Change(bg, Query{}, "burn"); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("got %v; want no such action", err)
 		}
 	})
@@ -128,7 +128,7 @@ func TestChangeSparesNewLeases(t *testing.T) {
 				batch.urls = append(batch.urls, e)
 			}
 			if do == ActionFree {
-				_, err := f.Change(bg, Query{}, ActionFree)
+				_, _, err := f.Change(bg, Query{}, ActionFree)
 				must(t, err)
 			}
 			l := lease()
@@ -171,7 +171,7 @@ func TestFindSaysWhatIsNotKept(t *testing.T) {
 		{q: Query{States: []QueryState{StateQueued}}, do: ActionDrop, n: 2, silent: true},
 		{do: ActionForget},
 	} {
-		if n, err := f.Change(bg, c.q, c.do); n != c.n || errors.Is(err, store.ErrNoTexts) == c.silent || c.silent && err != nil || !c.silent && n > 0 && !strings.Contains(err.Error(), "changed before: 1") {
+		if n, _, err := f.Change(bg, c.q, c.do); n != c.n || errors.Is(err, store.ErrNoTexts) == c.silent || c.silent && err != nil || !c.silent && n > 0 && !strings.Contains(err.Error(), "changed before: 1") {
 			t.Errorf("%s %+v: got %d, %v; want %d, and an error unless %v", c.do, c.q, n, err, c.n, c.silent)
 		}
 	}
@@ -194,7 +194,7 @@ func TestRequeueKeepsRounds(t *testing.T) {
 		must(t, err)
 		_, err = f.Exclude(bg, "*", "b.example")
 		must(t, err)
-		if n, err := f.Change(bg, Query{}, ActionRequeue); err != nil || n != 1 {
+		if n, _, err := f.Change(bg, Query{}, ActionRequeue); err != nil || n != 1 {
 			t.Errorf("got %d, %v requeued; want the scheduled one alone", n, err)
 		}
 		if l := nextOf(t, f, "http://a.example/"); l.Failures != 1 {

@@ -188,7 +188,7 @@ func TestRefreshReadsEachPageOnce(t *testing.T) {
 			if pass == 0 {
 				addAll(t, f, links[:len(links)*int(seed%3)/2]...)
 				addAll(t, f, links...)
-			} else if _, err := f.Change(bg, Query{States: []QueryState{StateDone}, FetchedBefore: time.Now().Add(time.Hour)}, ActionRequeue); err != nil {
+			} else if _, _, err := f.Change(bg, Query{States: []QueryState{StateDone}, FetchedBefore: time.Now().Add(time.Hour)}, ActionRequeue); err != nil {
 				t.Fatal(err)
 			}
 			if pass == 1 {

@@ -177,7 +177,7 @@ func TestRescheduleByFetchTime(t *testing.T) {
 				t.Errorf("%s: got %v; want %v", c.what, got, c.want)
 			}
 		}
-		n, err := f.Change(bg, Query{FetchedBefore: noon, States: []QueryState{StateDone, StateScheduled}}, ActionRequeue)
+		n, _, err := f.Change(bg, Query{FetchedBefore: noon, States: []QueryState{StateDone, StateScheduled}}, ActionRequeue)
 		if err != nil || n != 3 {
 			t.Errorf("got %d requeued, %v; want 3", n, err)
 		}
@@ -188,7 +188,7 @@ func TestRescheduleByFetchTime(t *testing.T) {
 	bare := open(t, Options{Delay: -1})
 	addOne(t, bare, Link{URL: "http://a.example/"})
 	must(t, bare.Done(bg, leaseOne(t, bare)))
-	if _, err := bare.Change(bg, Query{FetchedBefore: time.Now()}, ActionRequeue); !errors.Is(err, store.ErrNoTexts) {
+	if _, _, err := bare.Change(bg, Query{FetchedBefore: time.Now()}, ActionRequeue); !errors.Is(err, store.ErrNoTexts) {
 		t.Errorf("got %v of a store without texts; want ErrNoTexts", err)
 	}
 }

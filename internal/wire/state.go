@@ -102,7 +102,7 @@ type ForgetURL struct {
 // Selection selects URLs whose text is kept: queued and leased ones, and those done or dropped where the store keeps URLs.
 // All that is given must hold; of several values of a field, one.
 type Selection struct {
-	Crawl   string   `json:"crawl,omitempty" maxLength:"200"` // or * for all; the default is DEFAULT
+	Crawl   string   `json:"crawl,omitempty" maxLength:"200"` // or * for all, without crawls= of the token; the default is DEFAULT
 	Queue   string   `json:"queue,omitempty" maxLength:"255"`
 	States  []string `json:"states,omitempty"`  // of queued, scheduled (queued for a later time), leased, done and dropped
 	Reasons []string `json:"reasons,omitempty"` // for which URLs were dropped
@@ -129,7 +129,8 @@ type ChangeRequest struct {
 
 // Changed is the answer to a ChangeRequest, and to GET /v1/urls with count.
 type Changed struct {
-	URLs int64 `json:"urls"` // how many were changed, or found
+	URLs     int64 `json:"urls"`               // how many were changed, or found
+	Excluded int64 `json:"excluded,omitempty"` // how many were not requeued, since they are excluded
 }
 
 // FoundURL is a line of the answer of GET /v1/urls.
@@ -175,7 +176,9 @@ type ExclusionRequest struct {
 type Exclusions struct {
 	Added      int         `json:"added,omitempty"`
 	Removed    int         `json:"removed,omitempty"`
-	Exclusions []Exclusion `json:"exclusions"` // in force, those of every crawl too
+	Forgotten  int64       `json:"forgotten,omitempty"`  // queued URLs that the rules added excluded
+	Forgetting bool        `json:"forgetting,omitempty"` // more of them are, after this answer
+	Exclusions []Exclusion `json:"exclusions"`           // in force, those of every crawl too
 }
 
 // Exclusion is a rule, with what it did since the daemon started.
@@ -443,7 +446,7 @@ type ReadyQuery struct {
 
 // URLsQuery is the query of GET /v1/urls: a Selection.
 type URLsQuery struct {
-	Crawl         string   `query:"crawl" maxLength:"200"` // or * for all; the default is DEFAULT
+	Crawl         string   `query:"crawl" maxLength:"200"` // or * for all that the token may see; the default is DEFAULT
 	Queue         string   `query:"queue" maxLength:"255"`
 	State         []string `query:"state"`                 // of queued, scheduled, leased, done and dropped; several with commas
 	Reason        []string `query:"reason"`                // for which URLs were dropped; several with commas
@@ -460,7 +463,7 @@ type URLsQuery struct {
 
 // ExclusionsQuery is the query of GET /v1/exclusions.
 type ExclusionsQuery struct {
-	Crawl string `query:"crawl" maxLength:"200"` // or * for all; the default is DEFAULT
+	Crawl string `query:"crawl" maxLength:"200"` // or * for all that the token may see; the default is DEFAULT
 }
 
 // OfferQuery is the query of POST /v1/urls and /v1/seen.
@@ -490,7 +493,7 @@ type ExplainQuery struct {
 
 // StatsQuery is the query of GET /v1/stats.
 type StatsQuery struct {
-	Crawl string `query:"crawl" maxLength:"200"` // or * for all; the default is DEFAULT
+	Crawl string `query:"crawl" maxLength:"200"` // or * for all that the token may see; the default is DEFAULT
 }
 
 // QueuesQuery is the query of GET /v1/queues.

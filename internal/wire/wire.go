@@ -86,7 +86,7 @@ type Fault struct {
 
 // LeaseRequest is the body of POST /v1/lease.
 type LeaseRequest struct {
-	// Crawl is the crawl to lease from, "*" for all. The default is DEFAULT, as
+	// Crawl is the crawl to lease from, "*" for all, unless the token is for some. The default is DEFAULT, as
 	// for all that names no crawl.
 	Crawl string `json:"crawl,omitempty" maxLength:"200"`
 	Queue string `json:"queue,omitempty" maxLength:"255"`

@@ -64,8 +64,8 @@ func TestDashboardOfATenant(t *testing.T) {
 		{"no token", "", []string{">token needed<", "asks for a token"}, []string{`class="tile"`, "a.example"}},
 		{"a wrong token", strings.Repeat("x", 32), []string{">token needed<", "asks for a token"}, []string{`class="tile"`, "a.example"}},
 		{"a tenant", oneToken, []string{">serving<", ">not for this token<", ">a.example<", ">new / s<", ">fetched / s<", ">not counted by crawl<", ` 150.0" class="new">`},
-			[]string{"b.example", "no URLs were offered", ">URLs that failed<", ">leases / s<"}},
-		{"the operator", bossToken, []string{">serving<", ">a.example<", ">b.example<", ">URLs that failed<", ">leases / s<"}, []string{"not for this token<", "not counted by crawl", "asks for a token"}},
+			[]string{"b.example", "no URLs were offered", ">offers that failed<", ">leases / s<"}},
+		{"the operator", bossToken, []string{">serving<", ">a.example<", ">b.example<", ">offers that failed<", ">leases / s<"}, []string{"not for this token<", "not counted by crawl", "asks for a token"}},
 	} {
 		dom := browser.DOM(t, r.proxy(t, c.token), "--virtual-time-budget=5000")
 		visible := regexp.MustCompile(`(?s)<section id="locked" hidden="">.*?</section>|<p id="nohistory" hidden="">.*?</p>`).ReplaceAllString(dom, "")

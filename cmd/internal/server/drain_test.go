@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -204,6 +206,13 @@ func TestDiskLow(t *testing.T) {
 	}
 	if got := r.request(t, "POST", "/v1/urls", ""); !strings.HasPrefix(got, "507") {
 		t.Errorf("HTTP: got %s; want 507", got)
+	}
+	for _, status := range []int{429, 503, 507} {
+		w := httptest.NewRecorder()
+		writeError(w, status, "", "")
+		if n, err := strconv.Atoi(w.Header().Get("Retry-After")); err != nil || n < 1 {
+			t.Errorf("%d: got Retry-After %d, %v; want seconds", status, n, err)
+		}
 	}
 	for of, want := range map[string]string{"": "503 writes, leases", "?for=writes": "503 writes, leases", "?for=leases": "503 writes, leases", "?for=reads": "200 ready\n", "?for=x": "400 got"} {
 		if got := get(t, r.url("/readyz"+of)); !strings.HasPrefix(got, want) {

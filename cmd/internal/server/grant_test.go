@@ -118,6 +118,20 @@ func TestTokenOfCrawls(t *testing.T) {
 			t.Errorf("%s with the other token: got %s; want no refusal", at.pattern, got)
 		}
 	}
+	for _, exclude := range []string{`{"all":true,"add":["x.example"]}`, `{"crawl":"a","add":["y.example"]}`, `{"crawl":"other","add":["y.example"]}`, `{"crawl":"b","add":["z.example"]}`} {
+		r.requestWith(t, bossToken, "POST", "/v1/exclusions", exclude)
+	}
+	for _, at := range r.web.described() { // what reads "*" reads the crawls of the token, and what leases or changes it is refused
+		if boss := ask(bossToken, at, "*"); at.rate == ofAll || refused(boss) || !strings.HasPrefix(boss, "200") {
+			continue
+		}
+		if got := ask(teamToken, at, "*"); refused(got) == (at.need == Read) || strings.Contains(got, `"crawl":"b"`) {
+			t.Errorf("%s of every crawl: got %s; want what crawls a and other have, or a refusal", at.pattern, got)
+		}
+	}
+	if got := ask(teamToken, route{pattern: "GET /v1/exclusions"}, "*"); strings.Count(got, `"rule"`) != 4 || !strings.Contains(got, "x.example") {
+		t.Errorf("got %s; want the rule of every crawl once, and those of a and other", got)
+	}
 	if got := ask(teamToken, route{pattern: "POST /v1/done"}, ""); !strings.Contains(got, `crawl \"DEFAULT\"`) {
 		t.Errorf("got %s; want the name of the default crawl", got)
 	}
@@ -206,6 +220,15 @@ func TestTokenOfCrawlsOverGRPC(t *testing.T) {
 		}
 		if err := call("a"); err != nil {
 			t.Errorf("%s of crawl a: got %v; want no error", name, err)
+		}
+	}
+	for name, call := range calls { // of every crawl, for which the other token has an answer where this one has
+		err, reads := call("*"), accessOf("/urlfrontier.URLFrontier/"+name).need == Read
+		if name == "GetURLStatus" { // of one crawl
+			reads = false
+		}
+		if (err == nil) != reads {
+			t.Errorf("%s of every crawl: got %v; want an answer: %t", name, err, reads)
 		}
 	}
 	for name, call := range whole {

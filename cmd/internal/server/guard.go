@@ -46,6 +46,14 @@ func (g *guard) grant(ctx context.Context) (*grant, error) {
 	return nil, errRevoked
 }
 
+// read returns the crawls that a call reads: of "*", with a token that lists some, these.
+func (g *guard) read(ctx context.Context, crawl string) ([]string, error) {
+	if have, err := g.grant(ctx); err == nil && crawl == "*" && have.crawls != nil {
+		return slices.Sorted(slices.Values(have.crawls)), nil
+	}
+	return []string{crawl}, g.check(ctx, crawl)
+}
+
 // check refuses a crawl that the token of a call does not list, and the daemon's own. "*" is all crawls.
 func (g *guard) check(ctx context.Context, crawl string) error {
 	if crawl == frontier.OwnCrawl {
@@ -118,15 +126,23 @@ func checked[T any](ctx context.Context, g *guard, crawl string, do func() (T, e
 	return do()
 }
 
-// listed is checked for a list.
-func listed[T any](ctx context.Context, g *guard, crawl string, list func() iter.Seq2[T, error]) iter.Seq2[T, error] {
-	if err := g.check(ctx, crawl); err != nil {
-		return func(yield func(T, error) bool) {
+// listed lists what is in the crawls that a call reads, until the first error.
+func listed[T any](ctx context.Context, g *guard, crawl string, list func(crawl string) iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		crawls, err := g.read(ctx, crawl)
+		if err != nil {
 			var none T
 			yield(none, err)
+			return
+		}
+		for _, crawl := range crawls {
+			for is, err := range list(crawl) {
+				if !yield(is, err) || err != nil {
+					return
+				}
+			}
 		}
 	}
-	return list()
 }
 
 func (g *guard) Lease(ctx context.Context, req frontier.LeaseRequest) ([]*frontier.Lease, frontier.Idle, error) {
@@ -187,22 +203,39 @@ func (g *guard) Forget(ctx context.Context, crawl string, r *wire.ForgetRequest)
 
 // Find lists the URLs that a query selects, which names one crawl or "*".
 func (g *guard) Find(ctx context.Context, q frontier.Query) iter.Seq2[frontier.Entry, error] {
-	return listed(ctx, g, q.Crawl, func() iter.Seq2[frontier.Entry, error] { return g.own.Find(ctx, q) })
+	return listed(ctx, g, q.Crawl, func(crawl string) iter.Seq2[frontier.Entry, error] {
+		q.Crawl = crawl
+		return g.own.Find(ctx, q)
+	})
 }
 
 // Change does something to the URLs that a query selects.
-func (g *guard) Change(ctx context.Context, q frontier.Query, do frontier.Action) (int64, error) {
-	return checked(ctx, g, q.Crawl, func() (int64, error) { return g.own.Change(ctx, q, do) })
+func (g *guard) Change(ctx context.Context, q frontier.Query, do frontier.Action) (changed, excluded int64, err error) {
+	if err := g.check(ctx, q.Crawl); err != nil {
+		return 0, 0, err
+	}
+	return g.own.Change(ctx, q, do)
 }
 
 // Exclusions lists the rules of a crawl, or with "*" all.
 func (g *guard) Exclusions(ctx context.Context, crawl string) ([]wire.Exclusion, error) {
-	if err := g.check(ctx, crawl); err != nil {
+	crawls, err := g.read(ctx, crawl)
+	if err != nil {
 		return nil, err
 	}
-	list := []wire.Exclusion{}
-	for _, x := range g.own.Exclusions(crawl) {
-		list = append(list, wire.Exclusion{Crawl: x.Crawl, Rule: x.Rule, Refused: x.Refused, Forgotten: x.Forgotten, Examples: append([]string{}, x.Examples...)})
+	list, ofAll := []wire.Exclusion{}, map[string]int{} // where the rules of every crawl are, which each crawl lists first with its own counts
+	for _, crawl := range crawls {
+		for _, x := range g.own.Exclusions(crawl) {
+			at, has := ofAll[x.Rule]
+			if !has || x.Crawl != "*" {
+				at, list = len(list), append(list, wire.Exclusion{Crawl: x.Crawl, Rule: x.Rule, Examples: []string{}})
+			}
+			if x.Crawl == "*" {
+				ofAll[x.Rule] = at
+			}
+			is := &list[at]
+			is.Refused, is.Forgotten, is.Examples = is.Refused+x.Refused, is.Forgotten+x.Forgotten, append(is.Examples, x.Examples...)
+		}
 	}
 	return list, nil
 }
@@ -241,26 +274,20 @@ func (g *guard) Queue(ctx context.Context, crawl, queue string) (store.QueueInfo
 }
 
 func (g *guard) Queues(ctx context.Context, crawl, after string) iter.Seq2[store.QueueInfo, error] {
-	return listed(ctx, g, crawl, func() iter.Seq2[store.QueueInfo, error] { return g.reader.Queues(ctx, crawl, after) })
+	return listed(ctx, g, crawl, func(crawl string) iter.Seq2[store.QueueInfo, error] { return g.reader.Queues(ctx, crawl, after) })
 }
 
 func (g *guard) Entries(ctx context.Context, crawl, queue string) iter.Seq2[frontier.Entry, error] {
-	return listed(ctx, g, crawl, func() iter.Seq2[frontier.Entry, error] { return g.reader.Entries(ctx, crawl, queue) })
+	return listed(ctx, g, crawl, func(crawl string) iter.Seq2[frontier.Entry, error] { return g.reader.Entries(ctx, crawl, queue) })
 }
 
 // Stats counts a crawl, or with "*" all crawls that the token of the call lists.
 func (g *guard) Stats(ctx context.Context, crawl string) (sum store.Stats, err error) {
-	have, err := g.grant(ctx)
+	crawls, err := g.read(ctx, crawl)
 	if err != nil {
 		return sum, err
 	}
-	if crawl != "*" || have.crawls == nil {
-		if err := g.check(ctx, crawl); err != nil {
-			return sum, err
-		}
-		return g.reader.Stats(ctx, crawl)
-	}
-	for _, name := range have.crawls {
+	for _, name := range crawls {
 		st, err := g.reader.Stats(ctx, name)
 		if err != nil {
 			return sum, err

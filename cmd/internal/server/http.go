@@ -172,7 +172,13 @@ func (s *httpAPI) routes() http.Handler {
 	return s.guardHost(protection.Handler(mux))
 }
 
+// retryAfter says for refusals that pass by themselves, or once an operator freed space, in how many seconds to send again.
+var retryAfter = map[int]string{http.StatusTooManyRequests: "1", http.StatusServiceUnavailable: "5", http.StatusInsufficientStorage: "60"}
+
 func writeError(w http.ResponseWriter, status int, code, message string) {
+	if after := retryAfter[status]; after != "" {
+		w.Header().Set("Retry-After", after)
+	}
 	writeJSON(w, status, wire.Error{Error: wire.Fault{Code: code, Message: message}})
 }
 

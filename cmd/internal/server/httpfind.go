@@ -148,7 +148,7 @@ func (s *httpAPI) postChange(ctx context.Context, body *wire.ChangeRequest) (is 
 	}
 	ctx, done := withEnd(ctx, s.draining)
 	defer done()
-	if is.URLs, err = s.f.Change(ctx, query, frontier.Action(body.Do)); err == nil {
+	if is.URLs, is.Excluded, err = s.f.Change(ctx, query, frontier.Action(body.Do)); err == nil {
 		s.log.Info("changed URLs", "do", body.Do, "crawl", query.Crawl, "urls", is.URLs)
 	} else if is.URLs > 0 {
 		s.log.Warn("changed some of the URLs", "do", body.Do, "crawl", query.Crawl, "urls", is.URLs)
@@ -166,6 +166,20 @@ func (s *httpAPI) getExclusions(ctx context.Context, q url.Values) (a wire.Exclu
 	return a, err
 }
 
+// forgetWait bounds how long an exclusion waits for the queued URLs that are forgotten, to say how many they are. On a shared store it takes
+// 6 s until all daemons know the rule.
+const forgetWait = 10 * time.Second
+
+// forgotten counts the queued URLs of a crawl, or with "*" of all, that were forgotten because they are excluded.
+func (s *httpAPI) forgotten(crawl string) (n int64) {
+	for r := range s.f.own.Refusals() {
+		if r.Dropped && r.Reason == frontier.ReasonExcluded && (crawl == "*" || r.Crawl == crawl || r.Crawl == "") {
+			n += r.Count
+		}
+	}
+	return n
+}
+
 // postExclusions adds rules and takes rules back.
 func (s *httpAPI) postExclusions(ctx context.Context, body *wire.ExclusionRequest) (a wire.Exclusions, err error) {
 	crawl := "*"
@@ -180,12 +194,24 @@ func (s *httpAPI) postExclusions(ctx context.Context, body *wire.ExclusionReques
 	if err != nil {
 		return a, err
 	}
+	before := s.forgotten(crawl)
 	err = s.inTurn(ctx, callUnits+len(body.Add)+len(body.Remove), func(ctx context.Context) (err error) {
 		if a.Removed, err = s.f.ChangeExclusions(ctx, crawl, body.Remove, false); err == nil {
 			a.Added, err = s.f.ChangeExclusions(ctx, crawl, body.Add, true)
 		}
 		return err
 	})
+	if err == nil && len(body.Add) > 0 {
+		limited, cancel := context.WithTimeout(ctx, forgetWait)
+		waiting, done := withEnd(limited, s.draining)
+		err = s.f.own.WaitExcluded(waiting)
+		if a.Forgetting = waiting.Err() != nil && ctx.Err() == nil; a.Forgetting {
+			err = nil
+		}
+		done()
+		cancel()
+		a.Forgotten = s.forgotten(crawl) - before
+	}
 	if err == nil {
 		a.Exclusions, err = s.f.Exclusions(ctx, crawl)
 	}

@@ -43,7 +43,7 @@ func TestFindAndChange(t *testing.T) {
 		{"forgotten", "/v1/change", `{"select":{"crawl":"news","queue":"a.com","match":["*/0"]},"do":"forget"}`, "200", `{"urls":1}`},
 		{"no crawl named", "/v1/exclusions", `{"add":["b.com/x/"]}`, "400", "name a crawl"},
 		{"no rule", "/v1/exclusions", `{"crawl":"shop"}`, "400", "got no rule"},
-		{"excluded", "/v1/exclusions", `{"crawl":"shop","add":["b.com/x/","!b.com/x/0"]}`, "200", `"added":2,"exclusions":[{"crawl":"shop","rule":"!b.com/x/0"`},
+		{"excluded", "/v1/exclusions", `{"crawl":"shop","add":["b.com/x/","!b.com/x/0"]}`, "200", `"added":2,"forgotten":2,"exclusions":[{"crawl":"shop","rule":"!b.com/x/0"`},
 		{"and refused", "/v1/explain?url=http://b.com/x/9&crawl=shop", "", "200", `"verdict":"refused","refusal":"excluded","excluded":"b.com/x/"`},
 		{"in this crawl alone", "/v1/explain?url=http://b.com/x/9&crawl=news", "", "200", `"verdict":"new"`},
 		{"of every crawl", "/v1/exclusions", `{"all":true,"add":["*/*.pdf$"]}`, "200", `"crawl":"*"`},
@@ -52,6 +52,9 @@ func TestFindAndChange(t *testing.T) {
 		{"unknown", "/v1/exclusions", `{"crawl":"shop","remove":["c.com"]}`, "404", "there is no such rule"},
 		{"taken back", "/v1/exclusions", `{"crawl":"shop","remove":["b.com/x/"]}`, "200", `"removed":1`},
 		{"and new", "/v1/explain?url=http://b.com/x/9&crawl=shop", "", "200", `"verdict":"new"`},
+		{"dropped again", "/v1/change", `{"select":{"crawl":"news","match":["a.com/1"]},"do":"drop"}`, "200", `{"urls":1}`},
+		{"its host excluded", "/v1/exclusions", `{"crawl":"news","add":["a.com"]}`, "200", `"added":1,"forgotten":1,`},
+		{"nothing to requeue", "/v1/change", `{"select":{"crawl":"news","states":["dropped"]},"do":"requeue"}`, "200", `{"urls":0,"excluded":1}`},
 	} {
 		method := "POST"
 		if c.body == "" {
@@ -150,11 +153,12 @@ func TestFindOfATenant(t *testing.T) {
 	s := start(t, canon.Qiita(), Config{TokensFile: tokenFile(t, "admin "+bossToken+"\nread "+oneToken+" crawls=one\nadmin "+itsAdmin+" crawls=one\n")})
 	s.requestWith(t, bossToken, "POST", "/v1/urls", `{"url":"http://a.com/1","crawl":"one"}`+"\n"+`{"url":"http://a.com/1","crawl":"two"}`)
 	for _, c := range []struct{ token, path, body, code string }{
-		{oneToken, "/v1/urls?crawl=one", "", "200"}, {oneToken, "/v1/urls?crawl=two", "", "403"}, {oneToken, "/v1/urls?crawl=*", "", "403"},
-		{oneToken, "/v1/exclusions?crawl=one", "", "200"}, {oneToken, "/v1/exclusions?crawl=*", "", "403"},
+		{oneToken, "/v1/urls?crawl=one", "", "200"}, {oneToken, "/v1/urls?crawl=two", "", "403"}, {oneToken, "/v1/urls?crawl=*", "", "200"},
+		{oneToken, "/v1/exclusions?crawl=one", "", "200"}, {oneToken, "/v1/exclusions?crawl=*", "", "200"},
 		{oneToken, "/v1/change", `{"select":{"crawl":"one","queue":"a.com"},"do":"drop"}`, "403"},
 		{oneToken, "/v1/exclusions", `{"crawl":"one","add":["b.com"]}`, "403"},
 		{itsAdmin, "/v1/change", `{"select":{"crawl":"two","queue":"a.com"},"do":"drop"}`, "403"},
+		{itsAdmin, "/v1/change", `{"select":{"crawl":"*","states":["queued"]},"do":"drop"}`, "403"},
 		{itsAdmin, "/v1/exclusions", `{"all":true,"add":["b.com"]}`, "403"},
 		{itsAdmin, "/v1/exclusions", `{"crawl":"one","add":["b.com"]}`, "200"},
 		{itsAdmin, "/v1/queue", `{"all":true,"paused":true}`, "403"},

@@ -139,27 +139,17 @@ func wireQueue(q *store.QueueInfo, d QueueDefaults, now time.Time) wire.Queue {
 // addWaiting adds the queues of a crawl, or with "*" of all crawls that the token may touch, that
 // have most waiting URLs.
 func (s *httpAPI) addWaiting(ctx context.Context, answer *wire.Queues, describe describer, crawl string, match func(string) bool, limit int) error {
-	crawls := []string{crawl}
-	if crawl == "*" {
-		var err error
-		if crawls, err = s.f.Crawls(ctx); err != nil {
+	top, looked := topQueues{limit: limit}, 0
+	for info, err := range s.f.Queues(ctx, crawl, "") {
+		if err != nil {
 			return err
 		}
-	}
-	top, looked := topQueues{limit: limit}, 0
-crawls:
-	for _, crawl := range crawls {
-		for info, err := range s.f.Queues(ctx, crawl, "") {
-			if err != nil {
-				return err
-			}
-			if looked++; looked > maxLooked {
-				answer.Partial = true
-				break crawls
-			}
-			if match(info.Name) {
-				top.add(info)
-			}
+		if looked++; looked > maxLooked {
+			answer.Partial = true
+			break
+		}
+		if match(info.Name) {
+			top.add(info)
 		}
 	}
 	for _, info := range top.sorted() {

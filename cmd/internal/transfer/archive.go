@@ -56,6 +56,7 @@ type Counts struct {
 	New        int64            `json:"new"`
 	Known      int64            `json:"seen_before"`        // or more than once in the file
 	Requeued   int64            `json:"requeued,omitempty"` // seen before, and queued again
+	Raised     int64            `json:"raised,omitempty"`   // of Known: queued, and more urgent now
 	Refused    int64            `json:"refused"`            // no URL that the profile takes
 	Reasons    map[string]int64 `json:"refused_for,omitempty"`
 	Unreadable int64            `json:"unreadable"`
@@ -129,8 +130,14 @@ func (c *Counts) take(ctx context.Context, b *batch, record Recorder, checkpoint
 		case frontier.StatusNew:
 			b.left.New++
 		case frontier.StatusDuplicate:
-			if b.left.Known++; r.Requeued {
-				b.left.Known, b.left.Requeued = b.left.Known-1, b.left.Requeued+1
+			switch {
+			case r.Requeued:
+				b.left.Requeued++
+			case r.Raised:
+				b.left.Raised++
+				fallthrough
+			default:
+				b.left.Known++
 			}
 		default:
 			b.left.refuse(string(r.Reason), b.urls[i].URL)
@@ -162,7 +169,7 @@ func (c *Counts) example(text string) {
 func (c *Counts) Add(p *Counts) {
 	c.Format = p.Format
 	for to, n := range map[*int64]int64{
-		&c.Records: p.Records, &c.Passed: p.Passed, &c.New: p.New, &c.Known: p.Known, &c.Requeued: p.Requeued, &c.Refused: p.Refused,
+		&c.Records: p.Records, &c.Passed: p.Passed, &c.New: p.New, &c.Known: p.Known, &c.Requeued: p.Requeued, &c.Raised: p.Raised, &c.Refused: p.Refused,
 		&c.Unreadable: p.Unreadable, &c.NotFetched: p.NotFetched, &c.ByStatus: p.ByStatus, &c.Before: p.Before, &c.Other: p.Other,
 		&c.NoStatus: p.NoStatus, &c.Unsaid: p.Unsaid, &c.Undated: p.Undated,
 	} {

@@ -210,7 +210,7 @@ function health(s) {
     ['URLs per commit, mean', mean(c, 'firstseen_batch_urls', round)],
     ['time of a lease call, mean', mean(c, 'firstseen_lease_seconds', seconds)],
     ['calls in flight', number(c.firstseen_open_calls || 0)],
-    ['URLs that failed', number(c['firstseen_urls_offered_total{verdict="failed"}'] || 0)],
+    ['offers that failed', number(c['firstseen_urls_offered_total{verdict="failed"}'] || 0)],
   ];
   if ('firstseen_declared_rules' in c) {
     rows.push(['rules of trusted declarations', number(c.firstseen_declared_rules)],
