@@ -348,6 +348,7 @@ type addedFile struct {
 	New        int64            `json:"new"`
 	Duplicates int64            `json:"duplicates"`
 	Requeued   int64            `json:"requeued"`
+	Raised     int64            `json:"raised,omitempty"` // of the duplicates
 	Refused    int64            `json:"refused"`
 	RefusedFor map[string]int64 `json:"refused_for,omitempty"`
 	Unreadable int64            `json:"unreadable"`
@@ -359,14 +360,14 @@ type addedFile struct {
 func (f *adding) tell(a *app, name string, c *transfer.Counts, format string) error {
 	out := newOutput(a.out)
 	if f.js {
-		out.json(addedFile{name, c.Format, c.Records, c.New, c.Known, c.Requeued, c.Refused, c.Reasons, c.Unreadable, c.Other, c.Filtered, c.Units})
+		out.json(addedFile{name, c.Format, c.Records, c.New, c.Known, c.Requeued, c.Raised, c.Refused, c.Reasons, c.Unreadable, c.Other, c.Filtered, c.Units})
 		return endOutput(out, 0)
 	}
 	if format != "" {
 		name += ": " + format
 	}
 	parts := append([]string{grouped(c.New) + " new", plural(c.Known, "duplicate")},
-		partTexts(part{c.Requeued, "queued again"}, part{c.Refused, "refused"}, part{c.Unreadable, "unreadable"}, part{c.Other, "of other kinds"})...)
+		partTexts(part{c.Raised, "of them raised"}, part{c.Requeued, "queued again"}, part{c.Refused, "refused"}, part{c.Unreadable, "unreadable"}, part{c.Other, "of other kinds"})...)
 	for _, filter := range slices.Sorted(maps.Keys(c.Filtered)) {
 		parts = append(parts, grouped(c.Filtered[filter])+" left out by "+filter)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/firstseen/firstseen/cmd/internal/transfer"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/internal/fault"
+	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/crawlfile"
 	"github.com/firstseen/firstseen/store/redisstore"
@@ -45,7 +46,7 @@ func newCopyCmd(a *app) *cobra.Command {
 		Long: `Copy a whole crawl: the queued URLs with their data, due times and priorities, when the others
 were completed or dropped, every key seen, and the settings and exclusions of the crawl and its queues. The copy continues where the crawl was, paused if the crawl is; leased URLs are queued
 again. The source does not change. Stop its daemon first, or ask it with --daemon after
-"firstseen set --all --paused", which is not copied: otherwise both fetch the same URLs.
+"firstseen set --crawl NAME --paused", when its leases have ended: otherwise both fetch the same URLs, and the command warns.
 
 If a copy breaks off, run the same command again; nothing is done twice. URLs that were added to the new store since then are not affected.
 A crawl that exists keeps its settings and exclusions, and so does a queue that has settings: the command prints what the crawl of the source has otherwise.
@@ -54,8 +55,8 @@ A crawl with a profile of its own keeps it in the other store. From a file, the 
 crawl with that profile: an existing one, or a new one that you name with the profile, as in
 --to-crawl "news|whatwg@2".
 
-Not copied are: when a URL was found (in the new store, when it was copied), counts of attempts, the
-text of completed and dropped URLs if the store does not keep it (their keys are copied), and what is set for all
+Not copied are: when a URL was found (in the new store, when it was copied), counts of attempts and of
+URLs dropped after a failure, the text of completed and dropped URLs if the store does not keep it (their keys are copied), and what is set for all
 crawls of the source, or what Redis cannot keep (groups, if the store is made without): at the end, the command prints how to set that in the target.`,
 		Example: `  firstseen copy --from-db crawl.db --to-redis 10.0.0.1:6379,10.0.0.2:6379
   firstseen copy --from-redis 10.0.0.1:6379 --to-db crawl.db
@@ -211,6 +212,9 @@ func (f *copyFlags) copy(ctx context.Context, a *app, n *copied) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, src.close()) }()
+	if f.daemon.given() {
+		f.warnIfServed(ctx, a)
+	}
 	if f.toFile != "" {
 		_, err = a.writeOut(f.toFile, func(w io.Writer) (int64, error) {
 			n.Counts, err = src.write(ctx, w)
@@ -236,6 +240,19 @@ func (f *copyFlags) copy(ctx context.Context, a *app, n *copied) (err error) {
 	}
 	n.Counts, err = transfer.Pipe(ctx, src.write, dst, to.Stored, n.setter(ctx, dst, place, to))
 	return err
+}
+
+// warnIfServed warns of a crawl whose daemon hands out URLs while it is copied: two places fetch them. No copy fails for want of a warning.
+func (f *copyFlags) warnIfServed(ctx context.Context, a *app) {
+	var st wire.Stats
+	d, err := f.daemon.open()
+	if err == nil {
+		err = d.get(ctx, "/v1/stats", url.Values{"crawl": {f.crawl}}, &st)
+	}
+	if err == nil && (st.InFlight > 0 || st.Held > 0 && st.Serving && !st.Settings.Paused) {
+		fmt.Fprintf(a.err, "the daemon serves crawl %s meanwhile (%d leased): what it hands out is fetched again from the copy. To move the crawl, pause it by firstseen set --crawl %s --paused, and copy it when none is leased\n",
+			visible(f.crawl), st.InFlight, quoted(f.crawl))
+	}
 }
 
 // sameFile reports whether two names are of one file or directory that exists.

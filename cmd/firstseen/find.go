@@ -166,18 +166,20 @@ func (s *selection) change(ctx context.Context, a *app, c *client, do, done stri
 	if err != nil {
 		return err
 	}
-	n := int64(0)
+	n, excluded := int64(0), ""
 	for _, crawl := range crawls {
 		var answer wire.Changed
 		if err := c.post(ctx, "/v1/change", wire.ChangeRequest{Do: do, All: s.all, Select: s.wire(crawl)}, &answer); err != nil {
 			return err
 		}
-		n += answer.URLs
+		if n += answer.URLs; answer.Excluded > 0 {
+			excluded += fmt.Sprintf("; %s of crawl %s stay as they are: exclude lists the rules", plural(answer.Excluded, "excluded URL"), visible(crawl))
+		}
 	}
 	if n == 0 && s.client != "" {
 		return a.say(fmt.Sprintf("0 %s: %s has no lease there that the flags select; find --state leased --json shows who has", done, visible(s.client)))
 	}
-	return a.say(grouped(n) + " " + done)
+	return a.say(grouped(n) + " " + done + excluded)
 }
 
 func newChangeCmd(a *app, do, done, short, long, example string) *cobra.Command {
@@ -191,17 +193,10 @@ URLs of the crawl. Fetchers and clients go on meanwhile.`,
 		Args:    noArgs,
 	}
 	s.place.onCrawl(a, cmd, func(ctx context.Context, c *client, _ []string) error {
-		if do == "free" && !s.all && s.states == nil {
-			if !cmd.Flags().Changed("crawl") && s.queue == "" && s.match == nil && s.client == "" {
-				return misusef("cannot free leases: nothing is named; give --crawl NAME, --queue NAME, --client NAME or --match RULE")
-			}
-			s.states = []string{"leased"}
-		}
 		return s.change(ctx, a, c, do, done)
 	})
 	s.add(cmd)
 	if do == "free" {
-		cmd.Flags().Lookup("crawl").Usage = "crawl of the leases; if nothing else selects them, name it"
 		s.addLeases(cmd)
 		typed(cmd.Flags(), "client", "older-than")
 	}
@@ -222,8 +217,9 @@ Leased URLs stay as they are.`,
 func newFreeCmd(a *app) *cobra.Command {
 	return newChangeCmd(a, "free", "freed", "End leases whose fetchers are dead",
 		`End leases, so that their URLs are leased again at once, and not when the leases run out: those of a crawl, a queue, a client
-that named itself when it leased, or of URLs that a rule names; --older-than spares those taken or extended since.`,
-		`  firstseen free --daemon 127.0.0.1:7072 --crawl news --queue example.org --state leased
+that named itself when it leased, or of URLs that a rule names; --older-than spares those taken or extended since. --all ends
+those of fetchers that live, too, as after a restore.`,
+		`  firstseen free --daemon 127.0.0.1:7072 --crawl news --queue example.org
   firstseen free --db crawl.db --match "shop.example/cart/"
   firstseen free --daemon 127.0.0.1:7072 --crawl news --client w7 --older-than 10m`)
 }
@@ -245,7 +241,8 @@ func newExcludeCmd(a *app) *cobra.Command {
 		Use:   "exclude (--db DIR | --redis ADDR | --daemon ADDR) [--crawl NAME | --all] [--remove] [RULE…]",
 		Short: "Keep URLs out of a crawl while it runs, and take that back",
 		Long: `Exclude URLs from a crawl, or with --all from every crawl: offers of them are refused, and those that are queued are
-forgotten. With --remove the rules are taken back, and the URLs are new when they are found again. Without a rule, print the
+forgotten: "find --match RULE --state queued,scheduled" lists them before, and with --json as a list by which "add" brings them
+back. With --remove the rules are taken back, and the URLs are new when they are found again. Without a rule, print the
 rules with how many URLs each has refused and forgotten since the daemon started, and the latest of them.
 
 A rule is one of
@@ -291,6 +288,9 @@ Long lists of hashed URIs are for serve --exclude-hashed.`,
 			for i := range answer.Exclusions {
 				writeExclusion(out, &answer.Exclusions[i], asJSON)
 			}
+			if len(answer.Exclusions) == 0 {
+				fmt.Fprintln(a.err, "no exclusion is in force")
+			}
 			return endOutput(out, 0)
 		}
 		r := wire.ExclusionRequest{Crawl: p.crawl, All: all, Add: rules}
@@ -313,6 +313,11 @@ Long lists of hashed URIs are for serve --exclude-hashed.`,
 			of = "of every crawl"
 		}
 		out.line(fmt.Sprintf("%s added, %d taken back; %d in force, with those %s", plural(int64(answer.Added), "exclusion"), answer.Removed, len(answer.Exclusions), of))
+		if n := answer.Forgotten; answer.Forgetting {
+			out.line(fmt.Sprintf("%s forgotten so far; the others follow, and exclude without rules counts them", plural(n, "queued URL")))
+		} else if n > 0 {
+			out.line(plural(n, "queued URL") + " forgotten: --remove does not bring them back, but add does if they were listed before (find --state queued,scheduled --json)")
+		}
 		return endOutput(out, 0)
 	})
 	fs := cmd.Flags()

@@ -110,8 +110,10 @@ func (f *serveFlags) run(ctx context.Context, a *app) error {
 	if err := errors.Join(f.server.Check(ctx), f.checkNode()); err != nil {
 		return misuse{err}
 	}
+	verdict := "ok"
 	for _, warning := range f.server.Warnings() {
 		a.log.Warn(warning)
+		verdict = "ok, but with a warning: " + warning
 	}
 	if f.untilEOF && !f.check {
 		ctx = untilEOF(ctx, a.in)
@@ -124,7 +126,7 @@ func (f *serveFlags) run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(a.out, "ok\n%s\n%s\nprofile %s\ngrpc %s\nhttp %s\n", f.whereabouts(), found, p, f.server.GRPCAddr, f.server.HTTPAddr)
+		_, err = fmt.Fprintf(a.out, "%s\n%s\n%s\nprofile %s\ngrpc %s\nhttp %s\n", verdict, f.whereabouts(), found, p, f.server.GRPCAddr, f.server.HTTPAddr)
 		return err
 	}
 	front, closeAll, err := f.open(ctx, a, base)

@@ -34,9 +34,18 @@ func TestExportAgrees(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
+	warned := func(crawl string, want bool) {
+		t.Helper()
+		_, _, errOut := runCommand(t, "copy", "--daemon", d.http, "--crawl", crawl, "--to-file", "-")
+		if strings.Contains(errOut, "the daemon serves crawl "+crawl+" meanwhile (0 leased)") != want {
+			t.Errorf("copy of %s: got %s; want a warning that it is served: %t", crawl, errOut, want)
+		}
+	}
+	warned("DEFAULT", true)
 	for _, args := range []string{"delay --queue a.example 5s", "limit --queue b.example --completed 7", "pause --all"} {
 		mustRun(t, append(strings.Fields(args), "--daemon", d.http)...)
 	}
+	warned("DEFAULT", false)
 	exports := []string{"export", "export --urls", "export --sxurl", "export --hashed-uri", "export --urls --completed", "export --crawl news", "export --crawl news --hashed-uri"}
 	files := func(name string, where ...string) (all []string) {
 		for i, args := range exports {
