@@ -232,7 +232,7 @@ func (f *Frontier) Change(ctx context.Context, q Query, do Action) (changed, exc
 		if !touches(do, e.StateAt(now)) {
 			continue
 		}
-		if do == ActionRequeue && f.mayExclude() && f.excludes(&e) {
+		if do == ActionRequeue && f.mayExclude() && f.refuseExcluded(&e) {
 			excluded++ // refused and counted, like an offer
 			continue
 		}
@@ -261,8 +261,8 @@ func touches(do Action, state QueryState) bool {
 	return state != ""
 }
 
-// excludes reports whether an entry is excluded: queued again, it would be forgotten.
-func (f *Frontier) excludes(e *Entry) bool {
+// refuseExcluded reports whether an entry is excluded, and counts it as an offer that was refused: queued again, it would be forgotten.
+func (f *Frontier) refuseExcluded(e *Entry) bool {
 	form, err := f.Profile(e.Crawl).Canonicalize(e.URL)
 	if err != nil {
 		return false

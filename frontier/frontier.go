@@ -26,8 +26,8 @@ var ErrAlreadyDone = fmt.Errorf("%w: the late result of an earlier one has settl
 // package comment. All methods are safe for concurrent use.
 //
 // The state of URLs is the store's: each call is one step of the store for each crawl that it names. What
-// a frontier keeps in memory may be lost in a crash, and its fields say who owns them. No mutex of a field
-// is held during a step of the store, or while the mutex of another field is taken; rooms.mu alone is held
+// a frontier keeps in memory may be lost in a crash, and its fields say who owns them. exclusions.changing is taken before any other
+// mutex, and held during steps of the store. No other is held during a step, or while another is taken; rooms.mu alone is held
 // while the lines of waiting callers are locked.
 type Frontier struct {
 	OneByOne // Add, Done, Retry, Recrawl, Drop, Release
@@ -43,19 +43,18 @@ type Frontier struct {
 	profile atomic.Pointer[canon.Profile] // replaced by SetProfile
 
 	// Each with a mutex of its own.
-	crawls  crawls     // the profiles of crawls
-	queries *queryTrap // counts of query strings; nil when off
-	refused refusals   // counts of URLs that were refused, or dropped by the frontier
-	purges  purges     // queues from which excluded URLs are being forgotten
-	rooms   rooms      // callers that wait for leases
-	failing failing    // queues whose fetches fail in a row
-
-	respelled atomic.Int64 // see Respelled
-
-	groups     groups
+	crawls     crawls     // the profiles of crawls
+	queries    *queryTrap // counts of query strings; nil when off
+	refused    refusals   // counts of URLs that were refused, or dropped by the frontier
 	exclusions exclusions // rules that operators set
+	purges     purges     // queues from which excluded URLs are being forgotten
+	rooms      rooms      // callers that wait for leases
+	failing    failing    // queues whose fetches fail in a row
+	groups     groups     // queues that are known to have a group
 
-	spaces sync.Pool // of *workspace, each of one step at a time
+	// Any goroutine uses these.
+	respelled atomic.Int64 // see Respelled
+	spaces    sync.Pool    // of *workspace, each of one call at a time
 
 	mu      sync.Mutex
 	closed  bool           // guarded by mu

@@ -17,7 +17,7 @@ import (
 // groups remembers which queues have a group.
 type groups struct {
 	mu    sync.Mutex
-	known map[groupedQueue]bool
+	known map[groupedQueue]bool // guarded by mu; nil before the first
 }
 
 type groupedQueue struct{ stored, queue string }

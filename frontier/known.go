@@ -94,54 +94,17 @@ type put struct {
 // target is also put, that counts.
 func (f *Frontier) putPart(ctx context.Context, p *part, known []Known, results []Result) error {
 	defer f.rooms.wake(p.crawl.name)
-	id := f.identifier(p.crawl)
-	now := f.clock()
+	id, now := f.identifier(p.crawl), f.clock()
 	var plain, moved []put
 	for _, at := range p.at {
 		this := put{known: &known[at], result: &results[at]}
-		u, r := &this.known.Link, this.result
-		if id.identify(u, r) {
-			if _, excluded := f.excludedBy(p.crawl.name, r.Canonical); excluded {
-				r.refuse(ReasonExcluded)
-			}
-		}
-		if r.Status == StatusRefused {
-			f.noteRefused(p.crawl.name, r, u.URL)
-			continue
-		}
-		item := id.item(u, r)
-		moves := id.isVariant(u, r.Key, this.known.Redirect)
-		var was Entry
-		if moves || this.known.depends(now) {
-			e, _, err := f.lookup(ctx, p.crawl, r.Key, u.URL)
-			if err == nil {
-				was, err = entryOf(e)
-			} else if errors.Is(err, store.ErrCorrupt) { // which Settle answers with Unreadable
-				err = nil
-			}
-			if err != nil {
-				return err
-			}
-		}
-		switch {
-		case moves && was.URL == this.known.Redirect: // it was said before, and the target has a state of its own
-			r.Status = StatusDuplicate
-			continue
-		case moves && was.Redirects >= f.opt.maxRedirects: // it gets the state that its client says
-			f.refused.add(p.crawl.name, ReasonRedirects, this.known.Redirect)
-			moves = false
-		}
-		this.Settlement = store.Settlement{Key: item.Key, Outcome: store.Requeue, NewRound: true, Queue: item.Queue, UnicodeHost: item.UnicodeHost}
-		if item.Priority > 0 {
-			this.Priority = &item.Priority
-		}
-		if moves {
-			// As an ordinary offer the target would be a duplicate, and never fetched.
-			this.Due, this.URL = u.Due, this.known.Redirect
-			this.Meta = record{depth: max(was.Depth, u.Depth), hops: was.Redirects + 1, disc: u.Discriminator, meta: u.Meta}.replacing()
+		switch moves, err := f.preparePut(ctx, &id, &this, now); {
+		case err != nil:
+			return err
+		case this.result.Status != 0: // refused, or said before
+		case moves:
 			moved = append(moved, this)
-		} else {
-			this.state(&was, now)
+		default:
 			plain = append(plain, this)
 		}
 	}
@@ -161,6 +124,53 @@ func (f *Frontier) putPart(ctx context.Context, p *part, known []Known, results 
 	}
 	_, err = f.settlePuts(ctx, p.crawl, plain)
 	return err
+}
+
+// preparePut makes the settlement of a known URL, or answers it. moves: the URL is replaced by the variant that it was redirected to.
+func (f *Frontier) preparePut(ctx context.Context, id *identifier, k *put, now time.Time) (moves bool, err error) {
+	u, r := &k.known.Link, k.result
+	if id.identify(u, r) {
+		if _, excluded := f.excludedBy(id.crawl.name, r.Canonical); excluded {
+			r.refuse(ReasonExcluded)
+		}
+	}
+	if r.Status == StatusRefused {
+		f.noteRefused(id.crawl.name, r, u.URL)
+		return false, nil
+	}
+	item := id.item(u, r)
+	moves = id.isVariant(u, r.Key, k.known.Redirect)
+	var was Entry
+	if moves || k.known.depends(now) {
+		e, _, err := f.lookup(ctx, id.crawl, r.Key, u.URL)
+		if err == nil {
+			was, err = entryOf(e)
+		} else if errors.Is(err, store.ErrCorrupt) { // which Settle answers with Unreadable
+			err = nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	switch {
+	case moves && was.URL == k.known.Redirect: // it was said before, and the target has a state of its own
+		r.Status = StatusDuplicate
+		return false, nil
+	case moves && was.Redirects >= f.opt.maxRedirects: // it gets the state that its client says
+		f.refused.add(id.crawl.name, ReasonRedirects, k.known.Redirect)
+		moves = false
+	}
+	k.Settlement = store.Settlement{Key: item.Key, Outcome: store.Requeue, NewRound: true, Queue: item.Queue, UnicodeHost: item.UnicodeHost}
+	if item.Priority > 0 {
+		k.Priority = &item.Priority
+	}
+	if moves { // as an ordinary offer the target would be a duplicate, and never fetched
+		k.Due, k.URL = u.Due, k.known.Redirect
+		k.Meta = record{depth: max(was.Depth, u.Depth), hops: was.Redirects + 1, disc: u.Discriminator, meta: u.Meta}.replacing()
+	} else {
+		k.state(&was, now)
+	}
+	return moves, nil
 }
 
 // depends reports whether the state that is put depends on what the store knows. A look-up for each URL would cost an import several times

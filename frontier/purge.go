@@ -134,14 +134,14 @@ func (f *Frontier) purge(q queueName) error {
 	case <-time.After(time.Until(known)):
 	case <-f.closing:
 	}
-	before, _, err := storedRules(ctx, f.store)
-	if err == nil {
-		_, err = f.loadExclusions(ctx) // who added a rule may have failed to read it
-	}
-	if err != nil {
+	if _, err := f.loadExclusions(ctx); err != nil { // who added a rule may have failed to read it
 		return err
 	}
-	crawls := []string{q.crawl}
+	var before []string
+	if s := (*f.exclusions.sets.Load())[q.crawl]; s != nil {
+		before = s.rules
+	}
+	crawls, err := []string{q.crawl}, error(nil)
 	if q.crawl == "*" {
 		crawls, err = f.Crawls(ctx)
 	}
@@ -155,7 +155,7 @@ func (f *Frontier) purge(q queueName) error {
 	}
 	after, _, err := storedRules(ctx, f.store)
 	added := func(rule string) bool { // both are in order
-		_, was := slices.BinarySearch(before[q.crawl], rule)
+		_, was := slices.BinarySearch(before, rule)
 		return !was
 	}
 	f.purges.mu.Lock()

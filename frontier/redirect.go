@@ -48,8 +48,14 @@ func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redir
 	if err != nil {
 		return Redirection{}, err
 	}
-	if l, err = f.whole(ctx, c, l); err != nil {
-		return Redirection{}, err
+	e, looked := store.Entry{}, !l.whole
+	if looked {
+		if e, _, err = f.lookup(ctx, c, l.Key, l.URL); err == nil {
+			l, err = l.completed(e)
+		}
+		if err != nil {
+			return Redirection{}, err
+		}
 	}
 	if target != "" {
 		target = Links(l, target)[0].URL
@@ -66,10 +72,18 @@ func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redir
 	case r.Key == l.Key:
 		return f.follow(ctx, c, l, target)
 	}
-	e, _, err := f.lookup(ctx, c, l.Key, l.URL)
-	if err != nil {
-		return Redirection{}, err
+	if !looked {
+		if e, _, err = f.lookup(ctx, c, l.Key, l.URL); err != nil {
+			return Redirection{}, err
+		}
 	}
+	return f.endRedirected(ctx, w, e, end)
+}
+
+// endRedirected ends a lease that was redirected to another page, after the target is added, and if the lease counts. e is its URL as the
+// store has it, and w has the target.
+func (f *Frontier) endRedirected(ctx context.Context, w *workspace, e store.Entry, end Settlement) (_ Redirection, err error) {
+	c, l, r := w.crawl, end.Lease, w.offers[0].result
 	if item := &w.offers[0].item; r.Status != StatusRefused && !item.Force {
 		if item.Force, err = f.leadsBack(ctx, c, r.Key, l.Key); err != nil {
 			return Redirection{}, err

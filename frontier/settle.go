@@ -190,55 +190,33 @@ func (f *Frontier) settle(ctx context.Context, settlements []Settlement) ([]Sett
 	return answers, nil
 }
 
-// settlePart settles the leases of one crawl.
+// ending is a settlement on its way through the store.
+type ending struct {
+	*Settlement        // as its holder made it
+	lease       *Lease // with what the store has of it
+	gaveUp      Reason // why the frontier drops its URL, "" if it does not
+	store       store.Settlement
+	answer      *Settled
+}
+
+// settlePart settles the leases of one crawl in one step of the store.
 func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, answers []Settled) error {
 	now := time.Now()
-	out := make([]store.Settlement, len(p.at))
-	gaveUp := make(map[int]Reason)
-	leases := make([]*Lease, len(p.at)) // with what the store has of them
+	ends, out := make([]ending, len(p.at)), make([]store.Settlement, len(p.at))
 	for k, at := range p.at {
-		s := all[at]
-		if s.Outcome != Done && s.Outcome != Extend || s.Meta != nil {
-			var err error
-			if s.Lease, err = f.whole(ctx, p.crawl, s.Lease); err != nil {
-				return err
-			}
+		ends[k] = ending{Settlement: &all[at], lease: all[at].Lease, answer: &answers[at]}
+		if err := f.prepareEnding(ctx, p.crawl, &ends[k], now); err != nil {
+			return err
 		}
-		if out[k], answers[at] = f.settlement(&s, now); s.reason != "" {
-			gaveUp[k] = s.reason
-		}
-		if s.isNotFound() && f.respell(p.crawl, &s, &out[k]) {
-			answers[at] = OK
-			delete(gaveUp, k)
-		}
-		leases[k] = s.Lease
+		out[k] = ends[k].store
 	}
 	statuses, err := f.store.Settle(ctx, p.crawl.stored, out)
 	if err != nil {
 		return fmt.Errorf("cannot settle %d leases of crawl %q: %w", len(out), p.crawl.name, err)
 	}
-	queued := make(map[store.Key]string) // those that may be excluded
 	waits := make(map[string]store.QueueChange)
 	for k, status := range statuses {
-		s, answer := &all[p.at[k]], &answers[p.at[k]]
-		if status == store.Settled { // any other status changed nothing: the URL may be done, or leased by another client
-			if delete(queued, out[k].Key); out[k].Outcome == store.Requeue && f.mayExclude() {
-				queued[out[k].Key] = cmp.Or(out[k].URL, leases[k].URL)
-			}
-			result := *s
-			result.Lease = leases[k]
-			f.noteResult(p.crawl, &result, waits, now)
-		}
-		if status == store.AlreadyDone {
-			*answer = AlreadyDone
-		} else if status != store.Settled {
-			*answer = Stale
-		} else if out[k].URL != "" {
-			f.respelled.Add(1)
-		} else if s.reason == "" && gaveUp[k] != "" { // others are logged, too: see returnTaken
-			f.refused.count(refusalKey{crawl: p.crawl.name, reason: gaveUp[k], dropped: true}, leases[k].URL)
-		}
-		f.reportFetched(s.Fetched, s.Lease.URL, now)
+		f.noteEnding(p.crawl, &ends[k], status, waits, now)
 	}
 	for queue, c := range waits {
 		if err := f.store.Configure(ctx, p.crawl.stored, queue, c); err != nil {
@@ -246,14 +224,66 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 		}
 	}
 	f.rooms.wake(p.crawl.name)
-	// Here and not before: a rule that came in the meantime has looked at the queue already.
+	f.forgetExcluded(ctx, p.crawl, ends, statuses)
+	return nil
+}
+
+// prepareEnding puts a settlement into the store's terms.
+func (f *Frontier) prepareEnding(ctx context.Context, c *crawl, e *ending, now time.Time) (err error) {
+	s := *e.Settlement
+	if s.Outcome != Done && s.Outcome != Extend || s.Meta != nil {
+		if s.Lease, err = f.whole(ctx, c, s.Lease); err != nil {
+			return err
+		}
+	}
+	e.lease = s.Lease
+	e.store, *e.answer = f.settlement(&s, now)
+	if e.gaveUp = s.reason; s.isNotFound() && f.respell(c, &s, &e.store) {
+		*e.answer, e.gaveUp = OK, ""
+	}
+	return nil
+}
+
+// noteEnding answers a settlement as the store did, and counts what came of it.
+func (f *Frontier) noteEnding(c *crawl, e *ending, status store.SettleStatus, waits map[string]store.QueueChange, now time.Time) {
+	switch {
+	case status == store.AlreadyDone:
+		*e.answer = AlreadyDone
+	case status != store.Settled: // nothing changed: the URL may be done, or leased by another client
+		*e.answer = Stale
+	default:
+		result := *e.Settlement
+		result.Lease = e.lease
+		f.noteResult(c, &result, waits, now)
+		if e.store.URL != "" {
+			f.respelled.Add(1)
+		} else if e.reason == "" && e.gaveUp != "" { // others are logged, too: see returnTaken
+			f.refused.count(refusalKey{crawl: c.name, reason: e.gaveUp, dropped: true}, e.lease.URL)
+		}
+	}
+	f.reportFetched(e.Fetched, e.Lease.URL, now)
+}
+
+// forgetExcluded forgets those of the URLs that were queued again, and are excluded. It comes after the step: a rule that came before it
+// has looked at the queue already. What fails is for WaitExcluded to tell.
+func (f *Frontier) forgetExcluded(ctx context.Context, c *crawl, ends []ending, statuses []store.SettleStatus) {
+	if !f.mayExclude() {
+		return
+	}
+	queued := make(map[store.Key]string) // by the last settlement of each
+	for k, status := range statuses {
+		if e := &ends[k]; status == store.Settled {
+			if delete(queued, e.store.Key); e.store.Outcome == store.Requeue {
+				queued[e.store.Key] = cmp.Or(e.store.URL, e.lease.URL)
+			}
+		}
+	}
 	again := make([]keyedURL, 0, len(queued))
 	for key, url := range queued {
 		again = append(again, keyedURL{key, url})
 	}
-	_, err = f.dropExcluded(ctx, p.crawl, again)
+	_, err := f.dropExcluded(ctx, c, again)
 	f.purges.failed(err)
-	return nil
 }
 
 // whole returns a lease with everything that the store keeps of it, since its holder may have rebuilt it
@@ -266,6 +296,11 @@ func (f *Frontier) whole(ctx context.Context, c *crawl, l *Lease) (*Lease, error
 	if err != nil {
 		return nil, err
 	}
+	return l.completed(e)
+}
+
+// completed returns the lease with what its URL's entry in the store has.
+func (l *Lease) completed(e store.Entry) (*Lease, error) {
 	if e.State != store.Leased && e.State != store.Queued && e.State != store.Dropped {
 		return l, nil
 	}
