@@ -87,7 +87,7 @@ func (s *Store) NameCrawls(ctx context.Context, names, stored []string) error {
 		return err
 	}
 	defer s.mu.Unlock()
-	s.names.Settle(names, stored)
+	s.names.Claim(names, stored)
 	return nil
 }
 

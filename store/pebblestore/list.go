@@ -42,7 +42,7 @@ func (s *Store) NameCrawls(ctx context.Context, names, stored []string) error {
 	if err := cmp.Or(sched.CheckNames(names, stored), s.usable(), ctx.Err()); err != nil {
 		return err
 	}
-	s.names.Settle(names, stored)
+	s.names.Claim(names, stored)
 	return nil
 }
 

@@ -8,7 +8,7 @@ import "cmp"
 //
 // A group may have 100,000 queues, and a take must not look at each. So at most one of them, the front, is in the heaps of the
 // crawl, where it waits for the gate, and then for its turn among the other queues of the crawl. Once it has been served, or
-// can't be, settle chooses another.
+// can't be, choose takes another.
 //
 //	waiting   until its own delay or due time: in the crawl's heap of waiting queues
 //	inGroup   ready but for the gate, in a line of the group
@@ -68,7 +68,7 @@ func (q *Queue) leave(now int64) {
 		q.more.group = nil
 		g.running -= q.running()
 		g.members--
-		g.settle(now)
+		g.choose(now)
 	}
 }
 
@@ -177,7 +177,7 @@ func (g *group) file(q *Queue, t, now int64) {
 			q.wait(t)
 		}
 	}
-	g.settle(now)
+	g.choose(now)
 }
 
 // served notes that a queue, which is in no heap, was served and gave got leases.
@@ -187,11 +187,11 @@ func (g *group) served(q *Queue, got int, now int64) {
 		g.hurried = g.hurries
 	}
 	g.hurries = false
-	g.settle(now)
+	g.choose(now)
 }
 
-// settle chooses the front, and files it.
-func (g *group) settle(now int64) {
+// choose chooses the front, and files it.
+func (g *group) choose(now int64) {
 	u := g.hasty(now)
 	if g.hurried {
 		u = nil

@@ -27,14 +27,14 @@ func CheckNames(names, stored []string) error {
 	return nil
 }
 
-// Names has the settled names of crawls, for the stores of one process. The zero value is empty. It is safe for concurrent use.
+// Names has the claimed names of crawls, for the stores of one process. The zero value is empty. It is safe for concurrent use.
 type Names struct {
 	mu     sync.Mutex
 	stored map[string]string
 }
 
-// Settle does what NameCrawls promises.
-func (t *Names) Settle(names, stored []string) {
+// Claim does what NameCrawls promises.
+func (t *Names) Claim(names, stored []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.stored == nil {
