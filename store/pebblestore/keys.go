@@ -185,8 +185,8 @@ type keySet struct {
 	// of the others. There are none if the index alone answers.
 	tables []packedTable
 
-	known []bool
-	rest  []uint32
+	known []bool   // scratch space of record
+	rest  []uint32 // scratch space of lookUp
 }
 
 // packedTable is a set of packed keys.
@@ -234,15 +234,15 @@ func (n *keySet) find(keys []store.Key, order []uint32, known []bool) (*damagedK
 // has is find for one key. The error is runfile.ErrDamaged if it cannot be looked up.
 func (n *keySet) has(k *store.Key) (bool, error) {
 	var known [1]bool
-	damaged, err := n.find(unsafe.Slice(k, 1), first, known[:])
+	damaged, err := n.find(unsafe.Slice(k, 1), oneKey, known[:])
 	if damaged != nil {
 		err = damaged.err
 	}
 	return known[0], err
 }
 
-// first is the order of one key.
-var first = []uint32{0}
+// oneKey is the order of one key.
+var oneKey = []uint32{0}
 
 // add learns a key that goes into a packed row, and reports whether it is new since find did not know it.
 func (n *keySet) add(k *store.Key) (fresh bool) {

@@ -19,7 +19,7 @@ func TestFlushLeavesWholeSteps(t *testing.T) {
 	}
 	defer s.Close()
 	add := newAddOp(store.DefaultCrawl, []store.Item{{Key: testKey(1), Queue: "a", URL: "u"}}, testKeys(1, 2), store.AddOptions{}, nil)
-	add.order = first
+	add.order = oneKey
 	var left *vfs.MemFS
 	err = s.read(ctx, func(tx *txn) error {
 		if err := add.apply(tx); err != nil {
@@ -56,7 +56,7 @@ func TestFlushedGroupIsDurable(t *testing.T) {
 	s := mustOpen(t, "db", Options{FS: fs})
 	defer s.Close()
 	err := s.do(t.Context(), 1, func(tx *txn) error {
-		_, err := tx.recordSorted(tx.crawl(store.DefaultCrawl, true), testKeys(1, 2), first, make([]bool, 1))
+		_, err := tx.recordSorted(tx.crawl(store.DefaultCrawl, true), testKeys(1, 2), oneKey, make([]bool, 1))
 		tx.flush()
 		return err
 	})

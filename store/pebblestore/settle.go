@@ -32,17 +32,18 @@ type settleOp struct {
 	list    []store.Settlement
 	answers []store.SettleStatus
 	done    int         // settlements in the parts before
+	c       *crawl      // as this part finds it; nil until a settlement makes it
 	aged    []store.Key // of this part: fetched, and perhaps recorded long ago
 }
 
 func (o *settleOp) apply(tx *txn) error {
 	left := urlsOfRow * tx.left.rows
 	part := o.list[o.done:min(o.done+left, len(o.list))]
-	if c := tx.s.crawls[o.crawl]; c != nil && tx.s.readsRows(c, part) {
+	o.c, o.aged = tx.s.crawls[o.crawl], nil
+	if o.c != nil && tx.s.readsRows(o.c, part) {
 		tx.flush()
 	}
-	o.aged = nil
-	defer func() { tx.renew(tx.s.crawls[o.crawl], o.aged) }()
+	defer func() { tx.renew(o.c, o.aged) }()
 	for ; o.done < len(o.list); o.done++ {
 		if left <= 0 {
 			return errRest
@@ -76,21 +77,21 @@ func (s *Store) keeps(st *store.Settlement) bool {
 // settleOne reads all that it needs before it changes anything. What damage makes unreadable is Unreadable, and
 // unchanged.
 func (o *settleOp) settleOne(tx *txn, st *store.Settlement) store.SettleStatus {
-	c := tx.s.crawls[o.crawl]
-	f, known, err := tx.fact(c, st)
+	f, known, err := tx.fact(o.c, st)
 	fact := sched.Fact{Known: known, State: f.state, Due: f.rec.Due, Earlier: f.rec.Earlier}
 	if f.lease != nil {
 		fact.Token = f.lease.Token
 	}
-	if c != nil {
-		fact.Overtaken = c.queues.Running(&st.Key, sched.Now(tx.now))
+	if o.c != nil {
+		fact.Overtaken = o.c.queues.Running(&st.Key, sched.Now(tx.now))
 	}
 	step, answer := sched.Judge(st, fact, tx.s.opt.KeepURLs)
-	if err == nil && step == sched.Make {
-		c = tx.crawl(o.crawl, true)
-		f.queue, err = tx.queue(c, st.Queue)
-	}
-	if err == nil && step == sched.Apply && f.lease != nil && tx.s.keeps(st) {
+	switch {
+	case err != nil:
+	case step == sched.Make:
+		o.c = tx.crawl(o.crawl, true)
+		f.queue, err = tx.queue(o.c, st.Queue)
+	case step == sched.Apply && f.lease != nil && tx.s.keeps(st):
 		f.rec, err = tx.whole(f.lease)
 	}
 	if err != nil {
@@ -102,33 +103,40 @@ func (o *settleOp) settleOne(tx *txn, st *store.Settlement) store.SettleStatus {
 			return store.Unreadable
 		}
 	}
+	o.carryOut(tx, step, st, &f, known)
+	return answer
+}
+
+// carryOut changes what a settlement changes: nothing in it has to be read, or can fail for this URL alone.
+func (o *settleOp) carryOut(tx *txn, step sched.Step, st *store.Settlement, f *found, known bool) {
+	c, now := o.c, sched.Now(tx.now)
 	switch step {
 	case sched.Leave:
-		return answer
+		return
 	case sched.Close:
 		tx.closeOvertaken(c, &st.Key)
-		return answer
+		return
+	case sched.Same: // an old log must not move a later end back
+		if at := sched.Ended(st, f.rec.Ended, now); !st.Ended.IsZero() && at > f.rec.Ended {
+			f.rec.Ended = at
+			tx.set(appendDoneRow(nil, c.num, f.queue.id, &st.Key), appendDone(nil, &f.rec, store.Done))
+		}
 	case sched.Resume:
 		st = &store.Settlement{Key: st.Key, Outcome: store.Requeue}
-		tx.applySettled(c, st, &f)
+		tx.applySettled(c, st, f)
 	case sched.Make:
-		if tx.makeSettled(c, st, &f, known); st.Fetched && known && tx.ages(c) {
+		if tx.makeSettled(c, st, f, known); st.Fetched && known && tx.ages(c) {
 			o.aged = append(o.aged, st.Key)
 		}
 	case sched.Apply:
-		if tx.applySettled(c, st, &f); st.Fetched && tx.aged(c, &f.rec) {
+		if tx.applySettled(c, st, f); st.Fetched && tx.aged(c, &f.rec) {
 			o.aged = append(o.aged, st.Key)
 		}
 	}
-	if at := sched.Ended(st, f.rec.Ended, sched.Now(tx.now)); step == sched.Same && !st.Ended.IsZero() && at > f.rec.Ended {
-		f.rec.Ended = at
-		tx.set(appendDoneRow(nil, c.num, f.queue.id, &st.Key), appendDone(nil, &f.rec, store.Done))
-	}
 	if st.QueueChange != nil {
-		f.queue.Configure(st.QueueChange, sched.Now(tx.now))
+		f.queue.Configure(st.QueueChange, now)
 	}
 	tx.changedQueue(f.queue)
-	return answer
 }
 
 // fact finds a key, and reports whether it is known. It looks only at the leases if the settlement has a token, is not late, and its token can't be
@@ -160,7 +168,7 @@ func (tx *txn) makeSettled(c *crawl, st *store.Settlement, f *found, known bool)
 	tx.s.texts.drop(c.num, &st.Key)
 	if !known {
 		c.seen.add(&st.Key)
-		tx.packFresh(c, []store.Key{st.Key}, first, []bool{true})
+		tx.packFresh(c, []store.Key{st.Key}, oneKey, []bool{true})
 	}
 	if st.UnicodeHost {
 		tx.unicodeHosts()
@@ -171,30 +179,21 @@ func (tx *txn) makeSettled(c *crawl, st *store.Settlement, f *found, known bool)
 // applySettled applies an outcome to a URL whose text is there.
 func (tx *txn) applySettled(c *crawl, st *store.Settlement, f *found) {
 	if st.Outcome == store.Extend {
-		l := f.lease
-		l.Record = f.rec
-		l.Change(st)
-		if st.URL != "" {
-			tx.s.texts.put(c.num, &st.Key, l.URL)
-		}
-		now := sched.Now(tx.now)
-		l.Renew(l.Token, now, sched.Due(st, now))
-		tx.deleteLease(l)
-		tx.writeLease(l)
+		tx.extend(c, st, f)
 		return
 	}
-	was := f.rec.Ended
-	switch l := f.lease; {
+	l, was := f.lease, f.rec.Ended
+	switch {
 	case l == nil && !f.held():
 		tx.anew(c, &st.Key)
 		f.rec.Anew()
 	case st.Token == 0:
 		tx.closeOvertaken(c, &st.Key)
 	}
-	if l := f.lease; l != nil {
+	if l != nil {
 		f.rec.Earlier = l.Past(st).Earlier
 	}
-	if l := f.lease; l != nil && l.Overtakes(st, sched.Now(tx.now)) {
+	if l != nil && l.Overtakes(st, sched.Now(tx.now)) {
 		tx.closeOvertaken(c, &st.Key)
 		tx.deleteLease(l)
 		tx.writeLease(l.Overtake())
@@ -205,6 +204,18 @@ func (tx *txn) applySettled(c *crawl, st *store.Settlement, f *found) {
 	}
 	f.rec.Change(st)
 	tx.outcome(c, st, f, was, false)
+}
+
+// extend lets a lease run on, with what the settlement changes of its record.
+func (tx *txn) extend(c *crawl, st *store.Settlement, f *found) {
+	l, now := f.lease, sched.Now(tx.now)
+	l.Record = f.rec
+	if l.Change(st); st.URL != "" {
+		tx.s.texts.put(c.num, &st.Key, l.URL)
+	}
+	l.Renew(l.Token, now, sched.Due(st, now))
+	tx.deleteLease(l)
+	tx.writeLease(l)
 }
 
 // outcome queues a released URL, or ends it as done or dropped. If the text of an ended URL

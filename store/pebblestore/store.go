@@ -161,7 +161,7 @@ func open(dir string, opt Options, err error) (*Store, error) {
 		}
 	}
 	if err == nil {
-		n, err = n.usable(dir, &opt)
+		n, err = n.orNew(dir, &opt)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot open store %s: %w", dir, err)
@@ -181,9 +181,9 @@ func open(dir string, opt Options, err error) (*Store, error) {
 	return s, nil
 }
 
-// usable returns the note with which a store is opened, or why it can't be. If there is no store, it makes a
+// orNew returns the note with which a store is opened, or why it can't be. If there is no store, it makes a
 // note for a new one, if it may.
-func (n *note) usable(dir string, opt *Options) (*note, error) {
+func (n *note) orNew(dir string, opt *Options) (*note, error) {
 	switch {
 	case n == nil && opt.Mode != OpenOrCreate:
 		if _, err := opt.FS.Stat(dir); isMissing(err) {
