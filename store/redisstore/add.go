@@ -483,7 +483,8 @@ func (w *wave) toForce(ctx context.Context, of []int) (list []*step, err error) 
 			rooms[it.Queue] = new(room)
 		}
 		other := isOther(it, found[j])
-		switch full, err := w.full(ctx, it, found[j], rooms[it.Queue]); {
+		_, to := w.s.layout.ofQueue(w.crawl, it.Queue)
+		switch full, err := w.full(ctx, it.Queue, to, found[j], rooms[it.Queue]); {
 		case err != nil:
 			return nil, err
 		case e.State == store.Queued || e.State == store.Leased,
@@ -491,7 +492,6 @@ func (w *wave) toForce(ctx context.Context, of []int) (list []*step, err error) 
 		case w.room == 0 || full:
 			v.Status = store.Full
 		default:
-			_, to := w.s.layout.ofQueue(w.crawl, it.Queue)
 			// The queue that has the URL checks again when it ended: it may have been queued again since, and fetched.
 			again := !it.Force && !other && found[j].was == queuedIn
 			entry := appendEntry(nil, it, to, sched.MsOr(it.Due, 0), howOther*flag(other)|howEnded*flag(again))
@@ -514,9 +514,9 @@ type room struct {
 // full reports whether the target queue of a URL is full. The queue itself decides in the end, but by then another queue that had the URL
 // has released it. So the target's room is read once a URL is to move there, and no room is promised twice: the steps of a daemon that died may be
 // delivered in another order.
-func (w *wave) full(ctx context.Context, it *store.Item, from known, r *room) (bool, error) {
-	if _, to := w.s.layout.ofQueue(w.crawl, it.Queue); !r.read && w.opt.MaxPerQueue > 0 && from.was == queuedIn && from.queue != to {
-		info, _, err := w.s.queueInfo(ctx, w.crawl, it.Queue)
+func (w *wave) full(ctx context.Context, name string, to queueHash, from known, r *room) (bool, error) {
+	if !r.read && w.opt.MaxPerQueue > 0 && from.was == queuedIn && from.queue != to {
+		info, _, err := w.s.queueInfo(ctx, w.crawl, name)
 		if err != nil {
 			return false, err
 		}

@@ -38,7 +38,7 @@ func (s *Store) Settle(ctx context.Context, crawl string, list []store.Settlemen
 	defer s.idle.changes.Add(1)
 	out := make([]store.SettleStatus, len(list))
 	for from := 0; from < len(list); {
-		n := together(list[from:])
+		n := untilRepeat(list[from:])
 		w := &settling{s: s, crawl: crawl, list: list[from : from+n], out: out[from : from+n], left: upTo(n)}
 		if err := s.untilClear(ctx, func() (bool, error) { return w.try(ctx) }); err != nil {
 			return nil, err
@@ -48,8 +48,8 @@ func (s *Store) Settle(ctx context.Context, crawl string, list []store.Settlemen
 	return out, nil
 }
 
-// together returns the number of settlements in one wave, which ends before a key repeats.
-func together(list []store.Settlement) int {
+// untilRepeat returns the number of settlements in one wave, which ends before a key repeats.
+func untilRepeat(list []store.Settlement) int {
 	seen := make(map[store.Key]bool, len(list))
 	for i := range list {
 		if seen[list[i].Key] || i == waveSize {

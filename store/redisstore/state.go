@@ -26,7 +26,7 @@ type limited struct {
 
 type limitedShard struct {
 	sums
-	late    bool // some leases ran out
+	gives   bool // some leases ran out, which may be handed out again
 	closed  hold // the whole crawl is paused or blocked
 	holding store.Holding
 	runs    bool
@@ -62,7 +62,7 @@ func (t *taking) readState(shard int, r *reader, all bool) {
 			t.limited[name] = c
 		}
 		c.limit = int64(r.uint(8))
-		s := limitedShard{sums: sums{int64(r.uint(6)), int64(r.uint(6)), int64(r.uint(6))}, late: r.uint(1) == 1, closed: hold(r.uint(1)), holding: holding(), runs: r.uint(1) == 1,
+		s := limitedShard{sums: sums{int64(r.uint(6)), int64(r.uint(6)), int64(r.uint(6))}, gives: r.uint(1) == 1, closed: hold(r.uint(1)), holding: holding(), runs: r.uint(1) == 1,
 			next: int64(r.uint(6)), by: hold(r.uint(1)), again: int64(r.uint(6)), byAgain: hold(r.uint(1)), end: int64(r.uint(6))}
 		if all {
 			c.shards[shard] = s
@@ -94,8 +94,8 @@ func (t *taking) limitedCrawls() (names []byte, known []string) {
 	return names, known
 }
 
-// isStranger reports whether a shard reported a crawl with a limit for which not all shards were asked.
-func (t *taking) isStranger(known []string) bool {
+// metUnasked reports whether a shard reported a crawl with a limit for which not all shards were asked.
+func (t *taking) metUnasked(known []string) bool {
 	if t.crawl != sched.AnyCrawl {
 		return false
 	}
@@ -108,7 +108,7 @@ func (t *taking) isStranger(known []string) bool {
 func (c *limited) but(one int) (sum sums) {
 	for i := range c.shards {
 		if s := &c.shards[i]; i != one {
-			sum.fetched, sum.live, sum.late = sum.fetched+s.fetched, sum.live+s.live, sum.late+s.sums.late
+			sum.fetched, sum.live, sum.late = sum.fetched+s.fetched, sum.live+s.live, sum.late+s.late
 		}
 	}
 	return sum
@@ -225,17 +225,17 @@ func (t *taking) rest(ctx context.Context, taken *store.Taken) error {
 
 // rest returns what holds back the queues of a crawl, and whether a lease runs. It calls sooner with the time when there may be more.
 func (c *limited) rest(sooner func(int64, hold)) (sum store.Holding, runs bool) {
-	late, closed := false, free
+	gives, closed := false, free
 	for i := range c.shards {
 		s := &c.shards[i]
-		sum, runs, late = sched.SumOf(sum, s.holding), runs || s.runs, late || s.late
+		sum, runs, gives = sched.SumOf(sum, s.holding), runs || s.runs, gives || s.gives
 		if closed != paused && s.closed != free {
 			closed = s.closed
 		}
 	}
 	room, pages := c.room()
-	serves := room > 0 || late && pages > 0
-	if room < 0 && late {
+	serves := room > 0 || gives && pages > 0
+	if room < 0 && gives {
 		sooner(c.end, free)
 	}
 	for i := range c.shards {

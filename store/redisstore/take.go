@@ -210,7 +210,7 @@ func (t *taking) askAll(ctx context.Context, begin bool) (list []int, err error)
 		sh.next = int64(r.uint(6))
 		t.readState(shard, &r, true)
 	}
-	if begin && t.isStranger(known) { // shards where they hold nothing did not report them
+	if begin && t.metUnasked(known) { // shards where they hold nothing did not report them
 		if _, err := t.askAll(ctx, false); err != nil {
 			return nil, err
 		}
