@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -154,15 +153,6 @@ func (n *Node) Info(ctx context.Context, section string) (map[string]string, err
 		}
 	}
 	return fields, nil
-}
-
-// UsedMemory returns the bytes the node has allocated (used_memory).
-func (n *Node) UsedMemory(ctx context.Context) (int64, error) {
-	info, err := n.Info(ctx, "memory")
-	if err != nil {
-		return 0, err
-	}
-	return strconv.ParseInt(info["used_memory"], 10, 64)
 }
 
 // lastLog returns the end of the server's log.
