@@ -42,6 +42,8 @@ type Page struct {
 	Unlisted bool
 	// Links is a digest of where the links of a page of HTML with a canonical link lead, in whatever order; 0 if that is not known, as of other pages.
 	Links uint64
+	// SignIn is a digest of what a visitor sees of a page of HTML with a field for a password; 0 for other pages.
+	SignIn uint64
 	// Refused joins the reasons for which declarations were left out.
 	Refused error
 }
@@ -74,6 +76,9 @@ func Of(page string, header map[string][]string, body []byte) Page {
 		p.refuse(fmt.Errorf("cannot use the canonical links: the Link header names %.200q, the page %.200q", link, inHTML))
 	default:
 		p.Canonical = cmp.Or(link, inHTML)
+	}
+	if isHTML {
+		p.SignIn = signInDigest(contentType, body)
 	}
 	if p.Canonical != "" && isHTML {
 		p.Links = linksDigest(body)

@@ -5,6 +5,8 @@ import (
 	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/hex"
+	"hash/fnv"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -33,6 +35,19 @@ func Digest(contentType string, body []byte) string {
 		return "sha1:" + hex.EncodeToString(exact[:])
 	}
 	return "text:" + hex.EncodeToString(seen.Sum(nil))
+}
+
+// signInDigest is Page.SignIn. Nearly all pages have no such field, and are not read. A page that writes it in another way is taken for one of them.
+func signInDigest(contentType string, body []byte) uint64 {
+	if !slices.ContainsFunc([]string{`type="password"`, `type='password'`, "type=password"}, func(field string) bool { return bytes.Contains(body, []byte(field)) }) {
+		return 0
+	}
+	h := fnv.New64a()
+	visible(contentType, body, func(word []byte, _ bool) {
+		_, _ = h.Write(word) // a hash never fails
+		_, _ = h.Write([]byte{' '})
+	})
+	return h.Sum64() | 1
 }
 
 // visible calls add with each word of an HTML page that a visitor sees, and with the addresses of its images, and returns

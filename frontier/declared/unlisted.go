@@ -34,6 +34,11 @@ import (
 // of a list, the last of which may have the only link to something; and answers of 404, whose template often asks for both, so
 // that a few dead links would leave out a directory.
 //
+// Forms to sign in are left out, too, which visitors get in place of forms to edit, to reply or to create a page, or with a parameter for where to go on.
+// Some show noindex, many nothing. So if the first eight pages with a value of a parameter all ask for a password and show the same text
+// ([Page].SignIn), the others with the value are left out. Below a directory this says nothing: /user/login?next=1 and its like
+// come before the pages of users.
+//
 // Copies are left out, too: URLs with a parameter that selects no other page, as for the form to reply to a comment, or an order. Such a page
 // has a canonical link to its own URL without the parameter, and the same links as the page there. If the first of eight pages in a directory have both, other
 // URLs with the parameter there are left out, each only once the page without it was fetched and has a canonical link, too; one page that says
@@ -58,6 +63,7 @@ type Unlisted struct {
 type unlistedKind struct {
 	pages  [enoughBelow]uint32 // hashes of the first that were fetched, or 0: one page that is fetched again is one page
 	fewest int32               // parameters of any of them
+	signIn uint32              // a hash of what they show, if they are forms to sign in
 	listed bool                // one of them asks for nothing, or is no copy
 }
 
@@ -115,6 +121,9 @@ func (u *Unlisted) Fetched(page string, says Page) {
 		if at := slices.IndexFunc(k.pages[:], func(page uint32) bool { return page == short || page == 0 }); at >= 0 {
 			k.pages[at] = short
 		}
+		if shows := uint32(says.SignIn) | 1; !agrees && of.ofValue && says.SignIn != 0 && (k.signIn == 0 || k.signIn == shows) {
+			k.signIn, agrees = shows, true
+		}
 		k.fewest = min(k.fewest, params)
 		k.listed = k.listed || !agrees
 		u.kinds[of.id] = k
@@ -151,6 +160,9 @@ func (u *Unlisted) Exclude(canonical string) bool {
 	var dropped []string
 	for _, of := range kinds {
 		k := u.kinds[of.id]
+		if k.signIn != 0 {
+			of.enough = enoughBelow
+		}
 		if k.listed || k.pages[of.enough-1] == 0 || params < k.fewest {
 			continue
 		}
@@ -176,9 +188,10 @@ func (u *Unlisted) Exclude(canonical string) bool {
 
 // kindOf is a kind that a URL is of, by its hash, and after how many pages it is left out. If its pages are copies, it has the name of their parameter.
 type kindOf struct {
-	id     uint64
-	enough int
-	param  string
+	id      uint64
+	enough  int
+	param   string
+	ofValue bool // it is the URLs with a value of a parameter
 }
 
 // kindsOf returns the kinds that a canonical form is of, and how many parameters it has. The caller holds the lock.
@@ -189,7 +202,7 @@ func (u *Unlisted) kindsOf(form string) (kinds []kindOf, params int32) {
 	at, parent, dir := host, "", host // at last the whole path, what it is in, and what is in if a slash at the end does not count
 	for i, segment := range strings.Split(path, "/") {
 		if i > 0 && i <= maxKindsOf {
-			kinds = append(kinds, kindOf{maphash.Comparable(u.seed, [3]string{at}), enoughBelow, ""})
+			kinds = append(kinds, kindOf{maphash.Comparable(u.seed, [3]string{at}), enoughBelow, "", false})
 		}
 		if parent, at = at, at+"/"+alike(segment); segment != "" {
 			dir = parent
@@ -208,9 +221,9 @@ func (u *Unlisted) kindsOf(form string) (kinds []kindOf, params int32) {
 		}
 		value, _, _ = strings.Cut(value, "/")
 		value = alike(value)
-		kinds = append(kinds, kindOf{maphash.Comparable(u.seed, [3]string{at, name, value}), enoughWith, ""},
-			kindOf{maphash.Comparable(u.seed, [3]string{parent + "/*", name, value}), enoughBelow, ""},
-			kindOf{maphash.Comparable(u.seed, [3]string{dir + "/?", name}), enoughBelow, name})
+		kinds = append(kinds, kindOf{maphash.Comparable(u.seed, [3]string{at, name, value}), enoughWith, "", true},
+			kindOf{maphash.Comparable(u.seed, [3]string{parent + "/*", name, value}), enoughBelow, "", true},
+			kindOf{maphash.Comparable(u.seed, [3]string{dir + "/?", name}), enoughBelow, name, false})
 	}
 	return kinds, params
 }

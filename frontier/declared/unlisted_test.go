@@ -111,6 +111,49 @@ func TestUnlistedCopies(t *testing.T) {
 	}
 }
 
+// TestUnlistedSignIn: forms to sign in are left out by the value of a parameter, once eight pages were the same one.
+func TestUnlistedSignIn(t *testing.T) {
+	const site, form = "http://a.example", `<p>Sign in <form><input name=p type="password"></form>`
+	for name, c := range map[string]struct {
+		first, last string // the first page of all, and the eighth with the value
+		without     bool
+	}{
+		"forms":             {form, `<h1>Sign in</h1><input type='password'>`, true},
+		"seven":             {form, "", false},
+		"one asks for none": {form, "<p>Sign in", false},
+		"one has more":      {form, form + "x", false},
+		"one has less":      {form + "x", form, false},
+	} {
+		var u Unlisted
+		fetch := func(url, body string) {
+			if u.Exclude(site + url) {
+				t.Errorf("%s: %s is left out before it is fetched", name, url)
+			}
+			u.Fetched(site+url, Of(site+url, map[string][]string{"Content-Type": {"text/html"}}, []byte(body)))
+		}
+		fetch("/w?do=edit&t=a", c.first)
+		for _, url := range []string{"/w?do=edit&t=b", "/w?do=edit&t=c", "/w?do=edit&t=d", "/w?do=edit&t=e", "/w?do=edit&t=f", "/w?do=edit&t=g"} {
+			fetch(url, form)
+		}
+		if c.last != "" {
+			fetch("/w?do=edit&t=h", c.last)
+		}
+		for url, want := range map[string]bool{"/w?do=edit&t=i": true, "/w?do=show&t=i": false, "/w?t=i": false, "/w?do=edit": false, "/x/w?do=edit&t=i": false} {
+			if got := u.Exclude(site + url); got != (want && c.without) {
+				t.Errorf("%s: %s: got left out %v; want %v", name, url, got, want && c.without)
+			}
+		}
+	}
+	var u Unlisted
+	for i := range 2 * enoughBelow {
+		url := fmt.Sprintf("%s/user/%s", site, []string{"login?next=/", "login?next="}[i%2]+fmt.Sprint(i))
+		u.Fetched(url, Of(url, map[string][]string{"Content-Type": {"text/html"}}, []byte(form)))
+	}
+	if u.Exclude(site + "/user/ann") {
+		t.Error("a user's page is left out because of forms in its directory")
+	}
+}
+
 // TestLinksDigest: pages have one digest if their links lead to the same places.
 func TestLinksDigest(t *testing.T) {
 	seen := map[uint64]string{}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,6 +40,9 @@ var apps = []app{
 	{name: "trac", start: "/", show: showTrac},
 	{name: "oscar", start: "/", show: showOscar},
 	{name: "gitweb", start: "/", cgi: []string{"/usr/share/gitweb/gitweb.cgi", "GITWEB_CONFIG=gitweb.conf"}, show: showGitweb},
+	{name: "publicinbox", start: "/list/", show: showPublicInbox},
+	{name: "ikiwiki", start: "/", show: showIkiwiki},
+	{name: "joyous", start: "/", show: showJoyous},
 }
 
 func (a *app) host() string { return a.name + ".lab" }
@@ -320,6 +324,32 @@ func showOscar(rows []row) func(u *url.URL) string {
 	}
 }
 
+// showPublicInbox: a message is shown at its own address, as a page or raw; threads and topics are lists.
+func showPublicInbox(rows []row) func(u *url.URL) string {
+	messages := named(rows, "id")
+	return func(u *url.URL) string {
+		id, format, _ := strings.Cut(strings.TrimPrefix(u.Path, "/list/"), "/")
+		if format != "" && format != "raw" {
+			return ""
+		}
+		return messages[id]
+	}
+}
+
+// showIkiwiki: a page is shown in the directory of its name.
+func showIkiwiki(rows []row) func(u *url.URL) string {
+	pages := named(rows, "page")
+	return func(u *url.URL) string {
+		return pages[cmp.Or(strings.Trim(strings.TrimSuffix(u.Path, "/index.html"), "/"), "index")]
+	}
+}
+
+// showJoyous: an event is shown at its path, in whatever format.
+func showJoyous(rows []row) func(u *url.URL) string {
+	paths := named(rows, "path")
+	return func(u *url.URL) string { return paths[strings.Trim(u.Path, "/")] }
+}
+
 // serve starts the application and returns a function that asks it, and one that stops it.
 func (a *app) serve(ctx context.Context, l *lab) (live func(context.Context, string) (*answer, error), stop func(), err error) {
 	dir := filepath.Join(l.dir, a.name)
@@ -372,7 +402,7 @@ func (a *app) serve(ctx context.Context, l *lab) (live func(context.Context, str
 		}
 		return kept(resp)
 	}
-	for range 100 { // until it listens
+	for range 600 { // until it listens
 		if _, err = live(ctx, a.seed()); err == nil || !errors.Is(err, syscall.ECONNREFUSED) {
 			break
 		}
