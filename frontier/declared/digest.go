@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"hash/fnv"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -37,10 +36,14 @@ func Digest(contentType string, body []byte) string {
 	return "text:" + hex.EncodeToString(seen.Sum(nil))
 }
 
-// signInDigest is Page.SignIn. Nearly all pages have no such field, and are not read. A page that writes it in another way is taken for one of them.
+// signInDigest is Page.SignIn. Nearly all pages have no such field, and are not read further. A page that writes it in another way is taken for one of them.
 func signInDigest(contentType string, body []byte) uint64 {
-	if !slices.ContainsFunc([]string{`type="password"`, `type='password'`, "type=password"}, func(field string) bool { return bytes.Contains(body, []byte(field)) }) {
-		return 0
+	for rest, asks := body, false; !asks; {
+		var before []byte
+		if before, rest, asks = bytes.Cut(rest, []byte("password")); !asks {
+			return 0
+		}
+		asks = bytes.HasSuffix(bytes.TrimRight(before, `"'`), []byte("type="))
 	}
 	h := fnv.New64a()
 	visible(contentType, body, func(word []byte, _ bool) {
