@@ -157,6 +157,7 @@ var takeCases = []testCase{
 			f.Fatalf("got turns %v of 120; want 60 before their turn, of u0 and u1 alike", turns)
 		}
 	}},
+	{"urgent URLs of a group go before its other queues, and leave them every second turn", urgentInGroup},
 	{"crawls take turns", func(f *fixture) {
 		f.fill("a", 0, 6)
 		for i := range 2 {
@@ -351,6 +352,31 @@ func stops(f *fixture) {
 			equal(f, "leases", len(l), 1)
 			f.end(l[0], store.Complete)
 		}
+	}
+}
+
+func urgentInGroup(f *fixture) {
+	if !f.b.Groups {
+		return
+	}
+	turns := map[string]int{}
+	for n, queue := range []string{"a", "b", "c"} {
+		f.set(queue, store.QueueChange{Group: new("g")})
+		f.fill(queue, 100*n, 20)
+	}
+	for n := range 24 {
+		l := f.take(store.TakeRequest{Delay: time.Second})
+		if len(l) != 1 || n%2 == 1 && l[0].Queue != "c" {
+			f.Fatalf("take %d: got %+v; want one URL, of c at every second", n, l)
+		}
+		turns[l[0].Queue]++
+		it := item(1000+n, "c") // when the group, which waits for its delay, has chosen the next queue
+		it.Priority = store.Urgent
+		f.add(it)
+		f.step(time.Second)
+	}
+	if turns["a"] < 4 || turns["b"] < 4 {
+		f.Fatalf("got turns %v of 24; want 12 of the urgent queue, the others by turn", turns)
 	}
 }
 

@@ -139,12 +139,18 @@ local function append(lists, key, a, b)
   lists[key], list[#list + 1], list[#list + 2] = list, a, b
 end
 
+-- urgent reports whether a queue has an urgent URL that is due.
+function group.urgent(c, q) return has_level(q.levels, URGENT) and first_score(level_key(c, q, URGENT)) <= now end
+
 -- lead chooses fronts for the groups that changed, and has the fronts filed again. It returns whether there are any. None gives twice in a row, or
--- to one request, while another can, and of two one is not urgent.
+-- to one request, while another can, and of two one is not urgent. A front that is not makes way for one that has become so.
 function group.lead(c)
   local any = false
   for g in pairs(c.touched) do
     c.touched[g] = nil
+    local was = g.hasty and g.hurried == 0 and g.front ~= '' and find_queue(c, g.front)
+    if was and not group.urgent(c, was) then was.dirty, g.front = true, '' end
+    g.hasty = nil
     if g.front == '' then
       local names = call('ZRANGEBYSCORE', g.line, text(g.hurried), '+inf', 'LIMIT', '0', '16')
       if not names[1] then names = call('ZRANGE', g.line, '0', '15') end
@@ -155,10 +161,7 @@ function group.lead(c)
       g.changed = true
     end
     local q = find_queue(c, g.front)
-    if q then
-      if q.place == LINE then g.hurried = q.wake == 0 and 1 or 0 end
-      q.dirty, any = true, true
-    end
+    if q then q.dirty, any = true, true end
   end
   return any
 end
@@ -181,7 +184,8 @@ local function file(c, q, add, remove)
   end
   if g and t <= now and g.front ~= q.name then
     if q.turn < c.turn then q.turn = c.turn end
-    local urgent = has_level(q.levels, URGENT) and first_score(level_key(c, q, URGENT)) <= now
+    local urgent = group.urgent(c, q)
+    g.hasty = g.hasty or urgent
     place, score = LINE, urgent and 0 or max(1, q.turn)
   elseif t < NEVER and t > now then
     place, score = 1, t

@@ -1,7 +1,7 @@
 -- Queues of one server, such as the hosts behind one address, are a group: the delay after a take of one holds for all, and their leases
 -- count together for the bound. A group may have 100,000 queues, and a take must not look at each. So of those that are ready but for
 -- this gate one, the front, is filed as other queues are; the others stand in the line of the group, in order of their turns, at 0 if they have urgent URLs. Of a group
--- K has, by its name: leases of all its queues 4 | whether the last front came before its turn 1 | length 1 | the front, if there is one |
+-- K has, by its name: leases of all its queues 4 | whether the queue served last had urgent URLs 1 | length 1 | the front, if there is one |
 -- length 1 | the queue served last.
 --
 -- All queues of a crawl are in one shard where the store has groups (layout.go), so a script sees the whole group.

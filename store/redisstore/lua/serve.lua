@@ -128,6 +128,7 @@ local function serve(c, q, goes_on, urgent)
   end
   local most = min(n, left)
   if most <= 0 then return end
+  local hurried = not goes_on and group.of(c, q) and group.urgent(c, q) and 1 or 0
   local got = q.late > 0 and give_late(c, q, most) or 0
   for p = q.levels > 1 and 7 or 0, 0, -1 do
     if got < most and has_level(q.levels, p) and not filled() then got = got + give_level(c, q, p, most - got) end
@@ -137,6 +138,7 @@ local function serve(c, q, goes_on, urgent)
   q.last, q.delay, c.gave[q.name] = now, want.delay, true
   if group.of(c, q) then group.recall(c, q).gave = true end
   if goes_on then return end
+  if group.of(c, q) then group.of(c, q).hurried = hurried end
   served_queues = served_queues + 1
   if c.urgent then c.urgent = urgent and '1' or '0' end
   if urgent then return end
