@@ -126,7 +126,7 @@ func New(s store.Store, opt Options) (*Frontier, error) {
 
 // start claims the store and reads its crawls.
 func (f *Frontier) start(ctx context.Context) error {
-	terms := store.Terms{Identity: store.IdentityOf(f.opt.Profile), Retention: f.opt.SeenFor}
+	terms := store.Terms{Identity: store.IdentityOf(f.opt.Profile), Retention: f.opt.SeenFor, ReadOnly: f.opt.ReadOnly}
 	if err := f.store.Prepare(ctx, terms); err != nil {
 		return err
 	}

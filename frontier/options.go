@@ -120,7 +120,7 @@ type Options struct {
 	// default is none.
 	OnFetched func(Fetched)
 
-	// ReadOnly is for programs that only read: New then begins nothing that forgets URLs. The default is false.
+	// ReadOnly is for programs that only read: New then writes nothing, and begins nothing that forgets URLs. The default is false.
 	ReadOnly bool
 
 	// SeenFor is the age after which a URL that is neither queued nor leased counts as new, from its last fetch, or from when it was recorded if

@@ -119,4 +119,6 @@ type Terms struct {
 	// keys by age in groups then makes a group of the keys of at most an eighth of that time.
 	// The default, 0, is none.
 	Retention time.Duration
+	// ReadOnly has the identity compared, and nothing written: a store without one stays so. The default is false.
+	ReadOnly bool
 }

@@ -192,14 +192,10 @@ func (f *serveFlags) openOnDisk(ctx context.Context, _ *app, p *canon.Profile) (
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Prepare(ctx, store.Terms{Identity: store.IdentityOf(p.WithListsOf(s.Identity().Profile))}); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return s, nil
+	return readOnly(ctx, s, p)
 }
 
-// openInRedis opens a store that exists in Redis, checks all its servers, and compares its identity. Prepare would
-// write the identity to a store that lacks one.
+// openInRedis opens a store that exists in Redis, and checks all its servers.
 func (f *serveFlags) openInRedis(ctx context.Context, a *app, p *canon.Profile) (store.Store, error) {
 	s, err := f.redis.open(ctx, a.log, redisstore.Options{MustExist: true})
 	if err != nil {
@@ -208,10 +204,14 @@ func (f *serveFlags) openInRedis(ctx context.Context, a *app, p *canon.Profile) 
 	if err := s.CheckServers(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	if have := s.Identity(); have != (store.Identity{}) {
-		if _, err := have.Adopt(store.IdentityOf(p.WithListsOf(have.Profile)), true, false); err != nil {
-			return nil, errors.Join(fmt.Errorf("cannot use the store in Redis: %w", err), s.Close())
-		}
+	return readOnly(ctx, s, p)
+}
+
+// readOnly compares the identity of a store with that of a profile, and closes the store if they differ.
+func readOnly(ctx context.Context, s store.Store, p *canon.Profile) (store.Store, error) {
+	terms := store.Terms{Identity: store.IdentityOf(p.WithListsOf(s.Identity().Profile)), ReadOnly: true}
+	if err := s.Prepare(ctx, terms); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }

@@ -97,7 +97,9 @@ func (s *Store) Prepare(ctx context.Context, t store.Terms) error {
 	if err != nil {
 		return fmt.Errorf("cannot use the store in memory: %w", err)
 	}
-	s.id, s.ages = id, s.ages || t.Retention > 0
+	if !t.ReadOnly {
+		s.id, s.ages = id, s.ages || t.Retention > 0
+	}
 	return nil
 }
 

@@ -400,7 +400,7 @@ func (tx *txn) prepare(t store.Terms) error {
 	s := tx.s
 	have := s.Identity()
 	id, err := have.Adopt(t.Identity, s.keys() > 0, s.unicodeHosts)
-	if err != nil {
+	if err != nil || t.ReadOnly {
 		return err
 	}
 	for _, f := range s.also {

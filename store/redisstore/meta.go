@@ -85,7 +85,7 @@ func (s *Store) loadMeta(ctx context.Context) error {
 		return err
 	}
 	s.unicodeHosts.Store(unicode == "1")
-	return s.adopt(ctx, store.Identity{})
+	return s.adopt(ctx, store.Terms{})
 }
 
 // markOf returns the mark of a store's shards. It includes the format, so every shard refuses daemons of an older build, whatever
@@ -212,21 +212,21 @@ func (s *Store) Prepare(ctx context.Context, t store.Terms) error {
 		return err
 	}
 	defer s.leave()
-	if err := s.adopt(ctx, t.Identity); err != nil {
+	if err := s.adopt(ctx, t); err != nil {
 		return fmt.Errorf("cannot use redis store %q: %w", s.opt.Prefix, err)
 	}
 	return nil
 }
 
 // adopt compares the identity of the store with the wanted one. If the store has none,
-// it sets it; if several daemons do so at once, one succeeds and the others compare.
-func (s *Store) adopt(ctx context.Context, want store.Identity) error {
+// it sets it, unless the terms are to read only; if several daemons do so at once, one succeeds and the others compare.
+func (s *Store) adopt(ctx context.Context, t store.Terms) error {
 	have, err := s.loadIdentity(ctx)
 	if err != nil {
 		return err
 	}
 	keys := false
-	if have == (store.Identity{}) && want != have {
+	if have == (store.Identity{}) && t.Identity != have {
 		stats, err := s.stats(ctx, "*")
 		if err != nil {
 			return err
@@ -236,15 +236,15 @@ func (s *Store) adopt(ctx context.Context, want store.Identity) error {
 			return err
 		}
 	}
-	id, err := have.Adopt(want, keys, s.unicodeHosts.Load())
-	if err != nil {
+	id, err := have.Adopt(t.Identity, keys, s.unicodeHosts.Load())
+	if err != nil || t.ReadOnly {
 		return err
 	}
 	if id != have {
 		if _, err := s.stamp(ctx, have != (store.Identity{}), "identity", string(appendIdentity(nil, id))); err != nil {
 			return err
 		}
-		return s.adopt(ctx, want) // it may be another daemon's
+		return s.adopt(ctx, t) // it may be another daemon's
 	}
 	if err := s.keep(ctx, id); err != nil {
 		return err

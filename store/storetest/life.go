@@ -11,6 +11,7 @@ var lifeCases = []testCase{
 	{"a new store takes its identity from the first that prepares it", func(f *fixture) {
 		f.check(f.s.Close())
 		f.s = f.b.Open(f.T, f.env)
+		f.check(f.s.Prepare(f.ctx, store.Terms{Identity: identity, ReadOnly: true}))
 		equal(f, "identity", f.s.Identity(), store.Identity{})
 		f.check(f.s.Prepare(f.ctx, store.Terms{Identity: identity, Retention: time.Hour}))
 		equal(f, "identity", f.s.Identity(), identity)
@@ -29,6 +30,7 @@ var lifeCases = []testCase{
 			other := identity
 			change(&other)
 			f.wantErr(f.s.Prepare(f.ctx, store.Terms{Identity: other}), store.ErrIdentity)
+			f.wantErr(f.s.Prepare(f.ctx, store.Terms{Identity: other, ReadOnly: true}), store.ErrIdentity)
 			equal(f, "identity", f.s.Identity(), identity)
 		}
 		other := identity

@@ -13,6 +13,9 @@ import (
 // TestReadingForgetsNothing: a command that only reads leaves URLs that are excluded to who may forget them, whatever the store.
 func TestReadingForgetsNothing(t *testing.T) {
 	s := memstore.New(memstore.Options{})
+	if l, err := OpenLocal(t.Context(), s, nil, true, slog.Default()); err != nil || l.Close(t.Context()) != nil || s.Identity() != (store.Identity{}) {
+		t.Errorf("got %v, %v of a new store; want it left without an identity", s.Identity(), err)
+	}
 	f, err := frontier.New(s, frontier.Options{Profile: canon.Qiita()})
 	if err != nil {
 		t.Fatal(err)
