@@ -140,7 +140,7 @@ func (f *Frontier) ExcludedBy(crawl, canonical string) (rule string, ok bool) {
 
 // excluded returns the rule by which a URL is excluded. One that the profile, whose rules may have changed, refuses by now is not.
 func (id *identifier) excluded(url string) (rule string, ok bool) {
-	if id.canonicalize(url) != nil {
+	if !id.f.mayExclude() || id.canonicalize(url) != nil {
 		return "", false
 	}
 	return id.f.excludedBy(id.crawl.name, string(id.scratch))
@@ -300,7 +300,8 @@ func readableRules(rules []string) (s *ruleSet, bad []error, err error) {
 	return s, bad, nil
 }
 
-// followExclusions reads the rules again and again until Close, where other frontiers may change them.
+// followExclusions reads the rules again and again until Close, where other frontiers may change them. They may also forget a crawl, and with it
+// the groups of its queues: so these are looked up again, too.
 func (f *Frontier) followExclusions() {
 	tick := time.NewTicker(exclusionsEvery)
 	defer tick.Stop()
@@ -310,6 +311,7 @@ func (f *Frontier) followExclusions() {
 			if _, err := f.loadExclusions(context.Background()); err != nil {
 				f.opt.Logger.Warn("cannot follow the exclusions; those read before stay in force", "error", err)
 			}
+			f.groups.reset()
 		case <-f.closing:
 			return
 		}

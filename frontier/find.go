@@ -197,7 +197,8 @@ const (
 	ActionRequeue Action = "requeue"
 	// ActionForget makes URLs new again. Leases on them end.
 	ActionForget Action = "forget"
-	// ActionFree ends leases whose fetchers are dead: the URLs are queued again, due now. Each counts as a release. A fetcher that
+	// ActionFree ends leases whose fetchers are dead: the URLs are queued again, due now, or dropped at Options.MaxReleased, since each counts as a
+	// release. A fetcher that
 	// lives after all may still report its result, until the URL is leased again.
 	ActionFree Action = "free"
 	// ActionDrop drops queued and scheduled URLs: they stay seen. Others stay as they are, leased ones too.
@@ -227,25 +228,21 @@ func (f *Frontier) Change(ctx context.Context, q Query, do Action) (changed, exc
 			if err = errors.Join(err, batch.apply(ctx)); batch.n > 0 {
 				err = fmt.Errorf("%w; URLs that were changed before: %d", err, batch.n)
 			}
-			return batch.n, excluded, err
+			return batch.n, batch.excluded, err
 		}
 		if !touches(do, e.StateAt(now)) {
 			continue
 		}
-		if do == ActionRequeue && f.mayExclude() && f.refuseExcluded(&e) {
-			excluded++ // refused and counted, like an offer
-			continue
-		}
 		if e.Crawl != batch.crawl || len(batch.urls) == changeAtOnce {
 			if err := batch.apply(ctx); err != nil {
-				return batch.n, excluded, err
+				return batch.n, batch.excluded, err
 			}
 			batch.crawl = e.Crawl
 		}
 		batch.urls = append(batch.urls, e)
 	}
 	err = batch.apply(ctx)
-	return batch.n, excluded, err
+	return batch.n, batch.excluded, err
 }
 
 // touches reports whether an action concerns a URL in a state.
@@ -261,26 +258,14 @@ func touches(do Action, state QueryState) bool {
 	return state != ""
 }
 
-// refuseExcluded reports whether an entry is excluded, and counts it as an offer that was refused: queued again, it would be forgotten.
-func (f *Frontier) refuseExcluded(e *Entry) bool {
-	form, err := f.Profile(e.Crawl).Canonicalize(e.URL)
-	if err != nil {
-		return false
-	}
-	rule, ok := f.excludedBy(e.Crawl, form)
-	if ok {
-		f.refused.count(refusalKey{crawl: e.Crawl, reason: ReasonExcluded, rule: rule}, e.URL)
-	}
-	return ok
-}
-
 // changes are the URLs of one crawl that the next step takes.
 type changes struct {
 	f     *Frontier
 	do    Action
 	crawl string
 	urls  []Entry
-	n     int64
+
+	n, excluded int64
 }
 
 // step is what becomes of a URL by any action but ActionForget.
@@ -291,7 +276,7 @@ func (c *changes) step(e *Entry) store.Settlement {
 		s.Outcome, s.OnlyQueued, r.reason = store.Drop, true, ReasonOperator
 	case ActionFree:
 		s.Token = e.Token // a lease taken since then is of a fetcher that lives
-		r.releases++
+		c.f.putBack(&Settlement{Outcome: Release}, &r, &s)
 	case ActionRequeue:
 		if e.State == store.Queued { // scheduled: the round continues
 			s.OnlyQueued = true
@@ -308,11 +293,11 @@ func (c *changes) apply(ctx context.Context) error {
 	if c.urls = nil; len(urls) == 0 {
 		return nil
 	}
-	keys, steps := make([]store.Key, len(urls)), make([]store.Settlement, len(urls))
-	for i := range urls {
-		keys[i], steps[i] = urls[i].Key, c.step(&urls[i])
-	}
 	if c.do == ActionForget {
+		keys := make([]store.Key, len(urls))
+		for i := range urls {
+			keys[i] = urls[i].Key
+		}
 		n, err := c.f.Forget(ctx, Selection{Crawl: c.crawl, Keys: keys})
 		c.n += n
 		return err
@@ -320,6 +305,17 @@ func (c *changes) apply(ctx context.Context) error {
 	of, err := c.f.crawl(ctx, c.crawl, false)
 	if err != nil {
 		return err
+	}
+	id := c.f.identifier(of)
+	var steps []store.Settlement
+	var texts []string
+	for i := range urls {
+		if rule, excluded := id.excluded(urls[i].URL); excluded && c.do == ActionRequeue { // refused and counted, like an offer
+			c.excluded++
+			c.f.refused.count(refusalKey{crawl: of.name, reason: ReasonExcluded, rule: rule}, urls[i].URL)
+			continue
+		}
+		steps, texts = append(steps, c.step(&urls[i])), append(texts, urls[i].URL)
 	}
 	statuses, err := c.f.store.Settle(ctx, of.stored, steps)
 	if err != nil {
@@ -330,11 +326,10 @@ func (c *changes) apply(ctx context.Context) error {
 	for i, s := range statuses {
 		if s == store.Settled {
 			c.n++
-			if c.do == ActionFree {
-				queued = append(queued, keyedURL{keys[i], urls[i].URL})
+			if c.do == ActionFree && steps[i].Outcome == store.Requeue {
+				queued = append(queued, keyedURL{steps[i].Key, texts[i]})
 			}
 		}
 	}
-	_, err = c.f.dropExcluded(ctx, of, queued)
-	return err
+	return c.f.dropExcluded(ctx, of, queued)
 }

@@ -204,7 +204,6 @@ func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpi
 	}
 	leases = make([]*Lease, 0, len(taken.Leases))
 	now := time.Now()
-	fresh := f.poll == 0 // the rules are those of the store
 	var id identifier
 	for i := range taken.Leases {
 		l, err := leaseOf(&taken.Leases[i], now)
@@ -221,15 +220,7 @@ func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpi
 				id = f.identifier(c)
 			}
 		}
-		s := f.unwanted(&id, l, maxExpired)
-		if s != nil && s.reason == ReasonExcluded && !fresh {
-			if _, err := f.loadExclusions(ctx); err != nil {
-				return nil, nil, idle, err
-			}
-			fresh = true
-			s = f.unwanted(&id, l, maxExpired)
-		}
-		if s != nil {
+		if s := f.unwanted(&id, l, maxExpired); s != nil {
 			unwanted = append(unwanted, *s)
 		} else {
 			leases = append(leases, l)
@@ -302,8 +293,8 @@ func (f *Frontier) unwanted(id *identifier, l *Lease, maxExpired int) *Settlemen
 		return nil // nothing to ask, or the rules, which may have changed, refuse it
 	}
 	form := string(id.scratch)
-	if _, excluded := f.excludedBy(id.crawl.name, form); excluded {
-		return &Settlement{Lease: l, Outcome: Drop, reason: ReasonExcluded}
+	if _, excluded := f.excludedBy(id.crawl.name, form); excluded { // and forgotten where it is put back, by settlePart
+		return &Settlement{Lease: l, Outcome: Release, uncounted: true, reason: ReasonExcluded}
 	}
 	if mayLower && f.opt.Lower(form, true) {
 		return &Settlement{Lease: l, Outcome: Release, Priority: new(uint8), uncounted: true}
@@ -318,23 +309,15 @@ func (f *Frontier) returnTaken(ctx context.Context, unwanted []Settlement, next 
 	if len(unwanted) == 0 {
 		return next, nil
 	}
-	excluded := make(map[string][]*Lease)
-	unwanted = slices.DeleteFunc(unwanted, func(s Settlement) bool {
-		l := s.Lease
+	for i := range unwanted {
+		l := unwanted[i].Lease
 		l.Started = time.Time{} // there was no fetch
-		if s.reason == ReasonExcluded {
+		if unwanted[i].reason == ReasonExcluded {
 			f.purges.add(f, queueName{l.Crawl, l.Queue})
-			excluded[l.Crawl] = append(excluded[l.Crawl], l)
 		}
-		return s.reason == ReasonExcluded
-	})
-	var errs []error
-	for name, leases := range excluded {
-		left, err := f.forgetTaken(ctx, name, leases)
-		unwanted, errs = append(unwanted, left...), append(errs, err)
 	}
 	answers, err := f.settle(ctx, unwanted)
-	if err = errors.Join(append(errs, err)...); err != nil {
+	if err != nil {
 		if next.IsZero() {
 			next = time.Now().Add(time.Second) // a store that fails now may continue to fail
 		}
@@ -354,30 +337,6 @@ func (f *Frontier) returnTaken(ctx context.Context, unwanted []Settlement, next 
 		next = time.Now()
 	}
 	return next, nil
-}
-
-// forgetTaken forgets URLs of a crawl that were taken and found to be excluded, and returns how to put back those that no longer are.
-func (f *Frontier) forgetTaken(ctx context.Context, crawl string, leases []*Lease) (left []Settlement, err error) {
-	c, err := f.crawl(ctx, crawl, false)
-	if err != nil {
-		return nil, err
-	}
-	urls := make([]keyedURL, len(leases))
-	for i, l := range leases {
-		urls[i] = keyedURL{l.Key, l.URL}
-	}
-	forgotten, err := f.dropExcluded(ctx, c, urls)
-	if err != nil {
-		return nil, err
-	}
-	for _, l := range leases {
-		if len(forgotten) > 0 && forgotten[0] == l.Key {
-			forgotten = forgotten[1:]
-			continue
-		}
-		left = append(left, Settlement{Lease: l, Outcome: Release, uncounted: true})
-	}
-	return left, nil
 }
 
 // loggedExamples is how many URLs of those dropped in one step are logged.

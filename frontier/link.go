@@ -23,7 +23,7 @@ type Link struct {
 	// and the bound on leases, and take turns: see [store.QueueSettings]. The first offer of a queue that names one holds. The
 	// default is none. On a redisstore that was made without groups the URL is refused.
 	Group string
-	// Meta is the caller's own data, kept with the URL while it is held. The
+	// Meta is the caller's own data, at most MaxMeta bytes, kept with the URL while it is held. The
 	// default is none.
 	Meta []byte
 	// Due is when the URL may first be fetched. The default is immediately.
@@ -35,7 +35,7 @@ type Link struct {
 	// Depth is the number of links from a seed, below 2³¹. The default is 0, a seed.
 	Depth int
 	// Discriminator is mixed into the key, so that one URL can stand for
-	// several things to fetch: a method, a digest of a body, a language. The
+	// several things to fetch: a method, a digest of a body, a language. It has at most MaxMeta bytes. The
 	// default is none.
 	Discriminator string
 	// Force queues the URL although it was seen. If it is queued for later, it becomes due now, or at this
@@ -60,8 +60,17 @@ type Link struct {
 	SkipFirst bool
 }
 
-// Check returns store.ErrInvalid if the priority or depth is out of range.
+// MaxMeta bounds the metadata of a URL, and a discriminator, in bytes. A daemon takes less.
+const MaxMeta = 1 << 20
+
+// Check returns store.ErrInvalid if the priority or depth is out of range, or the metadata or discriminator too long.
 func (u *Link) Check() error {
+	if n := len(u.Meta); n > MaxMeta {
+		return fault.As(store.ErrInvalid, "cannot take %.200q: got %d bytes of metadata; want at most %d", u.URL, n, MaxMeta)
+	}
+	if n := len(u.Discriminator); n > MaxMeta {
+		return fault.As(store.ErrInvalid, "cannot take %.200q: got a discriminator of %d bytes; want at most %d", u.URL, n, MaxMeta)
+	}
 	if u.Priority > store.MaxPriority {
 		return fault.As(store.ErrInvalid, "cannot take %q: got priority %d; want 0 to %d", u.URL, u.Priority, store.MaxPriority)
 	}

@@ -181,15 +181,21 @@ func TestGroupsShareAGate(t *testing.T) {
 
 // TestForgottenGroupsAreJoinedAgain: what a frontier remembers of groups ends with the crawl.
 func TestForgottenGroupsAreJoinedAgain(t *testing.T) {
-	f := open(t, Options{})
-	for range 2 {
-		addAll(t, f, Link{URL: "http://a.example/", Group: "192.0.2.1"})
-		if q, err := f.Queue(bg, "", "a.example"); err != nil || q.Group != "192.0.2.1" {
-			t.Fatalf("got group %q, %v; want that of the offer", q.Group, err)
+	synctest.Test(t, func(t *testing.T) {
+		s := sharedStore{newCountingStore()}
+		f, other := openOn(t, s, Options{}), openOn(t, s, Options{})
+		for _, by := range []*Frontier{f, f, other, f} {
+			addAll(t, f, Link{URL: "http://a.example/", Group: "192.0.2.1"})
+			if q, err := f.Queue(bg, "", "a.example"); err != nil || q.Group != "192.0.2.1" {
+				t.Fatalf("got group %q, %v; want that of the offer", q.Group, err)
+			}
+			_, err := by.Forget(bg, Selection{})
+			must(t, err)
+			if by == other {
+				time.Sleep(exclusionsKnown)
+			}
 		}
-		_, err := f.Forget(bg, Selection{})
-		must(t, err)
-	}
+	})
 }
 
 // TestLimitOfADirectory: a directory with a queue of its own has a limit of its own, and in the group of its host it shares the host's delay.

@@ -36,7 +36,7 @@ type queueName struct{ crawl, queue string }
 const (
 	// maxPurges bounds the queues that wait. One that found no room is met again. A crawl always finds room.
 	maxPurges = 1024
-	// purgeAtOnce is how many excluded URLs are forgotten in one step.
+	// purgeAtOnce is how many URLs are looked at, and those that are excluded forgotten, in one step.
 	purgeAtOnce = 1000
 )
 
@@ -172,8 +172,7 @@ func (f *Frontier) purgeQueue(ctx context.Context, crawl, queue string) error {
 	if err != nil {
 		return err
 	}
-	id := f.identifier(c)
-	var found []keyedURL
+	var queued []keyedURL
 	for e, err := range f.store.Entries(ctx, c.stored, queue) {
 		if err != nil {
 			return fmt.Errorf("cannot look for URLs that are excluded: %w", err)
@@ -184,18 +183,14 @@ func (f *Frontier) purgeQueue(ctx context.Context, crawl, queue string) error {
 		if e.State != store.Queued {
 			continue
 		}
-		if _, ok := id.excluded(e.URL); ok {
-			found = append(found, keyedURL{e.Key, e.URL})
-		}
-		if len(found) == purgeAtOnce {
-			if _, err := f.dropExcluded(ctx, c, found); err != nil {
+		if queued = append(queued, keyedURL{e.Key, e.URL}); len(queued) == purgeAtOnce {
+			if err := f.dropExcluded(ctx, c, queued); err != nil {
 				return err
 			}
-			found = found[:0]
+			queued = queued[:0]
 		}
 	}
-	_, err = f.dropExcluded(ctx, c, found)
-	return err
+	return f.dropExcluded(ctx, c, queued)
 }
 
 // keyedURL is a URL of a crawl.
@@ -204,34 +199,30 @@ type keyedURL struct {
 	url string
 }
 
-// dropExcluded forgets those of some URLs, queued or taken by this call, that are excluded, in one step, and counts them. It
-// returns their keys, in order.
-func (f *Frontier) dropExcluded(ctx context.Context, c *crawl, urls []keyedURL) (forgotten []store.Key, err error) {
+// dropExcluded forgets those of some queued URLs that are excluded, in one step, and counts them.
+func (f *Frontier) dropExcluded(ctx context.Context, c *crawl, urls []keyedURL) error {
 	keys, gone := f.excludedOf(c, urls)
 	if len(keys) > 0 && f.poll > 0 { // another frontier may have taken a rule back, and what is forgotten is lost
 		if _, err := f.loadExclusions(ctx); err != nil {
-			return nil, err
+			return err
 		}
 		keys, gone = f.excludedOf(c, urls)
 	}
 	if len(keys) == 0 {
-		return nil, nil
+		return nil
 	}
 	if _, err := f.store.Forget(ctx, store.Selection{Crawl: c.stored, Keys: keys}); err != nil {
-		return nil, fmt.Errorf("cannot forget URLs that are excluded: %w", err)
+		return fmt.Errorf("cannot forget URLs that are excluded: %w", err)
 	}
 	f.rooms.wake(c.name)
 	for k, urls := range gone {
 		f.noteGone(k, urls)
 	}
-	return keys, nil
+	return nil
 }
 
 // excludedOf returns the keys of those of some URLs that are excluded, and the URLs as they are counted.
 func (f *Frontier) excludedOf(c *crawl, urls []keyedURL) (keys []store.Key, gone map[refusalKey][]string) {
-	if len(urls) == 0 || !f.mayExclude() {
-		return nil, nil
-	}
 	id := f.identifier(c)
 	gone = make(map[refusalKey][]string)
 	for _, u := range urls {

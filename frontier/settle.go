@@ -166,6 +166,8 @@ func (s *Settlement) check() error {
 		return fault.As(store.ErrInvalid, "cannot settle %q: there is no outcome %d", s.Lease.URL, s.Outcome)
 	case noStatus(s.Fetched):
 		return fault.As(store.ErrInvalid, "cannot settle %q: got status %d; want 0 to 999", s.Lease.URL, s.Fetched.Status)
+	case len(s.Meta) > MaxMeta:
+		return fault.As(store.ErrInvalid, "cannot settle %.200q: got %d bytes of metadata; want at most %d", s.Lease.URL, len(s.Meta), MaxMeta)
 	case s.Priority != nil && *s.Priority > store.MaxPriority:
 		return fault.As(store.ErrInvalid, "cannot settle %q: got priority %d; want 0 to %d", s.Lease.URL, *s.Priority, store.MaxPriority)
 	}
@@ -282,8 +284,7 @@ func (f *Frontier) forgetExcluded(ctx context.Context, c *crawl, ends []ending, 
 	for key, url := range queued {
 		again = append(again, keyedURL{key, url})
 	}
-	_, err := f.dropExcluded(ctx, c, again)
-	f.purges.failed(err)
+	f.purges.failed(f.dropExcluded(ctx, c, again))
 }
 
 // whole returns a lease with everything that the store keeps of it, since its holder may have rebuilt it

@@ -169,7 +169,7 @@ func (f *Frontier) reserveQueries(ctx context.Context, w *workspace) (held []que
 	}
 	all := make([]queryPlace, 0, len(w.offers))
 	for i := range w.offers {
-		if o := &w.offers[i]; o.path != 0 && o.result.Status != StatusRefused {
+		if o := &w.offers[i]; o.path != 0 && o.result.Status == 0 {
 			all = append(all, queryPlace{i, o.path})
 		}
 	}

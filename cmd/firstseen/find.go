@@ -166,20 +166,23 @@ func (s *selection) change(ctx context.Context, a *app, c *client, do, done stri
 	if err != nil {
 		return err
 	}
-	n, excluded := int64(0), ""
+	n, besides := int64(0), ""
 	for _, crawl := range crawls {
 		var answer wire.Changed
 		if err := c.post(ctx, "/v1/change", wire.ChangeRequest{Do: do, All: s.all, Select: s.wire(crawl)}, &answer); err != nil {
 			return err
 		}
 		if n += answer.URLs; answer.Excluded > 0 {
-			excluded += fmt.Sprintf("; %s of crawl %s stay as they are: exclude lists the rules", plural(answer.Excluded, "excluded URL"), visible(crawl))
+			besides += fmt.Sprintf("; %s of crawl %s stay as they are: exclude lists the rules", plural(answer.Excluded, "excluded URL"), visible(crawl))
+		}
+		if answer.Full {
+			besides += fmt.Sprintf("; crawl %s is full: new URLs are refused", visible(crawl))
 		}
 	}
 	if n == 0 && s.client != "" {
 		return a.say(fmt.Sprintf("0 %s: %s has no lease there that the flags select; find --state leased --json shows who has", done, visible(s.client)))
 	}
-	return a.say(grouped(n) + " " + done + excluded)
+	return a.say(grouped(n) + " " + done + besides)
 }
 
 func newChangeCmd(a *app, do, done, short, long, example string) *cobra.Command {
@@ -208,7 +211,7 @@ URLs of the crawl. Fetchers and clients go on meanwhile.`,
 func newRequeueCmd(a *app) *cobra.Command {
 	return newChangeCmd(a, "requeue", "requeued", "Queue URLs again that are done or dropped, or scheduled for later",
 		`Queue URLs again that are done or were dropped, as if they were new, and make those due now that are scheduled for later.
-Leased URLs stay as they are.`,
+Leased URLs stay as they are. The bounds of --max-held and --max-per-queue are for offers, and do not hold here.`,
 		`  firstseen requeue --daemon 127.0.0.1:7072 --crawl news --queue example.org --state dropped
   firstseen requeue --db crawl.db --match "shop.example/cart/"
   firstseen requeue --db crawl.db --state done --fetched-before 30d`)

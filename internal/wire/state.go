@@ -131,6 +131,8 @@ type ChangeRequest struct {
 type Changed struct {
 	URLs     int64 `json:"urls"`               // how many were changed, or found
 	Excluded int64 `json:"excluded,omitempty"` // how many were not requeued, since they are excluded
+	// Full is set if so many were requeued that new URLs of the crawl, or of the queue that was named, are refused: caps bound offers alone.
+	Full bool `json:"full,omitempty"`
 }
 
 // FoundURL is a line of the answer of GET /v1/urls.

@@ -150,6 +150,9 @@ func (s *httpAPI) postChange(ctx context.Context, body *wire.ChangeRequest) (is 
 	defer done()
 	if is.URLs, is.Excluded, err = s.f.Change(ctx, query, frontier.Action(body.Do)); err == nil {
 		s.log.Info("changed URLs", "do", body.Do, "crawl", query.Crawl, "urls", is.URLs)
+		if body.Do == string(frontier.ActionRequeue) && is.URLs > 0 && query.Crawl != "*" {
+			is.Full, err = s.f.Full(ctx, query.Crawl, query.Queue)
+		}
 	} else if is.URLs > 0 {
 		s.log.Warn("changed some of the URLs", "do", body.Do, "crawl", query.Crawl, "urls", is.URLs)
 	}

@@ -147,6 +147,23 @@ func TestWhyOfAFullCrawl(t *testing.T) {
 	}
 }
 
+// TestRequeueBeyondCaps: an operator may requeue more URLs than the caps allow; the answer says that new ones are refused then.
+func TestRequeueBeyondCaps(t *testing.T) {
+	s := startWith(t, canon.Qiita(), Config{}, func(o *frontier.Options) { o.MaxHeld = 2 })
+	for _, url := range []string{"a.com/1", "b.com/1", "c.com/1"} {
+		s.request(t, "POST", "/v1/urls", `{"url":"http://`+url+`"}`)
+		s.request(t, "POST", "/v1/change", `{"select":{"states":["queued"]},"do":"drop"}`)
+	}
+	for _, c := range []struct{ queue, want string }{{"a.com", `{"urls":1}`}, {"b.com", `{"urls":1,"full":true}`}, {"", `{"urls":1,"full":true}`}, {"", `{"urls":0}`}} {
+		if got := s.request(t, "POST", "/v1/change", `{"select":{"states":["dropped"],"queue":"`+c.queue+`"},"do":"requeue"}`); !strings.Contains(got, c.want) {
+			t.Errorf("requeue of %q: got %s; want %s", c.queue, got, c.want)
+		}
+	}
+	if got := s.request(t, "POST", "/v1/urls", `{"url":"http://d.com/"}`); !strings.Contains(got, `"code":"full"`) {
+		t.Errorf("got %s; want it refused", got)
+	}
+}
+
 // TestFindOfATenant asserts that a token for a crawl selects and excludes in no other.
 func TestFindOfATenant(t *testing.T) {
 	const oneToken, itsAdmin = "0123456789abcdef", "fedcba9876543210"

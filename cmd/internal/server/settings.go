@@ -196,35 +196,18 @@ func checkForget(r *wire.ForgetRequest) error {
 	return nil
 }
 
-// purgeAtOnce bounds the keys that a purge holds in memory.
-const purgeAtOnce = 10_000
-
 // purge forgets URLs by age, whatever their state. Those whose text is kept are found by a scan;
 // the rest by the store's own means, where no queue is named.
 func purge(ctx context.Context, f *frontier.Frontier, crawl, queue string, before time.Time) (sum int64, err error) {
-	forget := func(s frontier.Selection) error {
-		s.Crawl = crawl
-		n, err := f.Forget(ctx, s)
-		sum += n
-		return err
+	sum, _, err = f.Change(ctx, frontier.Query{Crawl: crawl, Queue: queue, Before: before}, frontier.ActionForget)
+	if errors.Is(err, store.ErrNoTexts) {
+		err = nil
 	}
-	var keys []store.Key
-	for e, err := range f.Find(ctx, frontier.Query{Crawl: crawl, Queue: queue, Before: before}) {
-		if err == nil && len(keys) == purgeAtOnce {
-			err, keys = forget(frontier.Selection{Keys: keys}), nil
-		}
-		if err != nil {
-			return sum, err
-		}
-		keys = append(keys, e.Key)
+	if err != nil || queue != "" {
+		return sum, err
 	}
-	if len(keys) > 0 {
-		err = forget(frontier.Selection{Keys: keys})
-	}
-	if err == nil && queue == "" {
-		err = forget(frontier.Selection{Before: before})
-	}
-	return sum, err
+	n, err := f.Forget(ctx, frontier.Selection{Crawl: crawl, Before: before})
+	return sum + n, err
 }
 
 // oneCrawl returns the crawl that a call changes. It refuses "*", which stands for all
