@@ -158,7 +158,7 @@ func (f *Frontier) add(ctx context.Context, w *workspace) error {
 	}
 	for i := range w.offers {
 		if o := &w.offers[i]; o.result.Status == StatusRefused {
-			f.noteRefused(w.crawl.name, o.result, o.url.URL)
+			f.noteRefused(w.crawl, o.result, o.url.URL)
 		}
 	}
 	return nil
@@ -236,7 +236,7 @@ func (f *Frontier) raise(ctx context.Context, w *workspace) error {
 		if known && e.State == store.SeenOnly && w.noTexts && !o.url.UnlessFetchedAfter.IsZero() {
 			o.result.refuse(ReasonNoTexts)
 			o.result.Err = store.ErrNoTexts
-			f.noteRefused(w.crawl.name, o.result, o.url.URL)
+			f.noteRefused(w.crawl, o.result, o.url.URL)
 		}
 		if !known || e.State != store.Queued {
 			continue
@@ -416,7 +416,7 @@ func (f *Frontier) prepareOne(id *identifier, o *offer, asks bool) {
 
 // refusal returns the reason to refuse a URL by its form and depth, or "".
 func (f *Frontier) refusal(c *crawl, canonical string, u *Link) Reason {
-	if _, excluded := f.excludedBy(c.name, canonical); excluded {
+	if _, excluded := f.excludedBy(c, u.URL, canonical); excluded {
 		return ReasonExcluded
 	}
 	if f.opt.MaxDepth > 0 && u.Depth > f.opt.MaxDepth {
@@ -429,10 +429,10 @@ func (f *Frontier) refusal(c *crawl, canonical string, u *Link) Reason {
 }
 
 // noteRefused counts a refused URL, an excluded one by its rule.
-func (f *Frontier) noteRefused(crawl string, r *Result, url string) {
-	k := refusalKey{crawl: crawl, reason: r.Reason}
+func (f *Frontier) noteRefused(c *crawl, r *Result, url string) {
+	k := refusalKey{crawl: c.name, reason: r.Reason}
 	if r.Reason == ReasonExcluded {
-		k.rule, _ = f.excludedBy(crawl, r.Canonical)
+		k.rule, _ = f.excludedBy(c, url, r.Canonical)
 	}
 	f.refused.count(k, url)
 }

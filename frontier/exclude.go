@@ -117,8 +117,24 @@ func (s *ruleSet) match(canonical string) (rule string, ok bool) {
 // listRule names Options.Exclude, which has no rules, among them.
 const listRule = "list"
 
-// excludedBy returns the rule by which a URL of a crawl is excluded.
-func (f *Frontier) excludedBy(crawl, canonical string) (rule string, ok bool) {
+// formForRules returns the form of a URL that rules of operators are compared with: its canonical form, or, of a profile whose forms are
+// no URLs, such as surt, or not canonical, that of canon.Qiita.
+func formForRules(p *canon.Profile, url string) (string, error) {
+	if !p.Fetchable() {
+		if form, err := canon.Qiita().Canonicalize(url); err == nil {
+			return form, nil
+		}
+	}
+	return p.Canonicalize(url)
+}
+
+// excludedBy returns the rule by which a URL of a crawl, with this canonical form, is excluded.
+func (f *Frontier) excludedBy(c *crawl, url, canonical string) (rule string, ok bool) {
+	if p := f.profileOf(c); !p.Fetchable() && f.mayExclude() {
+		if form, err := formForRules(p, url); err == nil {
+			canonical = form
+		}
+	}
 	if f.opt.Exclude != nil && f.opt.Exclude(canonical) {
 		return listRule, true
 	}
@@ -129,13 +145,18 @@ func (f *Frontier) excludedBy(crawl, canonical string) (rule string, ok bool) {
 	if rule, ok := sets["*"].match(canonical); ok {
 		return rule, true
 	}
-	return sets[crawl].match(canonical)
+	return sets[c.name].match(canonical)
 }
 
-// ExcludedBy returns the rule by which a URL of a crawl is excluded, by its canonical form: that of an [Exclusion], or "list"
+// ExcludedBy returns the rule by which a URL of a crawl is excluded: that of an [Exclusion], or "list"
 // if Options.Exclude excludes it.
-func (f *Frontier) ExcludedBy(crawl, canonical string) (rule string, ok bool) {
-	return f.excludedBy(f.named(crawl), canonical)
+func (f *Frontier) ExcludedBy(name, url string) (rule string, ok bool) {
+	c := f.crawls.get(f.named(name))
+	if c == nil {
+		c = &crawl{name: f.named(name)}
+	}
+	id := f.identifier(c)
+	return id.excluded(url)
 }
 
 // excluded returns the rule by which a URL is excluded. One that the profile, whose rules may have changed, refuses by now is not.
@@ -143,7 +164,7 @@ func (id *identifier) excluded(url string) (rule string, ok bool) {
 	if !id.f.mayExclude() || id.canonicalize(url) != nil {
 		return "", false
 	}
-	return id.f.excludedBy(id.crawl.name, string(id.scratch))
+	return id.f.excludedBy(id.crawl, url, string(id.scratch))
 }
 
 // mayExclude reports whether anything is excluded.
@@ -319,7 +340,8 @@ func (f *Frontier) followExclusions() {
 }
 
 // Exclude adds rules by which URLs are excluded from a crawl ("" is that of [Options.Crawl], "*" all): durably, and from
-// the next call on. They are those of [canon.URLSet], or hashed URIs of variant N; URLs are compared in canonical form. It
+// the next call on. They are those of [canon.URLSet], or hashed URIs of variant N; URLs are compared in canonical form, those of exact crawls and
+// of profiles whose forms are no URLs in that of canon.Qiita. It
 // returns how many were not there yet. Queued URLs that become excluded are forgotten, in the background; each of them
 // before it would be handed out.
 //

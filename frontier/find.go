@@ -154,7 +154,7 @@ func (q *Query) selects(f *Frontier, e *Entry, now time.Time) bool {
 	case q.URLs == nil:
 		return true
 	}
-	form, err := f.Profile(e.Crawl).Canonicalize(e.URL)
+	form, err := formForRules(f.Profile(e.Crawl), e.URL)
 	if err != nil { // the rules, which may have changed, refuse it
 		form = e.URL
 	}

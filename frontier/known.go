@@ -130,12 +130,12 @@ func (f *Frontier) putPart(ctx context.Context, p *part, known []Known, results 
 func (f *Frontier) preparePut(ctx context.Context, id *identifier, k *put, now time.Time) (moves bool, err error) {
 	u, r := &k.known.Link, k.result
 	if id.identify(u, r) {
-		if _, excluded := f.excludedBy(id.crawl.name, r.Canonical); excluded {
+		if _, excluded := f.excludedBy(id.crawl, u.URL, r.Canonical); excluded {
 			r.refuse(ReasonExcluded)
 		}
 	}
 	if r.Status == StatusRefused {
-		f.noteRefused(id.crawl.name, r, u.URL)
+		f.noteRefused(id.crawl, r, u.URL)
 		return false, nil
 	}
 	item := id.item(u, r)

@@ -293,7 +293,7 @@ func (f *Frontier) unwanted(id *identifier, l *Lease, maxExpired int) *Settlemen
 		return nil // nothing to ask, or the rules, which may have changed, refuse it
 	}
 	form := string(id.scratch)
-	if _, excluded := f.excludedBy(id.crawl.name, form); excluded { // and forgotten where it is put back, by settlePart
+	if _, excluded := f.excludedBy(id.crawl, l.URL, form); excluded { // and forgotten where it is put back, by settlePart
 		return &Settlement{Lease: l, Outcome: Release, uncounted: true, reason: ReasonExcluded}
 	}
 	if mayLower && f.opt.Lower(form, true) {

@@ -644,6 +644,216 @@ var stories = map[string]func(p *play){
 		}
 		p.done(l)
 	},
+	"recrawl, retention and another crawl": func(p *play) {
+		const hour = 60
+		p.begin(Options{SeenFor: 100 * hour * p.unit})
+		for _, crawl := range []string{"news", "shop"} {
+			p.offer("new", Link{URL: "http://a.example/1", Crawl: crawl})
+			p.offer("new", Link{URL: "http://a.example/2", Crawl: crawl})
+		}
+		if err := p.f.Configure(bg, "news", "", store.QueueChange{Retention: new(10 * hour * p.unit)}); err != nil {
+			p.Skip("the store is shared")
+		}
+		p.done(p.leaseOf("shop", "http://a.example/1", "http://a.example/2")...)
+		l := p.leaseOf("news", "http://a.example/1", "http://a.example/2")
+		p.done(l[0])
+		p.settle(OK, Settlement{Lease: l[1], Outcome: Recrawl, At: p.in(20 * hour)})
+		p.wait(13 * hour)
+		p.offer("duplicate", Link{URL: "http://a.example/1", Crawl: "shop"})
+		p.offer("new", Link{URL: "http://a.example/1", Crawl: "news"})
+		p.offer("duplicate", Link{URL: "http://a.example/2", Crawl: "news"})
+		p.done(p.leaseOf("news", "http://a.example/1")...)
+		p.wait(8 * hour)
+		p.done(p.leaseOf("news", "http://a.example/2")...)
+		p.wait(6 * hour)
+		p.offer("duplicate", Link{URL: "http://a.example/2", Crawl: "news"})
+		p.wait(7 * hour)
+		p.offer("new", Link{URL: "http://a.example/2", Crawl: "news"})
+		p.wait(92 * hour)
+		p.offer("new", Link{URL: "http://a.example/2", Crawl: "shop"})
+	},
+	"exclusion and an exact crawl": func(p *play) {
+		p.begin(Options{})
+		rules, err := canon.ParseURLSet([]byte("a.example\n"))
+		must(p.T, err)
+		must(p.T, p.f.SetCrawlProfile(bg, "exact", canon.None()))
+		p.offer("new", Link{URL: "HTTP://A.example:80/x#1", Crawl: "exact"})
+		p.offer("new", Link{URL: "HTTP://A.example:80/x#1"})
+		for _, crawl := range []string{"exact", ""} {
+			n := 0
+			for range p.f.Find(bg, Query{Crawl: crawl, URLs: rules}) {
+				n++
+			}
+			if n != 1 {
+				p.Errorf("crawl %q: %d URLs match the rule; want 1", crawl, n)
+			}
+		}
+		p.exclude("*", "a.example")
+		p.count("*", "held=0")
+		p.offer("refused excluded", Link{URL: "http://a.example/y", Crawl: "exact"})
+		p.offer("refused excluded", Link{URL: "HTTP://A.example:80/x#1", Crawl: "exact"})
+	},
+	"group and back-off": func(p *play) {
+		p.begin(Options{Attempts: -1, FailingAfter: 2})
+		for i := range 3 {
+			p.offer("new", Link{URL: fmt.Sprint("http://a.example/", i), Group: "g"})
+		}
+		p.offer("new", Link{URL: "http://b.example/", Group: "g"})
+		for range 2 {
+			_, err := p.f.Retry(bg, p.leaseQueue("a.example"), p.in(10_000))
+			must(p.T, err)
+		}
+		p.lease("http://b.example/")
+	},
+	"group and leases at a time": func(p *play) {
+		p.begin(Options{MaxInFlight: 2})
+		for _, u := range []string{"http://a.example/1", "http://b.example/1", "http://c.example/1"} {
+			p.offer("new", Link{URL: u, Group: "g"})
+		}
+		l := p.lease("http://a.example/1", "http://b.example/1")
+		p.begin(p.opt)
+		p.lease()
+		p.set("", "b.example", store.QueueChange{Group: new("")})
+		p.lease("http://c.example/1")
+		p.done(l...)
+	},
+	"respell in a full queue": func(p *play) {
+		p.begin(Options{MaxPerQueue: 1})
+		p.add("HTTP://a.example/x")
+		l := p.lease("HTTP://a.example/x")[0]
+		p.offer("refused full", Link{URL: "http://a.example/y"})
+		p.settle(OK, Settlement{Lease: l, Outcome: Drop, Fetched: &Fetched{Status: 404}})
+		p.offer("refused full", Link{URL: "http://a.example/y"})
+		p.done(p.lease("http://a.example/x")...)
+		p.add("http://a.example/y")
+	},
+	"redirect to what is excluded": func(p *play) {
+		p.begin(Options{})
+		p.add("http://a.example/")
+		p.exclude("", "b.example")
+		r, err := p.f.Redirect(bg, p.lease("http://a.example/")[0], "http://b.example/")
+		if must(p.T, err); r.Target.Reason != ReasonExcluded {
+			p.Errorf("got %+v", r)
+		}
+		p.count("", "completed=1 fetched=0 held=0 seen=1")
+		p.include("", "b.example")
+		p.add("http://b.example/")
+	},
+	"redirects, a restart and a late report": func(p *play) {
+		p.begin(Options{Lease: 10 * p.unit})
+		p.add("http://a.example/")
+		first := p.lease("http://a.example/")[0]
+		p.wait(11)
+		second := p.lease("http://a.example/")[0]
+		_, err := p.f.Redirect(bg, first, "http://b.example/")
+		must(p.T, err)
+		if _, err = p.f.Redirect(bg, second, "http://b.example/"); !errors.Is(err, ErrAlreadyDone) {
+			p.Errorf("got %v; want that it is done", err)
+		}
+		p.begin(p.opt)
+		_, err = p.f.Redirect(bg, p.lease("http://b.example/")[0], "http://a.example/") // with a cookie
+		must(p.T, err)
+		l := p.lease("http://a.example/")[0]
+		if l.Redirects != 2 {
+			p.Errorf("got %+v; want two redirects", l)
+		}
+		p.done(l)
+		p.count("", "completed=2 fetched=1 held=0 failed=0")
+	},
+	"the last attempt is not found": func(p *play) {
+		p.begin(Options{Attempts: 2})
+		p.add("HTTP://a.example/x", "http://b.example/x")
+		for range 2 {
+			for _, l := range p.lease("HTTP://a.example/x", "http://b.example/x") {
+				_, err := p.f.Settle(bg, []Settlement{{Lease: l, Outcome: Retry, At: p.in(1), Fetched: &Fetched{Status: 404}}})
+				must(p.T, err)
+			}
+			p.wait(2)
+		}
+		p.entry("dropped attempts failures=2", Link{URL: "http://b.example/x"})
+		if l := p.lease("http://a.example/x")[0]; l.Failures != 0 || l.Attempts != 1 {
+			p.Errorf("got %+v; want a new round", l)
+		}
+		p.count("", "failed=1 dropped=1 held=1")
+	},
+	"bounds of deferrals and expiries": func(p *play) {
+		p.begin(Options{MaxDeferred: 2, MaxExpired: 2, Lease: 10 * p.unit})
+		p.add("http://a.example/")
+		for range 2 {
+			_, err := p.f.Settle(bg, []Settlement{{Lease: p.lease("http://a.example/")[0], Outcome: Defer, At: p.in(1)}})
+			must(p.T, err)
+			p.wait(2)
+		}
+		p.entry("dropped deferred deferrals=2", Link{URL: "http://a.example/"})
+		p.change(1, ActionRequeue, Query{Reasons: []Reason{ReasonDeferred}})
+		for range 2 {
+			p.lease("http://a.example/")
+			p.wait(11)
+		}
+		p.lease()
+		p.entry("dropped expired-leases expiries=2", Link{URL: "http://a.example/"})
+		p.offer("duplicate requeued", Link{URL: "http://a.example/", UnlessFetchedAfter: p.in(1)})
+		l := p.lease("http://a.example/")[0]
+		p.offer("duplicate", Link{URL: "http://a.example/", Force: true, UnlessFetchedAfter: p.in(1)})
+		if l.Expiries != 0 {
+			p.Errorf("got %+v; want a new round", l)
+		}
+		p.done(l)
+	},
+	"blocks of three scopes": func(p *play) {
+		p.begin(Options{})
+		p.add("http://a.example/")
+		until := p.in(300)
+		p.set("", "a.example", store.QueueChange{BlockedUntil: new(p.in(100))})
+		p.set("", "", store.QueueChange{BlockedUntil: &until})
+		p.set("*", "", store.QueueChange{BlockedUntil: new(p.in(200))})
+		_, idle, err := p.f.Lease(bg, LeaseRequest{})
+		if must(p.T, err); idle.State != store.Blocked || idle.Next.Sub(until).Abs() > time.Millisecond {
+			p.Errorf("got %v; want blocked until %v", idle, until)
+		}
+		p.set("", "", store.QueueChange{BlockedUntil: new(p.in(-1))})
+		_, idle, err = p.f.Lease(bg, LeaseRequest{})
+		if must(p.T, err); idle.State != store.Blocked || !idle.Next.Before(until) {
+			p.Errorf("got %v; want blocked by the store", idle)
+		}
+		p.set("*", "", store.QueueChange{BlockedUntil: new(p.in(-1))})
+		p.set("", "a.example", store.QueueChange{BlockedUntil: new(p.in(-1))})
+		p.lease("http://a.example/")
+	},
+	"limits of three scopes, and a queue that is forgotten": func(p *play) {
+		p.begin(Options{})
+		p.set("*", "", store.QueueChange{Limit: new(int64(1))})
+		for _, crawl := range []string{"news", "shop"} {
+			p.offer("new", Link{URL: "http://a.example/1", Crawl: crawl})
+			p.offer("new", Link{URL: "http://a.example/2", Crawl: crawl})
+		}
+		p.set("shop", "", store.QueueChange{Limit: new(int64(2))})
+		p.done(p.leaseOf("news", "http://a.example/1")...)
+		p.done(p.leaseOf("shop", "http://a.example/1", "http://a.example/2")...)
+		p.set("shop", "a.example", store.QueueChange{Limit: new(int64(1)), Group: new("g")})
+		n, err := p.f.Forget(bg, Selection{Crawl: "shop", Queue: "a.example"})
+		if err != nil || n != 2 {
+			p.Errorf("got %d, %v; want 2 forgotten", n, err)
+		}
+		p.count("shop", "fetched=0 completed=0 seen=0")
+		p.offer("new", Link{URL: "http://a.example/1", Crawl: "shop"})
+		p.offer("new", Link{URL: "http://a.example/2", Crawl: "shop"})
+		p.done(p.leaseOf("shop", "http://a.example/1")...) // the limit of the queue stays
+		q, err := p.f.Queue(bg, "shop", "a.example")
+		if err != nil || q.Group != "g" || q.Limit != 1 {
+			p.Errorf("got %+v, %v; want the settings as they were", q, err)
+		}
+	},
+	"order of all, of a crawl, and a restart": func(p *play) {
+		p.begin(Options{})
+		must(p.T, p.f.SetDepthFirst(bg, "*", true))
+		must(p.T, p.f.SetDepthFirst(bg, "", true))
+		must(p.T, p.f.SetDepthFirst(bg, "*", false))
+		p.begin(p.opt)
+		p.offer("new", Link{URL: "http://a.example/1", Depth: 1})
+		p.offer("new", Link{URL: "http://a.example/2", Depth: 2})
+		p.lease("http://a.example/2", "http://a.example/1")
+	},
 }
 
 // leaseQueue leases from a queue.

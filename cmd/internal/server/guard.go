@@ -252,8 +252,8 @@ func (g *guard) ChangeExclusions(ctx context.Context, crawl string, rules []stri
 }
 
 // ExcludedBy returns the rule by which a URL of a crawl is excluded.
-func (g *guard) ExcludedBy(crawl, canonical string) (string, bool) {
-	return g.own.ExcludedBy(crawl, canonical)
+func (g *guard) ExcludedBy(crawl, url string) (string, bool) {
+	return g.own.ExcludedBy(crawl, url)
 }
 
 func (g *guard) FindCrawl(ctx context.Context, st store.Store, crawl string) (frontier.StoredCrawl, error) {

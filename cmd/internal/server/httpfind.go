@@ -339,7 +339,7 @@ func (s *httpAPI) getExplain(ctx context.Context, q url.Values) (e wire.Explanat
 
 // addWhy adds what an offer of the URL would be answered, and what holds it.
 func (s *httpAPI) addWhy(ctx context.Context, e *wire.Explanation, u frontier.Link) error {
-	e.Excluded, _ = s.f.ExcludedBy(u.Crawl, e.Canonical)
+	e.Excluded, _ = s.f.ExcludedBy(u.Crawl, u.URL)
 	if e.Trap != nil && s.cfg.Evidence.Exclude(e.Canonical) {
 		e.Excluded = "--traps unlisted, as its kind of pages asks for noindex and nofollow (POST /v1/traps lifts " + e.Trap.Template + ")"
 	}
