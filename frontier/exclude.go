@@ -130,7 +130,10 @@ func formForRules(p *canon.Profile, url string) (string, error) {
 
 // excludedBy returns the rule by which a URL of a crawl, with this canonical form, is excluded.
 func (f *Frontier) excludedBy(c *crawl, url, canonical string) (rule string, ok bool) {
-	if p := f.profileOf(c); !p.Fetchable() && f.mayExclude() {
+	if !f.mayExclude() {
+		return "", false
+	}
+	if p := f.profileOf(c); !p.Fetchable() {
 		if form, err := formForRules(p, url); err == nil {
 			canonical = form
 		}
@@ -139,9 +142,6 @@ func (f *Frontier) excludedBy(c *crawl, url, canonical string) (rule string, ok 
 		return listRule, true
 	}
 	sets := *f.exclusions.sets.Load()
-	if len(sets) == 0 {
-		return "", false
-	}
 	if rule, ok := sets["*"].match(canonical); ok {
 		return rule, true
 	}
