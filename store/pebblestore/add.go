@@ -157,7 +157,7 @@ type addSpace struct {
 	// Of each item of the part:
 	ptrs []pointer
 	into []*queue // of an item that is not known, nil if it has yet to be made
-	// unknown are names of queues that do not exist.
+	// unknown are names without a row, which took a look.
 	unknown map[string]bool
 }
 
@@ -235,7 +235,7 @@ func (a *adder) findQueues() error {
 		if name == "" || a.unknown[name] {
 			continue
 		}
-		q := a.c.queues.loaded[name]
+		q := a.c.queues.named(name)
 		if q == nil && a.c.queues.mayHave(a.s, name) {
 			if a.left.rows--; a.left.rows < 0 {
 				a.endAt(i)
@@ -245,13 +245,14 @@ func (a *adder) findQueues() error {
 			if q, err = a.oldQueue(a.c, name); err != nil {
 				return err
 			}
-		}
-		if a.into[i-a.lo] = q; q == nil {
-			if a.unknown == nil {
-				a.unknown = map[string]bool{}
+			if q == nil {
+				if a.unknown == nil {
+					a.unknown = map[string]bool{}
+				}
+				a.unknown[name] = true
 			}
-			a.unknown[name] = true
 		}
+		a.into[i-a.lo] = q
 	}
 	return nil
 }
@@ -323,7 +324,7 @@ func (a *adder) queueOf(i int, it *store.Item) *queue {
 	if q := a.into[i-a.lo]; q != nil {
 		return q
 	}
-	if q := a.c.queues.loaded[it.Queue]; q != nil { // an item before made it
+	if q := a.c.queues.named(it.Queue); q != nil { // an item before made it
 		return q
 	}
 	return a.newQueue(a.c, it.Queue)
@@ -355,7 +356,7 @@ func (a *adder) capped(queue string) bool {
 	if a.opt.MaxPerQueue <= 0 {
 		return false
 	}
-	q := qs.loaded[queue]
+	q := qs.named(queue)
 	return q != nil && q.Held() >= a.opt.MaxPerQueue
 }
 

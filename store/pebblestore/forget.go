@@ -217,8 +217,8 @@ func (tx *txn) forgetQueues(c *crawl) {
 		}
 	}
 	qs.UnmarkAll()
-	tx.s.sched.loaded -= len(qs.loaded)
-	qs.loaded, qs.byNum = nil, nil // without a look at each
+	tx.s.sched.loaded -= qs.loaded
+	qs.loaded, qs.pages, qs.names, qs.twins = 0, nil, nil, nil // without a look at each
 	for _, table := range []byte{tablePlace, tableOrder, tableQueue, tableName, tableDone, tableRetired, tableMark} {
 		tx.deleteRange(appendNumbered(nil, table, c.num), afterNumbered(table, c.num))
 	}

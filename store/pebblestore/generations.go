@@ -3,6 +3,7 @@ package pebblestore
 import (
 	"bytes"
 	"cmp"
+	"hash/maphash"
 	"iter"
 	"slices"
 	"time"
@@ -85,7 +86,7 @@ func (s *Store) placeOf(name string) (int, bool) {
 }
 
 func (s *Store) addCrawl(c *crawl) {
-	c.queues = crawlQueues{Crawl: s.sched.NewCrawl(c.name), next: 1}
+	c.queues = crawlQueues{Crawl: s.sched.NewCrawl(c.name), next: 1, seed: maphash.MakeSeed()}
 	s.crawls[c.name], s.byNum[c.num] = c, c
 	i, _ := s.placeOf(c.name)
 	s.byName = slices.Insert(s.byName, i, c)

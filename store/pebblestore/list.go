@@ -307,7 +307,7 @@ func (tx *txn) queuesAfter(c *crawl, after string, left *budget, f func(q *queue
 		lo = append(lo, 0)
 	}
 	_, err := tx.s.walk(lo, afterNumbered(tableQueue, c.num), left, func(key, value []byte) (err error) {
-		q := c.queues.loaded[string(key[5:])]
+		q := c.queues.named(string(key[5:]))
 		if q == nil {
 			if q, err = tx.s.stored(c, string(key[5:]), key, value); err != nil {
 				return err

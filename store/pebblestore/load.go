@@ -8,7 +8,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"maps"
 	"math"
 	"os"
@@ -347,7 +346,7 @@ func (s *Store) checkCount(g *generation) error {
 //
 // The order of the others is that of their names either way, since turns are not stored.
 func (s *Store) loadQueues() error {
-	s.sched.journal.table, s.sched.seed = tableJournal, maphash.MakeSeed()
+	s.sched.journal.table = tableJournal
 	s.sched.Closed = func(l *sched.Lease) { s.sched.closed = append(s.sched.closed, l) }
 	if err := cmp.Or(s.loadScheduler(), s.loadMarks()); err != nil {
 		return err
@@ -521,7 +520,7 @@ func (s *Store) loadQueue(key, value []byte, leases map[queueNum][]leaseRow, now
 	if c == nil {
 		return fmt.Errorf("cannot load queue %q; got no such crawl: %w", key, store.ErrCorrupt)
 	}
-	if q := c.queues.loaded[string(key[5:])]; q != nil {
+	if q := c.queues.named(string(key[5:])); q != nil {
 		if q.Idle() { // a step of this group read it
 			q.Recall(now)
 		}
@@ -537,7 +536,7 @@ func (s *Store) loadQueue(key, value []byte, leases map[queueNum][]leaseRow, now
 	}
 	delete(leases, at)
 	if q.Idle() {
-		s.sched.name(&c.queues, q.Name)
+		c.queues.name(q.Name)
 		q.Recall(now)
 		return nil
 	}

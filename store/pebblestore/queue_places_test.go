@@ -390,7 +390,7 @@ func TestQueueNamesAreCopies(t *testing.T) {
 		message := "queue"
 		items := []store.Item{{Key: testKey(round), Queue: message, URL: "https://example.com/"}}
 		addItems(t, s, items)
-		if name := s.crawls[store.DefaultCrawl].queues.loaded[message].Name; unsafe.StringData(name) == unsafe.StringData(message) {
+		if name := s.crawls[store.DefaultCrawl].queues.named(message).Name; unsafe.StringData(name) == unsafe.StringData(message) {
 			t.Errorf("round %d: got the caller's string as the name of a queue", round)
 		}
 		completeSome(t, s, 1) // the queue leaves memory, and is read from its row

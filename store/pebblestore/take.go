@@ -97,7 +97,7 @@ func (o *takeOp) take() (sched.Rest, error) {
 	if o.req.Queue == "" {
 		return o.s.sched.Take(c.queues.Crawl, nil, o.r, o.serve)
 	}
-	q := c.queues.loaded[o.req.Queue]
+	q := c.queues.named(o.req.Queue)
 	if q == nil && o.s.sched.Loading {
 		var err error
 		if q, err = o.oldQueue(c, o.req.Queue); err != nil {
@@ -114,7 +114,7 @@ func (o *takeOp) take() (sched.Rest, error) {
 // priority first.
 func (o *takeOp) serve(sq *sched.Queue, n int, room int64) (got int, bytes int64, err error) {
 	q := queueOf(sq)
-	if q.c.gone || q.c.queues.loaded[q.Name] != q {
+	if q.c.gone || q.c.queues.named(q.Name) != q {
 		return 0, 0, nil // it went between two steps
 	}
 	o.room = room

@@ -40,9 +40,11 @@ func TestReadAheadIsBounded(t *testing.T) {
 
 // aheadOf returns what was read ahead of queues of a crawl.
 func aheadOf(s *Store, crawl string) (list []*ahead) {
-	for _, q := range s.crawls[crawl].queues.loaded {
-		if q.ahead != nil {
-			list = append(list, q.ahead)
+	for _, p := range s.crawls[crawl].queues.pages {
+		for _, q := range p {
+			if q != nil && q.ahead != nil {
+				list = append(list, q.ahead)
+			}
 		}
 	}
 	return list

@@ -93,7 +93,7 @@ func TestVerifyFinds(t *testing.T) {
 // counts and places.
 func TestVerifyFindsInQueues(t *testing.T) {
 	state := func(s *Store, change func(q *sched.Queue)) []byte {
-		q := *s.crawls[store.DefaultCrawl].queues.loaded["q1"]
+		q := *s.crawls[store.DefaultCrawl].queues.named("q1")
 		change(&q.Queue)
 		return appendQueue(nil, &q, s.sched.journal.next)
 	}
