@@ -172,7 +172,7 @@ func (tx *txn) forgetKeys(c *crawl, keys []store.Key) (int64, error) {
 		return 0, err
 	}
 	for _, r := range tx.s.sched.retired {
-		if r.q.c == c {
+		if r.q.crawl() == c {
 			r.since = 0 // its rows stay, and one of its keys may be recorded again without a place
 		}
 	}
@@ -212,7 +212,7 @@ func (tx *txn) forgetQueues(c *crawl) {
 		}
 	}
 	for _, l := range tx.s.sched.closed {
-		if queueOf(l.Queue).c == c {
+		if queueOf(l.Queue).crawl() == c {
 			tx.deleteLease(l)
 		}
 	}
@@ -223,7 +223,7 @@ func (tx *txn) forgetQueues(c *crawl) {
 		tx.deleteRange(appendNumbered(nil, table, c.num), afterNumbered(table, c.num))
 	}
 	for _, r := range slices.Clone(tx.s.sched.retired) {
-		if r.q.c == c {
+		if r.q.crawl() == c {
 			for _, l := range r.q.Leases(math.MaxInt64) {
 				tx.deleteLease(l)
 			}
@@ -282,7 +282,7 @@ func (tx *txn) forgetQueue(c *crawl, name string) (n int64, left []*retired, err
 		tx.retire(c, q)
 	}
 	for _, r := range tx.s.sched.retired {
-		if r.q.c == c && r.q.Name == name {
+		if r.q.crawl() == c && r.q.Name == name {
 			left = append(left, r)
 		}
 	}
@@ -322,15 +322,15 @@ func (tx *txn) forgetSome(r *retired) (int64, error) {
 		tx.deleteRange(rows[0], rows[1])
 	}
 	for i := range found { // a table after the other
-		tx.deletePlace(r.q.c, &found[i].key)
+		tx.deletePlace(r.q.crawl(), &found[i].key)
 	}
 	for i := range found {
-		tx.dropKey(r.q.c, &found[i])
+		tx.dropKey(r.q.crawl(), &found[i])
 	}
-	tx.changedCrawl(r.q.c)
+	tx.changedCrawl(r.q.crawl())
 	r.queued, r.ended = some.queued, some.ended
 	if !tx.left.spent() {
-		tx.delete(appendOfQueue(nil, tableRetired, r.q.c.num, r.q.id))
+		tx.delete(appendOfQueue(nil, tableRetired, r.q.crawl().num, r.q.id))
 		tx.s.sched.finish(r)
 	}
 	return int64(len(found)), nil
@@ -344,7 +344,7 @@ func (sc *scheduler) finish(r *retired) {
 
 // retiring reports whether a queue of c is being forgotten.
 func (sc *scheduler) retiring(c *crawl) bool {
-	return slices.ContainsFunc(sc.retired, func(r *retired) bool { return r.q.c == c })
+	return slices.ContainsFunc(sc.retired, func(r *retired) bool { return r.q.crawl() == c })
 }
 
 // remains reads what a step may forget. It changes nothing.
@@ -366,7 +366,7 @@ func (tx *txn) remains(r *retired) (some *remains, err error) {
 
 // read takes the next rows of a table, and returns the row to continue from.
 func (some *remains) read(tx *txn, r *retired, table byte, from []byte) ([]byte, error) {
-	lo, hi := queueBounds(table, r.q.c.num, r.q.id)
+	lo, hi := queueBounds(table, r.q.crawl().num, r.q.id)
 	if from != nil {
 		lo = from
 	}
@@ -389,7 +389,7 @@ func (some *remains) read(tx *txn, r *retired, table byte, from []byte) ([]byte,
 // written since, it says without a read which URLs were queued elsewhere: those whose latest place is in a newer row. (To
 // read the place of each took nine tenths of the time of forgetting a queue.) A lease may have lost its key since, so it is looked up.
 func (tx *txn) ownedBy(r *retired, leases int, list []sought) ([]recorded, error) {
-	c, places := r.q.c, &tx.s.sched.places
+	c, places := r.q.crawl(), &tx.s.sched.places
 	c.locate(tx.s, list)
 	owned := make([]store.Key, 0, len(list))
 	read := list

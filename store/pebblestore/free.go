@@ -63,7 +63,7 @@ func (o *freeOp) apply(tx *txn) error {
 		}
 		tx.left.rows--
 		l := o.left[0]
-		c := queueOf(l.Queue).c
+		c := queueOf(l.Queue).crawl()
 		if l.Over() {
 			if c.queues.Overtaken[l.Key] != l { // its time is over
 				continue

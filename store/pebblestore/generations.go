@@ -87,6 +87,7 @@ func (s *Store) placeOf(name string) (int, bool) {
 
 func (s *Store) addCrawl(c *crawl) {
 	c.queues = crawlQueues{Crawl: s.sched.NewCrawl(c.name), next: 1, seed: maphash.MakeSeed()}
+	c.queues.Owner = c
 	s.crawls[c.name], s.byNum[c.num] = c, c
 	i, _ := s.placeOf(c.name)
 	s.byName = slices.Insert(s.byName, i, c)

@@ -147,7 +147,7 @@ func (tx *txn) journalQueue(q *queue) {
 	}
 	q.journal = j.next
 	j.has(q)
-	j.buf = binary.AppendUvarint(j.buf, uint64(q.c.num))
+	j.buf = binary.AppendUvarint(j.buf, uint64(q.crawl().num))
 	j.buf = zerocopy.AppendText(j.buf, q.Name)
 	at := len(j.buf)
 	j.buf = appendQueue(append(j.buf, 0, 0), q, j.next-1)
@@ -163,7 +163,7 @@ func (tx *txn) writeJournal() {
 	}
 	j.write(tx, limit, func(row uint64) {
 		for _, q := range j.queues[0] {
-			if !q.c.gone && !q.Retired() && q.journal == row+1 {
+			if !q.crawl().gone && !q.Retired() && q.journal == row+1 {
 				tx.setQueue(q)
 			}
 		}
@@ -280,7 +280,7 @@ func (tx *txn) deletePlace(c *crawl, k *store.Key) {
 	at := placeKey{c.num, *k}
 	if row := tx.s.sched.places.row(&at); row > 0 {
 		for _, r := range tx.s.sched.retired {
-			if r.q.c == c && row >= r.since {
+			if r.q.crawl() == c && row >= r.since {
 				r.since = 0
 			}
 		}
@@ -324,7 +324,7 @@ func (tx *txn) keepPlacesIn(row uint64, value []byte) error {
 
 // leads reports whether a place that Open read may lead to something.
 func (s *Store) leads(c *crawl, k *store.Key, p pointer) bool {
-	retired := func(r *retired) bool { return r.q.c == c && r.q.id == p.queue }
+	retired := func(r *retired) bool { return r.q.crawl() == c && r.q.id == p.queue }
 	if s.opt.KeepURLs || c.queues.Leases[*k] != nil || slices.ContainsFunc(s.sched.retired, retired) {
 		return true
 	}

@@ -19,7 +19,9 @@ func sampleRecord() sched.Record {
 }
 
 func sampleCrawl() *crawl {
-	return &crawl{num: 9, queues: crawlQueues{Crawl: new(sched.Sched).NewCrawl("c")}}
+	c := &crawl{num: 9, queues: crawlQueues{Crawl: new(sched.Sched).NewCrawl("c")}}
+	c.queues.Owner = c
+	return c
 }
 
 func sampleQueue() *queue {
@@ -98,13 +100,13 @@ func TestRowsComeBack(t *testing.T) {
 		}
 	}
 	q := sampleQueue()
-	got, err := parseQueue(q.c, "q", appendQueue(nil, q, 9))
+	got, err := parseQueue(q.crawl(), "q", appendQueue(nil, q, 9))
 	if err != nil || got.State != q.State || *got.Settings != *q.Settings || got.id != q.id || got.Levels() != q.Levels() ||
 		got.Head(0) != q.Head(0) || got.Head(7) != q.Head(7) {
 		t.Errorf("got %+v, %v; want %+v", got, err, q)
 	}
 	q.Fetched, q.Failed, q.Dropped = 1, 2, 3
-	if got, err := parseQueue(q.c, "q", appendQueue(nil, q, 9)); err != nil || got.State != q.State {
+	if got, err := parseQueue(q.crawl(), "q", appendQueue(nil, q, 9)); err != nil || got.State != q.State {
 		t.Errorf("got %+v, %v; want %+v", got, err, q)
 	}
 	over, err := parseLease(appendLongRow(nil, tableLease, 7), appendLease(nil, q.RestoreOvertaken(rec.Key, 7, 28, 128, 28)))

@@ -44,9 +44,9 @@ type scheduler struct {
 	loaded  int      // queues of all crawls that are in memory
 	journal stateJournal
 	places  places
-	retired []*retired     // to be forgotten, oldest first
-	closed  []*sched.Lease // overtaken leases whose time is over, until the next step removes their rows
-	evicted atomic.Int64   // marks evicted by newer ones, since Open
+	retired []*retired              // to be forgotten, oldest first
+	closed  []*sched.Lease          // overtaken leases whose time is over, until the next step removes their rows
+	evicted atomic.Int64            // marks evicted by newer ones, since Open
 	unread  []byte                  // the next queue's row to load, while Loading
 	states  map[string]journalState // that the journal has of queues, by the key of their row; nil when all are loaded
 }
@@ -77,7 +77,6 @@ const pageLen = 32
 // queue is a queue in memory. The scheduler's part has a way back to it: see queueOf.
 type queue struct {
 	sched.Queue
-	c        *crawl
 	journal  uint64 // 1 + the number of the journal's row with its latest state; 0: its own row has that
 	ahead    *ahead // nil for none
 	id       uint32 // among those of the crawl, never used again
@@ -95,12 +94,14 @@ const (
 
 // newQueue returns a stored queue of c, not loaded.
 func newQueue(c *crawl, name string, id uint32, st sched.State) *queue {
-	q := &queue{Queue: c.queues.NewQueue(name, nil, st), c: c, id: id}
+	q := &queue{Queue: c.queues.NewQueue(name, nil, st), id: id}
 	q.Owner = q
 	return q
 }
 
 func queueOf(q *sched.Queue) *queue { return q.Owner.(*queue) }
+
+func (q *queue) crawl() *crawl { return q.Crawl.Owner.(*crawl) }
 
 // queue returns a queue of c, made if need be.
 func (tx *txn) queue(c *crawl, name string) (*queue, error) {
@@ -218,7 +219,7 @@ func (tx *txn) load(q *queue) {
 
 // hold keeps q in memory.
 func (sc *scheduler) hold(q *queue) {
-	qs := &q.c.queues
+	qs := &q.crawl().queues
 	p := qs.pages[q.id/pageLen]
 	if p == nil {
 		if p = new(page); qs.pages == nil {
@@ -246,7 +247,7 @@ func (sc *scheduler) hold(q *queue) {
 
 // drop drops q from memory.
 func (sc *scheduler) drop(q *queue) {
-	qs := &q.c.queues
+	qs := &q.crawl().queues
 	q.ahead = nil
 	if qs.named(q.Name) != q { // it was dropped before, and may have been read again
 		return
@@ -292,7 +293,7 @@ func (tx *txn) changedRow(q *queue) {
 	tx.listQueue(q)
 	if q.marks&markChanged == 0 {
 		q.marks |= markChanged
-		tx.changedCrawl(q.c)
+		tx.changedCrawl(q.crawl())
 	}
 }
 
@@ -307,7 +308,7 @@ func (tx *txn) changedCrawl(c *crawl) {
 func (tx *txn) file() {
 	sc := &tx.s.sched
 	for _, l := range sc.closed {
-		if q := queueOf(l.Queue); !q.c.gone { // or they went with it
+		if q := queueOf(l.Queue); !q.crawl().gone { // or they went with it
 			tx.deleteLease(l)
 			tx.listQueue(q)
 		}
@@ -433,7 +434,7 @@ func (tx *txn) findHeads(q *queue) {
 
 // firstFrom returns the place of the first existing URL of a priority, from its head on.
 func (tx *txn) firstFrom(q *queue, priority uint8) (head sched.Head, err error) {
-	it, err := tx.reader().NewIter(bounds(appendOrderRow(nil, q.c.num, q.id, priority, q.Head(priority)), appendLevelEnd(nil, q.c.num, q.id, priority)))
+	it, err := tx.reader().NewIter(bounds(appendOrderRow(nil, q.crawl().num, q.id, priority, q.Head(priority)), appendLevelEnd(nil, q.crawl().num, q.id, priority)))
 	if err != nil {
 		return head, err
 	}
@@ -454,7 +455,7 @@ func (tx *txn) writeQueues() {
 	rows := sc.queues[:0] // of queues that get rows
 	for _, q := range sc.queues {
 		switch {
-		case q.c.gone || q.Retired(): // forgotten in the meantime
+		case q.crawl().gone || q.Retired(): // forgotten in the meantime
 			continue
 		case q.marks&markChanged == 0:
 		case journaled && q.marks&markNew == 0 && q.Held() > 0: // or it needs a row, to be found by its name
@@ -493,7 +494,7 @@ func (tx *txn) writeQueues() {
 // setQueue writes the row of a queue.
 func (tx *txn) setQueue(q *queue) {
 	q.journal = 0
-	tx.key = appendQueueRow(tx.key[:0], q.c.num, q.Name)
+	tx.key = appendQueueRow(tx.key[:0], q.crawl().num, q.Name)
 	tx.value = appendQueue(tx.value[:0], q, tx.s.sched.journal.next)
 	tx.set(tx.key, tx.value)
 }

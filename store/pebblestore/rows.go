@@ -422,7 +422,7 @@ const (
 // appendLease appends the value of a lease.
 func appendLease(dst []byte, l *sched.Lease) []byte {
 	q := queueOf(l.Queue)
-	dst = binary.AppendUvarint(dst, uint64(q.c.num))
+	dst = binary.AppendUvarint(dst, uint64(q.crawl().num))
 	dst = binary.AppendUvarint(dst, uint64(q.id))
 	dst = binary.AppendUvarint(dst, uint64(l.Until))
 	if l.Over() {

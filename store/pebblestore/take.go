@@ -114,7 +114,7 @@ func (o *takeOp) take() (sched.Rest, error) {
 // priority first.
 func (o *takeOp) serve(sq *sched.Queue, n int, room int64) (got int, bytes int64, err error) {
 	q := queueOf(sq)
-	if q.c.gone || q.c.queues.named(q.Name) != q {
+	if q.crawl().gone || q.crawl().queues.named(q.Name) != q {
 		return 0, 0, nil // it went between two steps
 	}
 	o.room = room
@@ -183,7 +183,7 @@ func (o *takeOp) level(q *queue, priority uint8, n int) (int, error) {
 	got := 0
 	for ; got < min(n, len(rows)) && o.room > 0 && rows[got].Due <= o.r.Now; got++ {
 		rec := &rows[got]
-		o.key = appendOrderRow(o.key[:0], q.c.num, q.id, priority, rec.Place())
+		o.key = appendOrderRow(o.key[:0], q.crawl().num, q.id, priority, rec.Place())
 		o.singleDelete(o.key)
 		o.give(q.Lease(*rec, o.s.sched.after(&o.s.sched.token), o.r.Now, o.r.Until))
 	}
@@ -199,8 +199,8 @@ func (o *takeOp) level(q *queue, priority uint8, n int) (int, error) {
 // seek puts the iterator on the URLs of one priority, beginning with the head:
 // before it are only deleted rows, which take time to skip.
 func (o *takeOp) seek(q *queue, priority uint8) error {
-	o.lo = appendOrderRow(o.lo[:0], q.c.num, q.id, priority, q.Head(priority))
-	o.hi = appendLevelEnd(o.hi[:0], q.c.num, q.id, priority)
+	o.lo = appendOrderRow(o.lo[:0], q.crawl().num, q.id, priority, q.Head(priority))
+	o.hi = appendLevelEnd(o.hi[:0], q.crawl().num, q.id, priority)
 	if o.it != nil {
 		o.it.SetBounds(o.lo, o.hi)
 		return nil

@@ -127,7 +127,7 @@ func (v *verifier) begin(*txn) error {
 		}
 	}
 	for _, r := range v.s.sched.retired {
-		v.crawls[r.q.c.num].retired[r.q.id] = true
+		v.crawls[r.q.crawl().num].retired[r.q.id] = true
 	}
 	return nil
 }

@@ -29,12 +29,7 @@ type group struct {
 }
 
 // group returns the group that the queue has joined, nil for none.
-func (q *Queue) group() *group {
-	if q.more == nil {
-		return nil
-	}
-	return q.more.group
-}
+func (q *Queue) group() *group { return q.rare().group }
 
 // named returns the group that the queue's settings name, even if the queue, being idle, has not joined it; nil for none.
 func (q *Queue) named() *group {

@@ -138,28 +138,29 @@ func (l *Lease) expire(now int64) {
 	q.Crawl.leases.Remove(l)
 	q.count(delta{live: -1, late: 1})
 	l.late = true
-	if q.expired == nil {
-		q.expired = NewHeap((*Lease).endsBefore, (*Lease).slotOf)
+	m := q.needMore()
+	if m.expired == nil {
+		m.expired = NewHeap((*Lease).endsBefore, (*Lease).slotOf)
 		if q.Crawl.expired == nil {
 			q.Crawl.expired = map[*Queue]struct{}{}
 		}
 		q.Crawl.expired[q] = struct{}{}
 	}
-	q.expired.Push(l)
+	m.expired.Push(l)
 	q.File(now)
 }
 
 // Expired returns the lease of the queue that ran out first, nil if none did.
 func (q *Queue) Expired() *Lease {
-	if q.expired == nil {
-		return nil
+	if expired := q.rare().expired; expired != nil {
+		return expired.Top()
 	}
-	return q.expired.Top()
+	return nil
 }
 
 // Leases returns up to n leases of the queue, overtaken ones too, in no order.
 func (q *Queue) Leases(n int64) []*Lease {
-	list := make([]*Lease, 0, min(n, q.Leased()+int64(q.over)))
+	list := make([]*Lease, 0, min(n, q.Leased()+int64(q.rare().over)))
 	for l := q.leases; l != nil && len(list) < cap(list); l = l.after {
 		list = append(list, l)
 	}
@@ -169,7 +170,7 @@ func (q *Queue) Leases(n int64) []*Lease {
 // heap returns the heap that the lease is in.
 func (l *Lease) heap() *Heap[*Lease] {
 	if l.late {
-		return l.Queue.expired
+		return l.Queue.more.expired
 	}
 	return l.Queue.Crawl.leases
 }
@@ -179,8 +180,9 @@ func (l *Lease) out() {
 	q := l.Queue
 	l.heap().Remove(l)
 	q.count(delta{live: -int32(one(!l.late)), late: -int32(one(l.late))})
-	if l.late = false; q.expired != nil && q.expired.Len() == 0 {
-		q.expired = nil
+	l.late = false
+	if m := q.more; m != nil && m.expired != nil && m.expired.Len() == 0 {
+		m.expired = nil
 		delete(q.Crawl.expired, q)
 	}
 }

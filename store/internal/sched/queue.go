@@ -25,22 +25,50 @@ type Queue struct {
 	Settings *store.QueueSettings
 	State
 
-	leases  *Lease        // head of the list of all its leases
-	expired *Heap[*Lease] // leases that ran out, earliest first; nil for none
-	heads   *[store.MaxPriority + 1]Head
-	head    Head // the earliest of the heads; heads is nil while it is the only one
+	leases  *Lease // head of the list of all its leases
+	head    Head   // the earliest of its heads
 	turn    uint64
 	at      uint64 // when it wakes, while it waits; as which one it was filed, which settles equal turns, while it is ready
-	more    *more  // nil before it is urgent, or in a group
+	more    *more  // nil before it needs one
 	live    int32  // leases that have not run out
-	late    int32  // leases that have
-	over    int32  // overtaken leases, whose URLs are not held by them
 	slot    int32
 	class   int32
 	place   place
 	retired bool
 	held    hold  // as counted in the crawl
 	levels  uint8 // bit p: priority p has URLs queued
+}
+
+// more has what most queues do not need. A broad crawl has millions of hosts in memory, nearly all with one URL, which was never leased.
+type more struct {
+	*Queue
+	heads   *[store.MaxPriority + 1]Head // nil before it has URLs of several priorities
+	expired *Heap[*Lease]                // leases that ran out, earliest first; nil for none
+	group   *group
+	since   int64 // when its first urgent URL came due, or it was last served, if later; 0: not among the urgent ones now
+	in      *line // whose urgent queues it is among
+	slot    int32 // among them
+	late    int32 // leases that ran out
+	over    int32 // overtaken leases, whose URLs are not held by them
+}
+
+// noMore is the more of a queue that has none.
+var noMore more
+
+// rare returns the queue's more, never nil, to be read.
+func (q *Queue) rare() *more {
+	if q.more == nil {
+		return &noMore
+	}
+	return q.more
+}
+
+// needMore returns the queue's more, to be changed.
+func (q *Queue) needMore() *more {
+	if q.more == nil {
+		q.more = &more{Queue: q}
+	}
+	return q.more
 }
 
 // State is what a backend stores for a queue besides its settings.
@@ -96,13 +124,13 @@ func (q *Queue) turnsBefore(b *Queue) bool {
 func (q *Queue) Held() int64 { return q.Queued + q.Leased() }
 
 // Leased returns the number of URLs leased, including those whose lease ran out.
-func (q *Queue) Leased() int64 { return int64(q.live) + int64(q.late) }
+func (q *Queue) Leased() int64 { return int64(q.live) + int64(q.rare().late) }
 
 // Idle reports whether the queue holds nothing and no fetcher is at it, so that it need not be in memory.
-func (q *Queue) Idle() bool { return q.Held() == 0 && q.over == 0 }
+func (q *Queue) Idle() bool { return q.Held() == 0 && q.rare().over == 0 }
 
 // running returns the number of fetchers at the queue.
-func (q *Queue) running() int { return int(q.live + q.over) }
+func (q *Queue) running() int { return int(q.live + q.rare().over) }
 
 // fetchers returns the number of fetchers that count towards the bound on leases: at the queue, or at its group.
 func (q *Queue) fetchers() int {
@@ -178,8 +206,11 @@ func (q *Queue) count(d delta) {
 	if g := q.group(); g != nil {
 		g.running += int(d.live + d.over)
 	}
-	q.late += d.late
-	q.over += d.over
+	if d.late != 0 || d.over != 0 {
+		m := q.needMore()
+		m.late += d.late
+		m.over += d.over
+	}
 	q.Completed += d.completed
 	q.Dropped += d.dropped
 	q.Fetched += d.fetched
@@ -206,20 +237,21 @@ func one(b bool) int64 {
 // SetHead sets the first URL of a priority, after any change.
 func (q *Queue) SetHead(priority uint8, h Head) {
 	others := q.levels &^ (1 << priority)
-	if q.heads == nil && others != 0 && h.Due != Never {
-		heads := new([store.MaxPriority + 1]Head)
+	heads := q.rare().heads
+	if heads == nil && others != 0 && h.Due != Never {
+		heads = new([store.MaxPriority + 1]Head)
 		for p := range heads {
 			heads[p] = q.Head(uint8(p))
 		}
-		q.heads = heads
+		q.needMore().heads = heads
 	}
 	if q.levels = others; h.Due != Never {
 		q.levels |= 1 << priority
 	}
 	switch {
-	case q.heads != nil:
-		q.heads[priority] = h
-		q.head = slices.MinFunc(q.heads[:], func(a, b Head) int { return cmp.Compare(a.Due, b.Due) })
+	case heads != nil:
+		heads[priority] = h
+		q.head = slices.MinFunc(heads[:], func(a, b Head) int { return cmp.Compare(a.Due, b.Due) })
 	case others == 0:
 		q.head = h
 	}
@@ -228,9 +260,9 @@ func (q *Queue) SetHead(priority uint8, h Head) {
 // Head returns the first URL of a priority; its Due is [Never] if there is
 // none.
 func (q *Queue) Head(priority uint8) Head {
-	switch {
-	case q.heads != nil:
-		return q.heads[priority]
+	switch heads := q.rare().heads; {
+	case heads != nil:
+		return heads[priority]
 	case q.levels == 1<<priority:
 		return q.head
 	}
@@ -332,7 +364,7 @@ func (q *Queue) opens(now int64) (int64, hold) {
 		return Never, free
 	case q.own().Paused:
 		return Never, paused
-	case q.room()+int64(q.late) <= 0:
+	case q.room()+int64(q.rare().late) <= 0:
 		return Never, limited
 	case bound > 0 && q.running() >= bound:
 		return Never, free

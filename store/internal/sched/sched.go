@@ -39,7 +39,9 @@ type Sched struct {
 
 // Crawl is the scheduler's part of one crawl.
 type Crawl struct {
-	Name     string
+	Name string
+	// Owner is the backend's crawl that this one is a part of.
+	Owner    any
 	Settings store.CrawlSettings
 	Counts
 	// Leases are the leases by key, expired ones included; nil before the first. The
@@ -177,9 +179,9 @@ func (c *Crawl) late() int64 { return c.leased - int64(c.leases.Len()-len(c.Over
 func (c *Crawl) gives(q *Queue) int64 {
 	room := c.room()
 	if room >= 0 {
-		return int64(q.late) + room
+		return int64(q.rare().late) + room
 	}
-	return min(int64(q.late), c.late()+room)
+	return min(int64(q.rare().late), c.late()+room)
 }
 
 // open reports whether settings neither pause nor block.

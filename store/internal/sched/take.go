@@ -227,7 +227,7 @@ func (t *taking) next(c *Crawl) (next int64, by hold) {
 			}
 		}
 	}
-	if c.leases.Len() > 0 && (t.only == nil || t.only.fetchers() > 0 || t.only.late > 0 && c.room() < 0) { // beyond a limit, expired leases count
+	if c.leases.Len() > 0 && (t.only == nil || t.only.fetchers() > 0 || t.only.rare().late > 0 && c.room() < 0) { // beyond a limit, expired leases count
 		next = min(next, c.leases.Top().Until)
 	}
 	return next, by
@@ -342,7 +342,7 @@ func (t *taking) from(q *Queue, hurries bool) error {
 	if bound > 0 {
 		n = min(n, bound-q.fetchers())
 	}
-	n = min(n, int(max(0, min(int64(q.late)+q.room(), q.Crawl.gives(q)))))
+	n = min(n, int(max(0, min(int64(q.rare().late)+q.room(), q.Crawl.gives(q)))))
 	goesOn := q == t.begun // it had its turn
 	if goesOn {
 		n = min(n, t.rest)

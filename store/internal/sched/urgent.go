@@ -14,22 +14,6 @@ import (
 //
 // A backend stores nothing of this: it follows from the heads of the queues, and from their last takes.
 
-// more holds the fields that few queues need.
-type more struct {
-	*Queue
-	group *group
-	since int64 // when its first urgent URL came due, or it was last served, if later; 0: not among the urgent ones now
-	in    *line // whose urgent queues it is among
-	slot  int32
-}
-
-func (q *Queue) needMore() *more {
-	if q.more == nil {
-		q.more = &more{Queue: q}
-	}
-	return q.more
-}
-
 // hurry puts the queue among the urgent ones of its line, or removes it, after any change to its place, last take or heads.
 func (q *Queue) hurry() {
 	since, in := int64(0), (*line)(nil)
