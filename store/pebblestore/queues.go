@@ -254,7 +254,8 @@ func (sc *scheduler) drop(q *queue) {
 	}
 	qs.loaded--
 	sc.loaded--
-	if p := qs.pages[q.id/pageLen]; p[q.id%pageLen] == q {
+	if qs.numbered(q.id) == q { // or rows are damaged
+		p := qs.pages[q.id/pageLen]
 		if p[q.id%pageLen] = nil; *p == (page{}) {
 			delete(qs.pages, q.id/pageLen)
 		}
