@@ -20,8 +20,8 @@ type Traps struct {
 	URLLength int
 	// PathDepth is the maximum number of segments in the path. The default is 24.
 	PathDepth int
-	// Repeats is how often one segment may occur in a path: /a/b/a/b/a has
-	// three times a. The default is 4.
+	// Repeats is how often one segment may occur in a path, or one parameter with its value in a query: /a/b/a/b/a has
+	// three times a, and ?a=1&a=2&a=1 twice a=1. The default is 4.
 	Repeats int
 	// Queries is how many distinct query strings of one path are queued. They are counted
 	// from New on in 768 KiB of memory; the counts of rarely seen paths may be lost. So many may be
@@ -55,7 +55,11 @@ func (t *Traps) check(canonical string) Reason {
 	if t.PathDepth == 0 && t.Repeats == 0 {
 		return ""
 	}
-	return t.checkPath(pathIn(canonical))
+	path, query := pathAndQuery(canonical)
+	if t.repeats(query, "&") {
+		return ReasonRepeats
+	}
+	return t.checkPath(path)
 }
 
 func (t *Traps) checkPath(path string) Reason {
@@ -66,44 +70,48 @@ func (t *Traps) checkPath(path string) Reason {
 	if t.PathDepth > 0 && depth > t.PathDepth {
 		return ReasonPathDepth
 	}
-	if t.Repeats > 0 && depth > t.Repeats && mostRepeated(path) > t.Repeats {
+	if t.repeats(path, "/") {
 		return ReasonRepeats
 	}
 	return ""
 }
 
-// mostRepeated returns how often the most frequent segment of a path occurs.
-func mostRepeated(path string) int {
+// repeats reports whether one of the parts of a path or query occurs too often.
+func (t *Traps) repeats(text, separator string) bool {
+	if t.Repeats == 0 || strings.Count(text, separator) < t.Repeats {
+		return false
+	}
 	var room [32]string // enough for nearly all paths, without an allocation
-	segments := room[:0]
-	for segment := range strings.SplitSeq(path, "/") {
-		if segment != "" {
-			segments = append(segments, segment)
+	parts := room[:0]
+	for part := range strings.SplitSeq(text, separator) {
+		if part != "" {
+			parts = append(parts, part)
 		}
 	}
-	slices.Sort(segments)
-	most, same := 0, 0
-	for i := range segments {
-		if i == 0 || segments[i] != segments[i-1] {
+	slices.Sort(parts)
+	same := 0
+	for i := range parts {
+		if i == 0 || parts[i] != parts[i-1] {
 			same = 0
 		}
-		same++
-		most = max(most, same)
+		if same++; same > t.Repeats {
+			return true
+		}
 	}
-	return most
+	return false
 }
 
-// pathIn returns the path of a canonical form, "" if it has none.
-func pathIn(canonical string) string {
-	canonical, _, _ = strings.Cut(canonical, "?")
+// pathAndQuery returns the path and the query of a canonical form, "" if it has none.
+func pathAndQuery(canonical string) (path, query string) {
 	canonical, _, _ = strings.Cut(canonical, "#")
+	canonical, query, _ = strings.Cut(canonical, "?")
 	if i := strings.Index(canonical, "://"); i >= 0 {
 		canonical = canonical[i+3:]
 	}
 	if i := strings.IndexByte(canonical, '/'); i >= 0 {
-		return canonical[i:]
+		path = canonical[i:]
 	}
-	return ""
+	return path, query
 }
 
 const (

@@ -383,7 +383,7 @@ var refusals = map[frontier.Reason]string{
 	frontier.ReasonExcluded:  `the URL is excluded, by a rule ("firstseen exclude" lists them) or by the list of serve --exclude-hashed`,
 	frontier.ReasonDepth:     "the URL is more links away from a seed than --max-depth",
 	frontier.ReasonPathDepth: "the path has more segments than --traps allow; skip_traps accepts it",
-	frontier.ReasonRepeats:   "a segment of the path occurs more often than --traps allow; skip_traps accepts it",
+	frontier.ReasonRepeats:   "a segment of the path, or a parameter with its value, occurs more often than --traps allow; skip_traps accepts it",
 	frontier.ReasonQueries:   "too many different queries of this path are queued already (--traps); skip_traps accepts it",
 	frontier.ReasonFull:      "the queue or the crawl is full (--max-per-queue, --max-held)",
 	frontier.ReasonDamaged:   "the disk damaged what says whether the URL was seen: restore a backup",
