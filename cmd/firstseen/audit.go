@@ -142,7 +142,7 @@ type judged struct {
 // before count. If no file has a record, the errors of the files are returned.
 func (a *app) loadCaptures(ctx context.Context, names []string, base, db string) (*judged, error) {
 	if len(names) == 0 && db == "" {
-		return nil, misusef("nothing to audit: pass a log file or --db DIR")
+		return nil, misusef("no captures to judge by: pass a log file or --db DIR")
 	}
 	debug.SetGCPercent(25) // a log is one big heap that hardly changes: room for twice of it would be wasted
 	j := &judged{log: audit.NewLog(), files: &fileSet{stdin: a.in}}
@@ -180,7 +180,7 @@ func (a *app) loadCaptures(ctx context.Context, names []string, base, db string)
 		}
 		fmt.Fprintf(a.err, "firstseen: no capture in %s, so no rule can be judged: none has %s\n", plural(j.records, "record"), lacks)
 	case j.digests == 0:
-		fmt.Fprintf(a.err, "firstseen: no digest of a content in %s, so no rule can be judged; want CDX, CDXJ, WARC or Heritrix logs\n", plural(j.records, "record"))
+		fmt.Fprintf(a.err, "firstseen: no digest of a content in %s, so no rule can be judged; want CDX, CDXJ, WARC, Heritrix logs, or tables and JSON with a field such as digest\n", plural(j.records, "record"))
 	}
 	if j.bad > 0 {
 		fmt.Fprintf(a.err, "firstseen: %s could not be read\n", plural(int64(j.bad), "line"))

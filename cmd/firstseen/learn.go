@@ -42,7 +42,7 @@ contrary, and at least 90 % of the contents are equal.
 		RunE: running(func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), a, args) }),
 	}
 	f.judging.add(cmd.Flags())
-	cmd.Flags().StringVarP(&f.output, "output", "o", "", `rule file to write; "-" writes it to stdout instead of the list`)
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", `rule file to write, in the place of an earlier one; "-" writes it to stdout instead of the list`)
 	return cmd
 }
 

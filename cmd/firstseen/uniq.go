@@ -8,7 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
+	"io"
 	"iter"
 	"os"
 	"os/signal"
@@ -24,6 +24,7 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/durable"
 	"github.com/firstseen/firstseen/cmd/internal/evidence"
 	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/cmd/internal/transfer"
@@ -55,10 +56,9 @@ With --keep last and --keep-by, the newest of several snapshots of a page wins. 
 parquet says where each URL was found.
 
 With --db the URLs are remembered from run to run: each is printed once, and recorded after
-it was printed, also on Ctrl-C and when the reader of the output ends. Lines written
-to a pipe count as printed even if its reader ends without reading them (up to 64 KiB on
-Linux). After kill -9 or on a full disk the next run may print a URL again; no URL is lost. A
-second process on the same directory waits. Files that were read to their end are not read again,
+it was printed, also on Ctrl-C. After kill -9 or on a full disk the next run may print a URL
+again; none is lost if the output is a new file. Of a pipe, up to 64 KiB (on Linux) that its reader
+did not read count as printed, and so does all that it read and did not finish. A second process on the same directory waits. Files that were read to their end are not read again,
 unless they changed or --again is given. Use a directory of its own: a crawler or daemon
 with the same store would never fetch the URLs that uniq recorded.
 
@@ -67,7 +67,7 @@ files of "firstseen export"; --common prints what is in one of them.
 
 Lines that are no URL are dropped and counted. A closing line on standard error counts what
 was read, printed, dropped as a duplicate and refused; with --counts-json it is one JSON object, with
-what became of each line of each file. Lists of hosts are refused unless --scheme https says
+what became of each line of each file (of a row over several lines, each line). Lists of hosts are refused unless --scheme https says
 what they are of, and files that can be read in two ways unless --input-format or --url-field decides.
 
 About 10 bytes are kept of each different URL. When they fill --memory, the further ones go
@@ -159,37 +159,44 @@ func (f *uniqFlags) run(ctx context.Context, a *app, names []string) (err error)
 		return err
 	}
 	defer func() { err = worst(err, done.Close()) }()
-	if f.refused != "" {
-		file, createErr := createNew(f.refused)
-		if createErr != nil {
-			return createErr
-		}
-		buffer := bufio.NewWriter(file)
-		opt.Refused = buffer
-		defer func() { err = worst(err, buffer.Flush(), file.Close()) }()
+	file, err := f.refusedFile(names)
+	if err != nil {
+		return err
 	}
+	defer file.Drop()
 	defer f.bound()()
 	files := &fileSet{stdin: a.in, log: f.logOptions()}
-	r, err := uniq.Run(ctx, files.inputs(ctx, done.names), a.out, opt)
-	noted := done.note(&r)
+	var r uniq.Result
+	var unwritten error
+	run := func() { r, err = uniq.Run(ctx, files.inputs(ctx, done.names), a.out, opt) }
+	if file == nil {
+		run()
+	} else {
+		unwritten = file.Write(func(w io.Writer) error {
+			buffer := bufio.NewWriter(w)
+			opt.Refused = buffer
+			run()
+			return buffer.Flush()
+		})
+	}
+	if unwritten == nil { // else what was refused would never be read again
+		unwritten = done.note(&r)
+	}
+	ended := errors.Is(err, syscall.EPIPE)
 	err = withoutClosedPipe(err)
-	return worst(err, noted, f.close(ctx, a, &r, done.before, err))
+	return worst(err, unwritten, f.close(ctx, a, &r, done.before, ended, err))
 }
 
-// createNew creates a file for what is refused. One that exists may be an input by another name; a pipe or a device is
-// opened, without waiting for who reads the pipe.
-func createNew(name string) (*os.File, error) {
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-		return os.OpenFile(name, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+// refusedFile begins the file of --refused, which takes the place of one that exists, as other outputs do, but of no input.
+func (f *uniqFlags) refusedFile(names []string) (*durable.File, error) {
+	if info, err := os.Stat(f.refused); err == nil && info.Mode().IsRegular() {
+		for _, name := range slices.Concat(names, f.against) {
+			if input, err := os.Stat(name); err == nil && os.SameFile(info, input) {
+				return nil, misusef("--refused: %s is an input; name another file", f.refused)
+			}
+		}
 	}
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if errors.Is(err, fs.ErrExist) {
-		return nil, misusef("--refused: %s exists; remove it, or name another file", name)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot write what is refused: %w", err)
-	}
-	return file, nil
+	return durable.Create(f.refused)
 }
 
 // withoutClosedPipe drops that the reader of the output ended, which has enough; other errors
@@ -222,16 +229,14 @@ func (f *uniqFlags) bound() (undo func()) {
 }
 
 // close writes the closing line and returns the error that the exit status is made of.
-// before is how many files were read before.
-func (f *uniqFlags) close(ctx context.Context, a *app, r *uniq.Result, before int, err error) error {
-	nothing := before == 0 && r.URLs+r.Unreadable == 0 && (err != nil || len(r.Errors) > 0)
-	switch {
-	case f.counts:
-		f.tellCounts(a, r, before)
-	case !f.quiet && !nothing:
-		fmt.Fprintln(a.err, f.closingLine(r, before))
+// before is how many files were read before; ended means that the reader of the output ended.
+func (f *uniqFlags) close(ctx context.Context, a *app, r *uniq.Result, before int, ended bool, err error) error {
+	if f.counts {
+		defer f.tellCounts(a, r, before, ended) // the last line, and all that is said of files that could be read
+	} else if nothing := before == 0 && r.URLs+r.Unreadable == 0 && (err != nil || len(r.Errors) > 0); !f.quiet && !nothing {
+		fmt.Fprintln(a.err, f.closingLine(r, before, ended))
 	}
-	if n := r.Unordered; n > 0 && !f.quiet {
+	if n := r.Unordered; n > 0 && !f.quiet && !f.counts {
 		fmt.Fprintf(a.err, "firstseen: %s of %s URLs have no value to compare for --keep-by %s, so the others win over them\n", grouped(n), grouped(r.URLs), f.keepBy)
 	}
 	var errs []error
@@ -246,11 +251,15 @@ func (f *uniqFlags) close(ctx context.Context, a *app, r *uniq.Result, before in
 	for i := range r.Inputs {
 		in := &r.Inputs[i]
 		lost := 2*in.NoURLs > in.URLs && f.invalid == "drop"
-		if lost {
+		switch {
+		case f.counts:
+		case lost:
 			fmt.Fprintf(a.err, "firstseen: %s: %s of %s URLs cannot be used (a file is read in one format), such as\n  %s\n", in.Name, grouped(in.NoURLs), grouped(in.URLs), strings.Join(in.Examples, "\n  "))
 			in.Units.Examples = nil
+		case !f.quiet && f.invalid == "drop" && len(in.Examples) > 0 && !in.Units.Lost():
+			fmt.Fprintf(a.err, "firstseen: %s: %s refused, such as\n  %s\n", in.Name, grouped(in.Refused), in.Examples[0])
 		}
-		if !f.quiet || in.Units.Lost() {
+		if !f.counts && (!f.quiet || in.Units.Lost()) {
 			tellUnits(a.err, in.Name, &in.Units)
 		}
 		if lost && in.NoURLs == in.URLs {
@@ -264,7 +273,7 @@ func (f *uniqFlags) close(ctx context.Context, a *app, r *uniq.Result, before in
 }
 
 // tellCounts writes what the closing line says for programs.
-func (f *uniqFlags) tellCounts(a *app, r *uniq.Result, before int) {
+func (f *uniqFlags) tellCounts(a *app, r *uniq.Result, before int, ended bool) {
 	type input struct {
 		Name    string           `json:"input"`
 		Refused int64            `json:"refused"`               // units, and URLs of those that were read
@@ -281,8 +290,9 @@ func (f *uniqFlags) tellCounts(a *app, r *uniq.Result, before int) {
 		Unordered  int64            `json:"without_keep_by,omitempty"`
 		Filtered   map[string]int64 `json:"filtered,omitempty"` // by the flag
 		Before     int              `json:"files_read_before,omitempty"`
+		Ended      bool             `json:"reader_ended,omitempty"`
 		Inputs     []input          `json:"inputs"`
-	}{r.URLs + r.Unreadable, r.Printed, r.Duplicates, r.Known, r.Refused + r.Unreadable, r.ByStatus, r.Unordered, map[string]int64{}, before, nil}
+	}{r.URLs + r.Unreadable, r.Printed, r.Duplicates, r.Known, r.Refused + r.Unreadable, r.ByStatus, r.Unordered, map[string]int64{}, before, ended, nil}
 	for i, n := range r.Filtered {
 		counts.Filtered[f.filters.names[i]] = n
 	}
@@ -293,7 +303,7 @@ func (f *uniqFlags) tellCounts(a *app, r *uniq.Result, before int) {
 	fmt.Fprintf(a.err, "%s\n", text)
 }
 
-func (f *uniqFlags) closingLine(r *uniq.Result, before int) string {
+func (f *uniqFlags) closingLine(r *uniq.Result, before int, ended bool) string {
 	text := fmt.Sprintf("%s read: %s printed, %s, %s refused", grouped(r.URLs+r.Unreadable), grouped(r.Printed),
 		plural(r.Duplicates, "duplicate"), grouped(r.Refused+r.Unreadable))
 	if f.db != "" || len(f.against) > 0 {
@@ -317,6 +327,9 @@ func (f *uniqFlags) closingLine(r *uniq.Result, before int) string {
 	}
 	if before > 0 {
 		text += fmt.Sprintf("; %s unchanged since an earlier run, and not read (--again reads them)", plural(int64(before), "file"))
+	}
+	if ended {
+		text += "; the reader of the output ended, and what it left unread in the pipe counts as printed"
 	}
 	if r.Spilled {
 		text += "; the rest of the keys went to a temporary store, as --memory was full"
@@ -368,7 +381,7 @@ func (f *uniqFlags) add(flags *pflag.FlagSet) {
 	oneOf(flags, &f.format, "format", "text", formats, "form of the output: text, or jsonl, csv and parquet, which have fields for file, row, offset (of archive records), url, canonical form and key")
 	hint(flags, "format", "the form of the input is --input-format")
 	oneOf(flags, &f.sort, "sort", "", []string{"host"}, "print at the end, in order of: host; default: the order of the input")
-	flags.StringVar(&f.refused, "refused", "", "new file for each refused line or record, as an object with file, row, offset (of archive records), text and reason")
+	flags.StringVar(&f.refused, "refused", "", "file for each refused line or record, as an object with file, row, offset (of archive records), text and reason; it replaces an earlier one")
 	flags.BoolVar(&f.strict, "strict", false, "exit with status 1 if a line is no URL")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "write no closing line on standard error")
 	flags.BoolVar(&f.counts, "counts-json", false, "write the closing line as one JSON object, with what became of each line of each file")

@@ -51,7 +51,7 @@ func runAudit(t *testing.T, l *Log, req Request) *Report {
 func TestOutcomes(t *testing.T) {
 	moved := at(1, "http://f.com/", "")
 	moved.Status, moved.Redirect = 301, "HTTPS://f.com:443/"
-	gone := at(1, "https://e.com/", "")
+	gone := at(2, "https://e.com/", "")
 	gone.Status = 404
 	for _, c := range []struct {
 		name string
@@ -66,6 +66,7 @@ func TestOutcomes(t *testing.T) {
 		{"digests of two algorithms", []Capture{at(1, "http://d.com/", "5EJ6EPZDAGVYKVFECYINYOG3KDX6EIE3"), at(2, "https://d.com/", "d41d8cd98f00b204e9800998ecf8427f")}, NoDigest},
 		{"empty body", []Capture{at(1, "http://d.com/", "sha1:"+EmptyBody), at(2, "https://d.com/", EmptyBody)}, NoDigest},
 		{"error", []Capture{at(1, "http://e.com/", "A"), gone}, Failed},
+		{"not found, and a page soon after", []Capture{at(3, "http://e.com/", "A"), gone}, Different},
 		{"redirect into the form", []Capture{moved, at(2, "https://f.com/", "B")}, Redirect},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -82,16 +83,17 @@ func TestOutcomes(t *testing.T) {
 func TestAPageThatIsLostIsEvidence(t *testing.T) {
 	for name, c := range map[string]struct {
 		status, stable int
+		different      int // pairs, as the precision counts them
 		found          int64
 		digest         func(i int) string
 	}{
-		"found after":           {404, 30, 2, func(i int) string { return fmt.Sprint("D", i) }},
-		"gone":                  {410, 30, 2, func(i int) string { return fmt.Sprint("D", i) }},
-		"found before":          {404, 0, 0, func(i int) string { return fmt.Sprint("D", i) }},
-		"found much later":      {404, 0, 200_000, func(i int) string { return fmt.Sprint("D", i) }},
-		"another failure":       {500, 0, 2, func(i int) string { return fmt.Sprint("D", i) }},
-		"one page for each":     {404, 1, 2, func(int) string { return "SOFT404" }},
-		"no content to tell by": {404, 0, 2, func(int) string { return "" }},
+		"found after":           {404, 30, 30, 2, func(i int) string { return fmt.Sprint("D", i) }},
+		"gone":                  {410, 30, 30, 2, func(i int) string { return fmt.Sprint("D", i) }},
+		"found before":          {404, 0, 0, 0, func(i int) string { return fmt.Sprint("D", i) }},
+		"found much later":      {404, 0, 0, 200_000, func(i int) string { return fmt.Sprint("D", i) }},
+		"another failure":       {500, 0, 0, 2, func(i int) string { return fmt.Sprint("D", i) }},
+		"one page for each":     {404, 1, 30, 2, func(int) string { return "SOFT404" }},
+		"no content to tell by": {404, 0, 0, 2, func(int) string { return "" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := captureLog(t)
@@ -104,7 +106,7 @@ func TestAPageThatIsLostIsEvidence(t *testing.T) {
 				}
 			}
 			v := runForms(t, l)["fold-https"]
-			if v.Stable != c.stable || v.Held != 0 || v.Outcomes[Failed] != 30 || (len(v.Examples) > 0) != (c.stable > 0) {
+			if v.Stable != c.stable || v.Held != 0 || v.Outcomes[Different] != c.different || v.Outcomes[Failed] != 30-c.different || (len(v.Examples) > 0) != (c.stable > 0) {
 				t.Fatalf("got %+v; want %d contents against the rule", v, c.stable)
 			}
 			if c.stable == 30 && (v.Verdict.Interval.High > 0.6 || v.Examples[0].DigestA != http.StatusText(c.status)) {

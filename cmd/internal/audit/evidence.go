@@ -9,7 +9,7 @@ type Outcome uint8
 const (
 	Same      Outcome = iota // the captures nearest in time have one digest
 	Redirect                 // one URL redirects to the other's form
-	Different                // the digests differ, and neither URL was seen to change
+	Different                // the digests differ, and neither URL was seen to change, or one had a page soon after the other had none
 	Volatile                 // the digests differ, and one of the URLs changes by itself
 	Failed                   // one of them was only ever answered 4xx or 5xx
 	NoDigest                 // there is nothing to compare

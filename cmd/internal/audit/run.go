@@ -86,8 +86,6 @@ func (x *index) verdict(g *grouping, f *Form) Verdict {
 	for _, urls := range g.groups {
 		for _, b := range urls[1:] {
 			outcome, near := x.judge(urls[0], b, g.sameForm)
-			v.Merges++
-			v.Outcomes[outcome]++
 			s.add(&v, urls[0], b, outcome, near)
 		}
 	}
@@ -113,10 +111,14 @@ func (s *sums) add(v *Verdict, a, b uint32, o Outcome, near [2]capture) {
 	host := s.x.host[b]
 	h := findOrMake(s.hosts, host, func() *hostSum { return &hostSum{loss: HostLoss{Host: string(s.x.hosts.at(host))}} })
 	h.loss.Merges++
+	v.Merges++
+	v.Outcomes[o]++
 	switch o {
 	case NoDigest:
 	case Failed: // a page that is gone says nothing of the rule
 		if near, lost := s.x.lost(a, b); lost {
+			v.Outcomes[Failed]--
+			v.Outcomes[Different]++
 			h.loss.Different++
 			s.example(v, a, b, near, true)
 			if h.add(s.x, a, b, o, near, true) {

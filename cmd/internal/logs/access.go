@@ -278,7 +278,7 @@ func hostlike(s string) bool {
 		return ok && isAddress(inner) && strings.Trim(port, ":0123456789") == ""
 	}
 	name, _, _ := strings.Cut(s, ":")
-	return isHost(s) && !strings.ContainsAny(s, "/?#") && !isAddress(name)
+	return isHost(s) && !strings.ContainsAny(s, "/?#") && !isAddress(name) && !isAddress(s)
 }
 
 // isServer reports whether a cell is the host of a server. What is not is often the name of the machine that wrote the log.

@@ -186,7 +186,11 @@ func (d *detector) vote() (*reading, error) {
 		if format, what := d.markup(); format != "" {
 			return &reading{format: format, sure: true}, nil
 		} else if what != "" {
-			return nil, d.unreadable("got %s; want a sitemap, a list or a log", what)
+			hint := ""
+			if what == anHTMLPage {
+				hint = "; for its links: lynx -dump -listonly -nonumbers FILE | firstseen …"
+			}
+			return nil, d.unreadable("got %s; want a sitemap, a list or a log%s", what, hint)
 		}
 	}
 	inner := d.unwrapped()
@@ -344,6 +348,8 @@ func (d *detector) json() (p *jsonParser, objects, read int, indented bool) {
 	return p, objects, read, indented
 }
 
+const anHTMLPage = "an HTML page"
+
 // markup returns the format of an XML file, or what else it is.
 func (d *detector) markup() (format Format, what string) {
 	in := xml.NewDecoder(bytes.NewReader(d.head))
@@ -358,7 +364,7 @@ func (d *detector) markup() (format Format, what string) {
 			if isBookmarks(t) {
 				return Sitemap, ""
 			} else if strings.Contains(strings.ToLower(string(t)), "doctype html") {
-				return "", "an HTML page"
+				return "", anHTMLPage
 			}
 		case xml.StartElement:
 			switch name := strings.ToLower(t.Name.Local); name {
@@ -367,7 +373,7 @@ func (d *detector) markup() (format Format, what string) {
 			case "items":
 				return Burp, ""
 			case "html", "head", "body":
-				return "", "an HTML page"
+				return "", anHTMLPage
 			default:
 				return "", "XML with the root element " + t.Name.Local
 			}

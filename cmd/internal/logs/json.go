@@ -342,8 +342,8 @@ func (p *jsonParser) without(o fields, emit func(Record)) error {
 	}
 	if host := o.text("host", "hostname", "domain"); isHost(host) && len(o) < 12 && o["request"] == nil {
 		url, err := withScheme(host, p.opt.Scheme)
-		if port := o.text("port"); err == nil && port != "" && !strings.ContainsAny(host, ":/") {
-			url = site(p.opt.Scheme, host, port)
+		if host, alone := bracket(host); alone && err == nil && o.text("port") != "" {
+			url = site(p.opt.Scheme, host, o.text("port"))
 		}
 		if err == nil {
 			emit(Record{URL: url, Kind: Listed})

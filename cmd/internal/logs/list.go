@@ -21,6 +21,7 @@ var (
 	errNUL      = errors.New("got a NUL in a line of text")
 	errNoScheme = bad("got no scheme; for https://, add --scheme https")
 	errCells    = errors.New("got cells in quotes, as in a table or in JSON; a file is read in one format")
+	errNote     = errors.New("got a URL and a note behind it; cut the notes off: sed 's/[[:blank:]]#.*//'")
 	errTacked   = errors.New("got a URL and something behind it; a URL has no blank; take whole lines with the format list")
 )
 
@@ -55,6 +56,19 @@ func (d *detector) list() (*reading, error) {
 	header := headerOfList(d.lines)
 	lines := d.lines[header+1:]
 	p := &listParser{scheme: d.opt.Scheme, titled: header >= 0}
+	if d.opt.Base != DefaultBase {
+		p.base = d.opt.Base
+	}
+	isPlace := func(text string) bool {
+		return isPath(text) && !strings.HasPrefix(text, "//") && !strings.ContainsAny(text, " \t")
+	}
+	switch paths := countIf(lines, isPlace); {
+	case 2*paths <= countIf(lines, func(string) bool { return true }):
+	case p.base == "":
+		return nil, d.unreadable("%d of its first %d lines are paths, such as %.100q: name their host, as in --base https://example.org", paths, len(lines), lines[0])
+	default:
+		return &reading{format: List, parser: p, end: d.end, sure: true}, nil
+	}
 	var err error
 	if p.status, err = statusPlace(lines); err != nil {
 		return nil, d.unreadable("%v", err)
@@ -175,6 +189,7 @@ type listParser struct {
 	atOnce
 
 	scheme string
+	base   string            // of paths; "" if there are none
 	cut    func(what string) // counts what was cut
 	titled bool              // the header is still to come; lines before it are a title
 	plain  bool              // most lines have only a URL, so nothing but quotes is cut
@@ -192,6 +207,9 @@ func (p *listParser) line(text string, emit func(Record)) error {
 		p.titled = !isHeaderOfList(text)
 		return isHeader
 	}
+	if p.base != "" && isPath(text) && !strings.HasPrefix(text, "//") {
+		text = p.base + text
+	}
 	c := cutLine(text, p.scheme, p.status)
 	if p.plain && !slices.Equal(c.what, onlyQuotes) {
 		url, status, err := plainLine([]byte(text))
@@ -203,7 +221,7 @@ func (p *listParser) line(text string, emit func(Record)) error {
 		}
 	}
 	if c.url == "" {
-		if isHost(strings.TrimPrefix(text, "//")) {
+		if p.scheme == "" && isHost(strings.TrimPrefix(text, "//")) {
 			return errNoScheme
 		}
 		return bad("%s", c.why)
@@ -368,9 +386,9 @@ func isAnswer(text string) bool {
 	return m != nil && coded.MatchString(m[1])
 }
 
-// Tokens that can stand around the URL of a line: text in brackets, which may nest once, bullets, numbers, dates, sizes, methods, media types.
+// Tokens that can stand around the URL of a line: an address of IPv6 with what follows it, text in brackets, which may nest once, bullets, numbers, dates, sizes, methods, media types.
 var (
-	token     = regexp.MustCompile(`[\w-]*(?:\[(?:[^\[\]]|\[[^\[\]]*\])*\]|\[[^\]]*\])+,?|\([^)]*\)|\S+`)
+	token     = regexp.MustCompile(`\[[\da-fA-F.]*:[\da-fA-F:.]*:[\da-fA-F:.]*\][:/?#]\S+|[\w-]*(?:\[(?:[^\[\]]|\[[^\[\]]*\])*\]|\[[^\]]*\])+,?|\([^)]*\)|\S+`)
 	bracketed = regexp.MustCompile(`^(?:[\[(].*[\])]|[\w-]+\[.*\]),?$`)
 	numeric   = regexp.MustCompile(`^(?:[\d][\d.,:/%+TZ-]*[A-Za-z]{0,3}[.):]?|[+-]\d{4}|UTC|GMT|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec),?)$`)
 	tag       = regexp.MustCompile(`^(?:[-*+•|:=>]+|[A-Za-z][\w-]*:|GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH|(?:text|image|application|audio|video|font|warc)/[\w.+-]+)$`)
@@ -393,7 +411,7 @@ func tokens(text string) (found []string, ok bool) {
 			return found, true
 		}
 		t := text[at[0]:at[1]]
-		if opening.MatchString(t) && !bracketed.MatchString(t) {
+		if opening.MatchString(t) && !bracketed.MatchString(t) && !isHost(t) {
 			return found, false
 		}
 		found, text = append(found, t), text[at[1]:]
@@ -413,6 +431,12 @@ func cutLine(text, scheme string, status place) (c cutting) {
 		v, c.status, _ = verdictOf(t)
 		c.failed = v == silent || v == failed
 	}
+	hosts := 0 // or URLs
+	for _, t := range found {
+		if bare := unquote(t); scheme != "" && (plausible(bare) || isHost(strings.TrimPrefix(bare, "//"))) {
+			hosts++
+		}
+	}
 	for _, t := range found {
 		bare := unquote(t)
 		if len(found) > 1 && isURL(bare) {
@@ -425,7 +449,7 @@ func cutLine(text, scheme string, status place) (c cutting) {
 			c.target = found[len(found)-1]
 			c.what = append(c.what, "the target of a redirect")
 			return c
-		case isFull || scheme != "" && c.url == "" && isHost(host) && !numeric.MatchString(host):
+		case isFull || scheme != "" && c.url == "" && isHost(host) && (hosts == 1 || !isNumber(host)):
 			if c.url != "" {
 				return cutting{why: "got two URLs in a line"}
 			}
@@ -433,7 +457,7 @@ func cutLine(text, scheme string, status place) (c cutting) {
 				return cutting{why: "got quotes in a URL"}
 			}
 			if c.url, before = bare, false; !isFull {
-				c.url = scheme + "://" + host
+				c.url, _ = withScheme(host, scheme)
 			}
 			if bare != t {
 				c.what = append(c.what, "quotes")
@@ -462,10 +486,18 @@ func cutLine(text, scheme string, status place) (c cutting) {
 			return cutting{why: "got text around the URL that is no count, date or tag"}
 		}
 	}
-	if c.url == "" {
+	switch {
+	case c.url == "" && hosts > 1:
+		c.why = "got two hosts in a line"
+	case c.url == "":
 		c.why = "got no absolute URL"
 	}
 	return c
+}
+
+// isNumber reports whether a host may be a number that a tool put beside another host: an address, or digits with a unit, as 163.com looks.
+func isNumber(host string) bool {
+	return host[0] == '[' || isAddress(host) || numeric.MatchString(host)
 }
 
 // unquote removes the quotes of a string literal, and a comma or semicolon after them.

@@ -154,6 +154,7 @@ func schemeOf(base string) string {
 
 // site returns scheme, host and port of a URL. A port of 443 or 80 decides over the scheme; what is no port is left out.
 func site(scheme, host, port string) string {
+	host, _ = bracket(host)
 	switch {
 	case port == "443" || strings.HasSuffix(host, ":443") || port != "80" && !strings.HasSuffix(host, ":80") && encrypted.MatchString(scheme):
 		scheme, host = "https", strings.TrimSuffix(host, ":443")

@@ -33,7 +33,8 @@ func (s *sink) parquet(f *File) error {
 			s.number = number
 			url, unread := row.Bytes(t.column[aURL]), error(nil)
 			if s.opt.Scheme != "" && isHost(zerocopy.String(url)) {
-				url = append([]byte(s.opt.Scheme+"://"), url...)
+				text, _ := withScheme(string(url), s.opt.Scheme)
+				url = []byte(text)
 			}
 			switch {
 			case len(url) == 0:

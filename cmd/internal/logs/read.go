@@ -121,11 +121,12 @@ type Counts struct {
 	Examples []string `json:"-"`
 }
 
-// Lost reports whether most units gave no URL, those aside that [Options.Events] left out: perhaps the file was misread.
+// Lost reports whether most units gave no URL, those aside that [Options.Events] left out, and what archives have beside captures: perhaps
+// the file was misread.
 func (c *Counts) Lost() bool {
 	lost := c.Refused + c.Other
 	for reason, n := range c.OtherFor {
-		if strings.HasPrefix(reason, leftOut) {
+		if strings.HasPrefix(reason, leftOut) || strings.HasPrefix(reason, ofKind) || reason == aMetadata {
 			lost -= n
 		}
 	}
@@ -157,11 +158,11 @@ func (c *Counts) Add(p *Counts) {
 	}
 }
 
-// Reject counts lines of a plain list that Check refused after they were counted as read.
-func (c *Counts) Reject(n int64) {
+// Reject counts units whose URL was refused after they were counted as read.
+func (c *Counts) Reject(reason string, n int64) {
 	if n > 0 {
 		c.Read, c.Refused = c.Read-n, c.Refused+n
-		CountReason(&c.RefusedFor, "no URL alone in a line, or a quote that is not closed", n)
+		CountReason(&c.RefusedFor, reason, n)
 	}
 }
 
@@ -322,7 +323,7 @@ func (b *Batch) Each(f func(line []byte, number int64)) {
 
 // Check returns the URL of a line of Text, a part of it, and the status beside it, or why there can't be one although a canonicalizer may take it.
 func (b *Batch) Check(line []byte) (url []byte, status int, err error) {
-	switch {
+	switch line = bytes.Trim(line, blanks); {
 	case b.rows != nil:
 		return line, 0, nil
 	case bytes.IndexByte(line, 0) >= 0 && b.end != 0:
@@ -333,14 +334,19 @@ func (b *Batch) Check(line []byte) (url []byte, status int, err error) {
 	return plainLine(line)
 }
 
+// blanks around a URL are no part of it.
+const blanks = " \t"
+
 // plainLine reads a line of a list most of whose lines have only a URL.
 func plainLine(line []byte) (url []byte, status int, err error) {
 	if bytes.IndexByte(line, ' ') > 0 || bytes.IndexByte(line, '\t') > 0 {
 		if url, code := cutStatus(line); code != "" {
 			return url, int(number(code)), nil
 		}
-		if isTacked(string(line)) || bytes.Contains(line, []byte(" #")) {
+		if isTacked(string(line)) {
 			return line, 0, errTacked
+		} else if bytes.Contains(line, []byte(" #")) {
+			return line, 0, errNote
 		}
 	}
 	if bytes.IndexByte(line, '"') > 0 && quotedCell.Match(line) {
@@ -494,6 +500,7 @@ func (s *sink) flush() bool {
 
 // emit adds a record of the unit that is read.
 func (s *sink) emit(r Record) {
+	r.URL = strings.Trim(r.URL, blanks)
 	if r.Line <= 0 { // of a line, or of one so many before it
 		r.Line, r.Offset = r.Line+s.number, s.offset
 	}

@@ -136,14 +136,23 @@ func plausible(s string) bool {
 	return host != "" && !strings.ContainsAny(host, "\",;|()<>{}\\^`'")
 }
 
-// isHost reports whether a text is a host, or begins with one and goes on as a URL does. A single label could be any
-// word, except localhost.
+// isHost reports whether a text is a host, or begins with one and goes on as a URL does: a name or an address, of IPv6 in brackets if
+// there is more. A single label could be any word, except localhost.
 func isHost(s string) bool {
+	if isAddress(s) {
+		return strings.IndexByte(s, '%') < 0 // a zone means something on one machine alone
+	}
 	host := s
 	if i := strings.IndexAny(s, "/?#"); i >= 0 {
 		host = s[:i]
 	}
 	name, port, _ := strings.Cut(host, ":")
+	if strings.HasPrefix(s, "[") {
+		if name, port, _ = strings.Cut(host[1:], "]"); !isAddress(name) || !strings.Contains(name, ":") || port != "" && port[0] != ':' {
+			return false
+		}
+		name, port = "localhost", strings.TrimPrefix(port, ":") // all but its text is checked
+	}
 	if strings.Trim(port, "0123456789") != "" || strings.ContainsAny(s[len(host):], " \t\"'<>{}|\\^`") || !strings.Contains(name, ".") && name != "localhost" || strings.Contains(name, "..") {
 		return false
 	}
@@ -164,7 +173,19 @@ func withScheme(s, scheme string) (string, error) {
 	case scheme == "":
 		return s, errNoScheme
 	}
-	return scheme + "://" + s, nil
+	host, _ := bracket(s)
+	return scheme + "://" + host, nil
+}
+
+// bracket returns a host as URLs write it, and whether it is the host alone, with neither port nor path.
+func bracket(s string) (host string, alone bool) {
+	switch bare := strings.Trim(s, "[]"); {
+	case !isAddress(bare):
+		return s, !strings.ContainsAny(s, ":/?#")
+	case strings.Contains(bare, ":"):
+		return "[" + bare + "]", true
+	}
+	return s, true
 }
 
 // bareDigest takes the name of the algorithm off; "-" and "null" are none.

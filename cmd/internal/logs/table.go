@@ -854,9 +854,9 @@ func (t *tableParser) record(cells []string) (r Record, err error) {
 		if t.opt.Scheme == "" {
 			return r, errNoScheme
 		}
-		host := r.URL
+		host, alone := bracket(r.URL)
 		r.URL = t.opt.Scheme + "://" + host
-		if port := get(aPort); port != "" && !strings.ContainsAny(host, ":/?#") {
+		if port := get(aPort); port != "" && alone {
 			r.URL = site(cmp.Or(get(aScheme), t.opt.Scheme), host, port)
 		}
 	case column < 0 && t.column[aPath] < 0:

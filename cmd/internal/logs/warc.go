@@ -209,9 +209,9 @@ func (w *warcReader) capture(h warcHeader, block io.Reader) error {
 		if w.links {
 			return w.outlinks(r, block)
 		}
-		return other("a metadata record")
+		return other(aMetadata)
 	default:
-		return other("a record of kind " + h.kind[:min(len(h.kind), 20)])
+		return other(ofKind + h.kind[:min(len(h.kind), 20)])
 	}
 	switch {
 	case w.links:
@@ -277,6 +277,12 @@ const maxOutlink = 1 << 20
 
 // outlinks reads what Heritrix writes of a page: lines "outlink: url hop context". It
 // returns an error, after all links, if some line was too long.
+// Reasons of records that archives have beside captures.
+const (
+	aMetadata = "a metadata record"
+	ofKind    = "a record of kind "
+)
+
 func (w *warcReader) outlinks(page Record, block io.Reader) error {
 	in := bufio.NewReaderSize(block, 4<<10)
 	found := false

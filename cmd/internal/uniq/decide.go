@@ -80,7 +80,7 @@ func (r *runner) writeRefused(b *batch) error {
 		if b.isArchive() {
 			at.offset = refused.Offset
 		}
-		if err := out.Encode(outRefused{whatwg.UTF8(r.fileOf(b)), refused.Line, at.start(), whatwg.UTF8(refused.Text), wire.BytesOf(refused.Text), logs.Reason(refused.Err)}); err != nil {
+		if err := out.Encode(outRefused{whatwg.UTF8(r.fileOf(b)), refused.Line, at.start(), whatwg.UTF8(refused.Text), wire.BytesOf(refused.Text), refused.Err.Error()}); err != nil {
 			return fmt.Errorf("cannot write what was refused: %w", err)
 		}
 	}
@@ -244,13 +244,14 @@ func (r *runner) emit(it *item) error {
 }
 
 func (r *runner) print(it *item) error {
-	r.result.Printed++
 	r.url(it)
 	switch {
-	case r.opt.Memory == nil:
 	case r.table == nil:
-		r.pending = append(r.pending, printed{it.key, it.unicode, r.buf.Len()})
+		r.gathered(it)
+	case r.opt.Memory == nil:
+		r.result.Printed++
 	default:
+		r.result.Printed++
 		if r.unrecorded == nil {
 			var err error
 			if r.unrecorded, err = newSpool(r.opt.TempDir); err != nil {
@@ -261,6 +262,11 @@ func (r *runner) print(it *item) error {
 		return err
 	}
 	return nil
+}
+
+// gathered notes that a line is in the output to be written.
+func (r *runner) gathered(it *item) {
+	r.pending = append(r.pending, printed{it.key, it.unicode, r.buf.Len()})
 }
 
 // room reports whether another line of a group may be printed, and counts it.
@@ -287,8 +293,8 @@ func (r *runner) enter(it *item) error {
 	if it.first, err = r.ledger.firsts.textAt(e.at); err != nil {
 		return err
 	}
-	r.result.Printed++
 	r.duplicate(it)
+	r.gathered(it)
 	return nil
 }
 
@@ -324,6 +330,7 @@ func (r *runner) end() error {
 		r.failed = r.table.Close()
 	}
 	if r.closed = r.failed == nil; !r.closed {
+		r.result.Printed = 0
 		return fmt.Errorf("cannot write output: %w", r.failed)
 	}
 	return nil
@@ -334,18 +341,19 @@ func (r *runner) settleLedger(ctx context.Context) error {
 	r.against = nil // its memory is for the ledger
 	if r.opt.Duplicates {
 		return r.ledger.duplicates(func(it *item) error {
-			r.result.Printed++
 			r.result.Duplicates++
 			r.duplicate(it)
+			r.gathered(it)
 			return r.flushIfFull(ctx)
 		})
 	}
-	inMemory := int64(len(r.ledger.entries))
+	inMemory := len(r.ledger.entries)
 	return r.ledger.counts(func(it *item) error {
-		if r.result.Printed++; r.result.Printed > inMemory {
+		if inMemory--; inMemory < 0 {
 			r.result.Duplicates += it.n - 1
 		}
 		r.count(it)
+		r.gathered(it)
 		return r.flushIfFull(ctx)
 	})
 }
@@ -357,7 +365,7 @@ func (r *runner) flushIfFull(ctx context.Context) error {
 	return nil
 }
 
-// flush writes the output, and then records the URLs that were written: after a kill between the
+// flush writes the output, and then counts and records the URLs that were written: after a kill between the
 // two a line is printed again, and none is lost.
 func (r *runner) flush(ctx context.Context) error {
 	n, err := r.write()
@@ -367,13 +375,19 @@ func (r *runner) flush(ctx context.Context) error {
 	return errors.Join(err, r.record(ctx, n))
 }
 
-// record records the URLs that lie whole in the first n bytes of the output.
-func (r *runner) record(ctx context.Context, n int) (err error) {
-	if len(r.pending) > 0 {
-		err = r.opt.Memory.record(ctx, r.pending, n)
-		r.pending = r.pending[:0]
+// record counts the URLs that lie whole in the first n bytes of the output as printed, and records them.
+func (r *runner) record(ctx context.Context, n int) error {
+	whole := r.pending
+	for len(whole) > 0 && whole[len(whole)-1].end > n {
+		whole = whole[:len(whole)-1]
 	}
-	return err
+	if r.pending = r.pending[:0]; r.table == nil {
+		r.result.Printed += int64(len(whole))
+	}
+	if r.opt.Memory == nil {
+		return nil
+	}
+	return r.opt.Memory.record(ctx, whole)
 }
 
 // recordAll records the URLs of a table that is whole.

@@ -22,7 +22,7 @@ type Remembering interface {
 	See(ctx context.Context, crawl string, keys []store.Key, fresh []bool, opt store.SeeOptions) error
 }
 
-// printed is a URL of the output that is not recorded yet.
+// printed is a URL of the output that is not written, or not recorded yet.
 type printed struct {
 	key     store.Key
 	unicode bool
@@ -37,16 +37,13 @@ func (m *Memory) has(ctx context.Context, keys []store.Key, known []bool) error 
 	return nil
 }
 
-// record records the URLs that lie whole in the first n bytes of the output. It does so even
-// if ctx ended, because they were printed.
-func (m *Memory) record(ctx context.Context, list []printed, n int) error {
+// record records URLs. It does so even if ctx ended, because they were printed.
+func (m *Memory) record(ctx context.Context, list []printed) error {
 	var opt store.SeeOptions
 	var keys []store.Key
 	for _, p := range list {
-		if p.end <= n {
-			keys = append(keys, p.key)
-			opt.UnicodeHosts = opt.UnicodeHosts || p.unicode
-		}
+		keys = append(keys, p.key)
+		opt.UnicodeHosts = opt.UnicodeHosts || p.unicode
 	}
 	if len(keys) == 0 {
 		return nil

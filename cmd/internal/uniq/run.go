@@ -36,7 +36,7 @@ type Options struct {
 	Filters []Filter
 	// KeepInvalid passes lines through that are no URL, each once. The default is to drop them.
 	KeepInvalid bool
-	// Refused gets an object in JSON of each line and record that has no URL that can be used, with the reason that Result counts. The
+	// Refused gets an object in JSON of each line and record that has no URL that can be used, with the reason in full. The
 	// inputs must be read with logs.Options.Refused, too. The default is none.
 	Refused io.Writer
 	// Against are inputs whose groups are not printed; with Common only theirs are.
@@ -79,7 +79,7 @@ func (o *Options) compares() bool { return len(o.Against)+len(o.AgainstKeys) > 0
 // Result counts what became of the input.
 type Result struct {
 	URLs       int64   // lines and records that may hold a URL
-	Printed    int64   // passed on, Kept not among them
+	Printed    int64   // passed on and written whole, Kept not among them
 	Duplicates int64   // seen before in this run
 	Known      int64   // left out because of Against or Memory
 	Refused    int64   // no URL
@@ -147,7 +147,7 @@ type runner struct {
 	chosen  *rest       // where Options.Choose waits for the end
 	ordered ordered     // the fields by which they are chosen
 	sorter  *sorter     // where Options.Sort does
-	pending []printed   // what Memory doesn't have yet
+	pending []printed   // what is not written or recorded yet
 	result  Result
 
 	// unrecorded has the keys of a table that is not whole yet: if it is never whole, its URLs were not printed.
