@@ -67,7 +67,8 @@ files of "firstseen export"; --common prints what is in one of them.
 
 Lines that are no URL are dropped and counted. A closing line on standard error counts what
 was read, printed, dropped as a duplicate and refused; with --counts-json it is one JSON object, with
-what became of each line of each file (of a row over several lines, each line). Lists of hosts are refused unless --scheme https says
+what became of each line of each file (of a row over several lines, each line); refused is
+units.refused and refused_urls, of lines that were read. Lists of hosts are refused unless --scheme https says
 what they are of, and files that can be read in two ways unless --input-format or --url-field decides.
 
 About 10 bytes are kept of each different URL. When they fill --memory, the further ones go
@@ -276,7 +277,8 @@ func (f *uniqFlags) close(ctx context.Context, a *app, r *uniq.Result, before in
 func (f *uniqFlags) tellCounts(a *app, r *uniq.Result, before int, ended bool) {
 	type input struct {
 		Name    string           `json:"input"`
-		Refused int64            `json:"refused"`               // units, and URLs of those that were read
+		Refused int64            `json:"refused"`               // those of Units, and URLs
+		URLs    int64            `json:"refused_urls"`          // of units that were read
 		Why     map[string]int64 `json:"refused_for,omitempty"` // each of them
 		Units   logs.Counts      `json:"units"`
 	}
@@ -297,7 +299,7 @@ func (f *uniqFlags) tellCounts(a *app, r *uniq.Result, before int, ended bool) {
 		counts.Filtered[f.filters.names[i]] = n
 	}
 	for i := range r.Inputs {
-		counts.Inputs = append(counts.Inputs, input{r.Inputs[i].Name, r.Inputs[i].Refused, r.Inputs[i].Why, r.Inputs[i].Units})
+		counts.Inputs = append(counts.Inputs, input{r.Inputs[i].Name, r.Inputs[i].Refused, r.Inputs[i].Refused - r.Inputs[i].Units.Refused, r.Inputs[i].Why, r.Inputs[i].Units})
 	}
 	text, _ := json.Marshal(counts) // of numbers and names
 	fmt.Fprintf(a.err, "%s\n", text)
@@ -329,7 +331,7 @@ func (f *uniqFlags) closingLine(r *uniq.Result, before int, ended bool) string {
 		text += fmt.Sprintf("; %s unchanged since an earlier run, and not read (--again reads them)", plural(int64(before), "file"))
 	}
 	if ended {
-		text += "; the reader of the output ended, and what it left unread in the pipe counts as printed"
+		text += "; the reader of the output ended, and what it left unread counts as printed"
 	}
 	if r.Spilled {
 		text += "; the rest of the keys went to a temporary store, as --memory was full"

@@ -158,11 +158,11 @@ func (c *Counts) Add(p *Counts) {
 	}
 }
 
-// Reject counts units whose URL was refused after they were counted as read.
-func (c *Counts) Reject(reason string, n int64) {
+// Reject counts lines of a plain list that Check refused after they were counted as read.
+func (c *Counts) Reject(n int64) {
 	if n > 0 {
 		c.Read, c.Refused = c.Read-n, c.Refused+n
-		CountReason(&c.RefusedFor, reason, n)
+		CountReason(&c.RefusedFor, "no URL alone in a line, or a quote that is not closed", n)
 	}
 }
 

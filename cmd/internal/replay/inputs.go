@@ -46,7 +46,7 @@ func (t *tally) countInput(b *batch) {
 	s.URLs += int64(len(b.events)) - refused
 	s.Refused += refused + b.Counts.Refused
 	s.Units.Add(&b.Counts)
-	s.Units.Reject("no URL alone in a line, or a quote that is not closed", unread)
+	s.Units.Reject(unread)
 	if s.Format == "" {
 		s.Format = string(b.Format)
 	}

@@ -61,12 +61,11 @@ type line struct {
 type counts struct {
 	urls, recent, refused int64
 	byStatus              int64
+	unread                int64 // of refused, by the reader
 	filtered              []int64
 	examples              []string
 	unusable              []logs.Refusal   // of refused, where Options.Refused asks for them
 	reasons               map[string]int64 // of refused, and of the units that could not be read
-	unread                int64            // of refused, those that were the one URL of their unit
-	rejected              map[string]int64 // reasons of unread
 }
 
 // A worker canonicalizes and hashes batches.
@@ -128,9 +127,7 @@ func (w *worker) work(b *batch) {
 	for why, n := range b.Counts.RefusedFor {
 		logs.CountReason(&b.reasons, why, n)
 	}
-	for why, n := range b.rejected {
-		b.Counts.Reject(why, n)
-	}
+	b.Counts.Reject(b.unread) // which have their reasons
 }
 
 // lines decides what can be decided about lines alone.
@@ -166,17 +163,15 @@ func (w *worker) line(b *batch, t *text) bool {
 	text := b.text[t.start:t.end]
 	status := 0
 	var err error
-	alone := true
 	if len(b.Records) == 0 {
-		text, status, err = b.Check(text)
+		if text, status, err = b.Check(text); err != nil {
+			b.unread++
+		}
 		l.start = uint32(cap(b.text) - cap(text)) // what was cut stood around the URL
 		l.end = l.start + uint32(len(text))
 	} else {
 		r := &b.Records[t.number]
 		status = r.Status
-		for _, i := range [2]int64{t.number - 1, t.number + 1} {
-			alone = alone && (i < 0 || i >= int64(len(b.Records)) || b.Records[i].Line != r.Line)
-		}
 		if l.row = r.Line; b.isArchive() {
 			l.offset = r.Offset
 		}
@@ -193,12 +188,7 @@ func (w *worker) line(b *batch, t *text) bool {
 	}
 	if err != nil {
 		b.refused++
-		reason := logs.Reason(err)
-		logs.CountReason(&b.reasons, reason, 1)
-		if alone {
-			b.unread++
-			logs.CountReason(&b.rejected, reason, 1)
-		}
+		logs.CountReason(&b.reasons, logs.Reason(err), 1)
 		l.start, l.end = t.start, t.end // with blanks: KeepInvalid prints lines as they are
 		if len(b.examples) < mostExamples {
 			b.examples = append(b.examples, fmt.Sprintf("%.100q: %v", text, err))
