@@ -61,4 +61,7 @@ func TestQueueIsSmall(t *testing.T) {
 	if n := unsafe.Sizeof(queue{}); n > 208 {
 		t.Errorf("got a queue of %d bytes; want no more than 208, beyond which Go takes 224 for it", n)
 	}
+	if n := unsafe.Sizeof(page{}); n > 64 {
+		t.Errorf("got a page of %d bytes; want no more than 64, since of old queues one a page is in memory", n)
+	}
 }

@@ -57,7 +57,8 @@ type crawlQueues struct {
 	next uint32 // the number of the next queue
 	// The queues in memory are found by number, in pages, and by name: names has their numbers by the hash of the name. Two maps of pointers
 	// to them, by number and by name, took 66 bytes a queue instead of 23, and the garbage collector came to each
-	// queue three times, in the order of hashes; pages are in the order in which queues are made.
+	// queue three times, in the order of hashes; pages are in the order in which queues are made. Where few of many are in memory, each has a
+	// page of its own: 99 bytes a queue instead of 58. With pages of 32 it was 291, and 20 instead of 23 where all are.
 	loaded int              // how many
 	pages  map[uint32]*page // nil before the first
 	// names also has the hashes of queues that left memory, with number 0, 14 bytes each. A broad crawl finds new hosts all the time. Finding
@@ -72,7 +73,7 @@ type crawlQueues struct {
 // page has the queues in memory of pageLen numbers.
 type page [pageLen]*queue
 
-const pageLen = 32
+const pageLen = 8
 
 // queue is a queue in memory. The scheduler's part has a way back to it: see queueOf.
 type queue struct {
