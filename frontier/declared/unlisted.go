@@ -37,7 +37,8 @@ import (
 // Forms to sign in are left out, too, which visitors get in place of forms to edit, to reply or to create a page, or with a parameter for where to go on.
 // Some show noindex, many nothing. So if the first eight pages with a value of a parameter all ask for a password and show the same text
 // ([Page].SignIn), the others with the value are left out. Below a directory this says nothing: /user/login?next=1 and its like
-// come before the pages of users.
+// come before the pages of users. Nor does it of values that are equal by a digit or by what stands before a slash, as t=1 or q=node/a: the
+// first eight topics of a forum can be for members, and others for all.
 //
 // Copies are left out, too: URLs with a parameter that selects no other page, as for the form to reply to a comment, or an order. Such a page
 // has a canonical link to its own URL without the parameter, and the same links as the page there. If the first of eight pages in a directory have both, other
@@ -191,7 +192,7 @@ type kindOf struct {
 	id      uint64
 	enough  int
 	param   string
-	ofValue bool // it is the URLs with a value of a parameter
+	ofValue bool // it is the URLs with a value of a parameter, which is one alone or where to go on, and not a number or a part
 }
 
 // kindsOf returns the kinds that a canonical form is of, and how many parameters it has. The caller holds the lock.
@@ -219,10 +220,12 @@ func (u *Unlisted) kindsOf(form string) (kinds []kindOf, params int32) {
 		if decoded, err := url.QueryUnescape(value); err == nil {
 			value = decoded
 		}
+		whole := value
 		value, _, _ = strings.Cut(value, "/")
 		value = alike(value)
-		kinds = append(kinds, kindOf{maphash.Comparable(u.seed, [3]string{at, name, value}), enoughWith, "", true},
-			kindOf{maphash.Comparable(u.seed, [3]string{parent + "/*", name, value}), enoughBelow, "", true},
+		ofValue := whole == value || value == "" || strings.HasSuffix(value, ":")
+		kinds = append(kinds, kindOf{maphash.Comparable(u.seed, [3]string{at, name, value}), enoughWith, "", ofValue && value != "0"},
+			kindOf{maphash.Comparable(u.seed, [3]string{parent + "/*", name, value}), enoughBelow, "", ofValue && value != "0"},
 			kindOf{maphash.Comparable(u.seed, [3]string{dir + "/?", name}), enoughBelow, name, false})
 	}
 	return kinds, params

@@ -152,6 +152,19 @@ func TestUnlistedSignIn(t *testing.T) {
 	if u.Exclude(site + "/user/ann") {
 		t.Error("a user's page is left out because of forms in its directory")
 	}
+	for format, want := range map[string]bool{"/topic?t=%d": false, "/?q=node/%c": false, "/login?next=/%c": true, "/login?next=https://a.example/%c": true} {
+		for i := range 'i' - 'a' + 1 {
+			v := any('a' + i)
+			if strings.HasSuffix(format, "d") {
+				v = i
+			}
+			if url := site + fmt.Sprintf(format, v); i < enoughBelow {
+				u.Fetched(url, Of(url, map[string][]string{"Content-Type": {"text/html"}}, []byte(form)))
+			} else if got := u.Exclude(url); got != want {
+				t.Errorf("%s: got left out %v; want %v", url, got, want)
+			}
+		}
+	}
 }
 
 // TestLinksDigest: pages have one digest if their links lead to the same places.
