@@ -33,7 +33,9 @@ var (
 	// noCode matches what clients write for a status when there is none, and classes of failures.
 	noCode = regexp.MustCompile(`^(?:0+|-\d+|9\d\d|1\d{4}|[145][xX][xX])$`)
 	// nothing matches what stands for no: in a column of errors, of what was done, or of times.
-	nothing = regexp.MustCompile(`^(?i:|-|0|no?|none|null|nil|f|false|n/a|never|\[\]|\{\})$`)
+	nothing = regexp.MustCompile(`^(?i:|-|0(?:\.0+)?|no?|none|null|nil|\\n|f|false|n/a|never|\[\s*\]|\{\s*\})$`)
+	// noTime matches the times that databases and programs write for none.
+	noTime  = regexp.MustCompile(`^(?:0000-00-00|0001-01-01|1970-01-01)(?:[T ]00:00(?::00(?:\.0+)?)?(?:Z| UTC|[+-]00:?00)?)?$`)
 	blank   = regexp.MustCompile(`^(?i:|-+|null|none|n/a|\(empty\))$`)
 	numbers = regexp.MustCompile(`^[\d.,]+%?$`)
 	// statusLine matches what a server answers with.
@@ -138,7 +140,7 @@ func errorOf(cell string) (verdict, string, bool) {
 
 // fetchedOf judges the cells of a column that says whether, or when, a URL was fetched.
 func fetchedOf(cell string) (verdict, string, bool) {
-	if nothing.MatchString(cell) {
+	if nothing.MatchString(cell) || noTime.MatchString(cell) {
 		return failed, "", false
 	}
 	return silent, "", false

@@ -15,6 +15,9 @@ import (
 // carried is what syslog, journald and container engines put before a line.
 var carried = regexp.MustCompile(`^(?:(?:<\d+>)?(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT[\d:.,+Z-]+)(?: \S+)? [\w./-]+(?:\[[\w.]+\])?: |<\d+>1 \S+ \S+ \S+ \S+ \S+ \S+ |\d{4}-\d\d-\d\dT\S+ std(?:out|err) [FP] |[\w.-]+ +\| |\[pod/\S+\] )`)
 
+// ofKafka matches what its consoles print before the key.
+var ofKafka = regexp.MustCompile(`^(?:(?:(?:CreateTime|LogAppendTime|Partition|Offset):-?\d+|NO_TIMESTAMP|NO_HEADERS)\t)+`)
+
 // withURL matches an object that has its URL itself.
 var withURL = regexp.MustCompile(`(?i)"(?:(?:page|request|full|final|original)[_.-]?)?(?:url|uri|link|loc|href)" *: *"https?://`)
 
@@ -25,10 +28,12 @@ var carriers = []string{"log", "line", "MESSAGE", "message", "msg", "textPayload
 // file, or a number, is something else.
 func unwrap(text string) (string, bool) {
 	if !strings.HasPrefix(text, "{") {
-		if key, object, _ := strings.Cut(text, "\t{"); strings.HasSuffix(object, "}") && withURL.MatchString(object) && !strings.Contains(key, "://") {
+		before, object, _ := strings.Cut(text, "\t{")
+		key := ofKafka.ReplaceAllString(before, "")
+		if strings.HasSuffix(object, "}") && !strings.Contains(key, "\t") && withURL.MatchString(object) && (!strings.Contains(key, "://") || strings.Contains(object, `"`+key+`"`)) {
 			return "{" + object, true // Kafka's consoles print the key before a message
 		}
-		before := carried.FindString(text)
+		before = carried.FindString(text)
 		return text[len(before):], before != ""
 	}
 	o := fields{}

@@ -240,7 +240,7 @@ func (p *jsonParser) capture(o fields, url string) Record {
 		v := silent
 		switch {
 		case f.says != nil:
-			v, _, _ = f.says(strings.Trim(string(raw), `"`))
+			v, _, _ = f.says(strings.Trim(string(bare(raw)), `"`))
 		case f.state != "" && len(raw) > 0 && raw[0] == '"':
 			v = stateOf(f.state, strings.Trim(string(raw), `" `))
 			p.done[f.state] = p.done[f.state] || v == worked

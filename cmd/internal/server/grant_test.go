@@ -24,7 +24,7 @@ const (
 )
 
 func teamTokens(t testing.TB, more string) string {
-	return tokenFile(t, "admin "+teamToken+" name=team-a crawls=a,other "+more+"\nadmin "+bossToken+" name=boss\n")
+	return tokenFile(t, "admin "+teamToken+" name=team-a crawls=a,other,a "+more+"\nadmin "+bossToken+" name=boss\n")
 }
 
 func TestGrantsOfTokenFile(t *testing.T) {

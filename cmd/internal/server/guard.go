@@ -49,7 +49,7 @@ func (g *guard) grant(ctx context.Context) (*grant, error) {
 // read returns the crawls that a call reads: of "*", with a token that lists some, these.
 func (g *guard) read(ctx context.Context, crawl string) ([]string, error) {
 	if have, err := g.grant(ctx); err == nil && crawl == "*" && have.crawls != nil {
-		return slices.Sorted(slices.Values(have.crawls)), nil
+		return slices.Compact(slices.Sorted(slices.Values(have.crawls))), nil
 	}
 	return []string{crawl}, g.check(ctx, crawl)
 }
