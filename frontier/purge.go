@@ -28,7 +28,6 @@ type purges struct {
 	known   time.Time          // guarded by mu; by then all frontiers of a shared store have read the rules of the waiting crawls
 	ended   chan struct{}      // guarded by mu; closed when the goroutine ends, nil if none runs
 	err     error              // guarded by mu; the first since WaitExcluded returned one
-	again   time.Time          // guarded by mu; until then what is taken and excluded is put back for then, since some could not be forgotten
 }
 
 // queueName names a queue of a crawl.
@@ -117,20 +116,7 @@ func (p *purges) next(f *Frontier) (q queueName, ok bool) {
 func (p *purges) failed(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.err = cmp.Or(p.err, err); err != nil {
-		p.again = time.Now().Add(time.Second)
-	}
-}
-
-// putBackFor returns when a URL that was taken and is excluded is due again. It is put back to be forgotten at once; if that has just failed, it would
-// be taken again and again without a pause.
-func (p *purges) putBackFor(now time.Time) (due time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.again.After(now) {
-		due = p.again
-	}
-	return due
+	p.err = cmp.Or(p.err, err)
 }
 
 func (f *Frontier) isClosing() bool { return async.Closed(f.closing) }

@@ -354,9 +354,6 @@ func (f *Frontier) settlement(s *Settlement, now time.Time) (store.Settlement, S
 	default:
 		if s.uncounted {
 			out.Outcome, out.Due, out.NewRound = store.Requeue, time.Time{}, l.Attempts == 1
-			if s.reason == ReasonExcluded {
-				out.Due = f.purges.putBackFor(now)
-			}
 			if !out.NewRound { // the round continues, and this was not an expiry
 				r.releases, changed = r.releases+1, true
 			}
