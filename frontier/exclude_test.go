@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -622,5 +623,61 @@ func TestForgottenCrawlLeavesNothing(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// unforgetting is a store with damage in what a Forget has to read.
+type unforgetting struct {
+	store.Store
+	takes atomic.Int64
+}
+
+func (s *unforgetting) Forget(context.Context, store.Selection) (int64, error) {
+	return 0, store.ErrCorrupt
+}
+
+func (s *unforgetting) Take(ctx context.Context, req store.TakeRequest) (store.Taken, error) {
+	if s.takes.Add(1) > 1000 {
+		return store.Taken{}, store.ErrUnavailable
+	}
+	return s.Store.Take(ctx, req)
+}
+
+// TestExcludedAndDamaged: URLs that are excluded and can't be forgotten are not handed out, nor taken again without a pause.
+func TestExcludedAndDamaged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &unforgetting{Store: memstore.New(memstore.Options{})}
+		f := openOn(t, s, Options{Delay: -1, MaxInFlight: -1, Logger: slog.New(slog.DiscardHandler)})
+		addAll(t, f, Link{URL: "http://q.example/1"}, Link{URL: "http://q.example/2"})
+		_, err := f.Exclude(bg, "", "q.example")
+		must(t, err)
+		ctx, cancel := context.WithTimeout(bg, 10*time.Second)
+		defer cancel()
+		leases, _, err := f.LeaseWait(ctx, LeaseRequest{Max: 5}, false)
+		if n := s.takes.Load(); len(leases) > 0 || !errors.Is(err, context.DeadlineExceeded) || n > 100 {
+			t.Errorf("got %d leases, %v after %d takes; want none in 10 s, by few", len(leases), err, n)
+		}
+	})
+}
+
+// forgottenBefore is a store in which another call forgets the same URLs first.
+type forgottenBefore struct{ store.Store }
+
+func (s forgottenBefore) Forget(ctx context.Context, sel store.Selection) (int64, error) {
+	if _, err := s.Store.Forget(ctx, sel); err != nil {
+		return 0, err
+	}
+	return s.Store.Forget(ctx, sel)
+}
+
+// TestExcludedIsCountedOnce: of several calls that forget an excluded URL at once, the one that did counts it.
+func TestExcludedIsCountedOnce(t *testing.T) {
+	f := openOn(t, forgottenBefore{memstore.New(memstore.Options{})}, Options{Logger: slog.New(slog.DiscardHandler)})
+	addAll(t, f, Link{URL: "http://q.example/1"}, Link{URL: "http://q.example/2"})
+	_, err := f.Exclude(bg, "", "q.example")
+	must(t, err)
+	must(t, f.WaitExcluded(bg))
+	for r := range f.Refusals() {
+		t.Errorf("got %+v; want nothing counted by the call that came second", r)
 	}
 }

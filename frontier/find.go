@@ -331,5 +331,6 @@ func (c *changes) apply(ctx context.Context) error {
 			}
 		}
 	}
-	return c.f.dropExcluded(ctx, of, queued)
+	_, err = c.f.dropExcluded(ctx, of, queued)
+	return err
 }

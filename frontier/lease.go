@@ -293,7 +293,7 @@ func (f *Frontier) unwanted(id *identifier, l *Lease, maxExpired int) *Settlemen
 		return nil // nothing to ask, or the rules, which may have changed, refuse it
 	}
 	form := string(id.scratch)
-	if _, excluded := f.excludedBy(id.crawl, l.URL, form); excluded { // and forgotten where it is put back, by settlePart
+	if _, excluded := f.excludedBy(id.crawl, l.URL, form); excluded { // forgotten by returnTaken
 		return &Settlement{Lease: l, Outcome: Release, uncounted: true, reason: ReasonExcluded}
 	}
 	if mayLower && f.opt.Lower(form, true) {
@@ -309,14 +309,20 @@ func (f *Frontier) returnTaken(ctx context.Context, unwanted []Settlement, next 
 	if len(unwanted) == 0 {
 		return next, nil
 	}
+	excluded := make(map[string][]keyedURL) // by crawl
 	for i := range unwanted {
 		l := unwanted[i].Lease
 		l.Started = time.Time{} // there was no fetch
 		if unwanted[i].reason == ReasonExcluded {
 			f.purges.add(f, queueName{l.Crawl, l.Queue})
+			excluded[l.Crawl] = append(excluded[l.Crawl], keyedURL{l.Key, l.URL})
 		}
 	}
-	answers, err := f.settle(ctx, unwanted)
+	unwanted, err := f.forgetTaken(ctx, excluded, unwanted)
+	var answers []Settled
+	if err == nil {
+		answers, err = f.settle(ctx, unwanted)
+	}
 	if err != nil {
 		if next.IsZero() {
 			next = time.Now().Add(time.Second) // a store that fails now may continue to fail
@@ -337,6 +343,30 @@ func (f *Frontier) returnTaken(ctx context.Context, unwanted []Settlement, next 
 		next = time.Now()
 	}
 	return next, nil
+}
+
+// forgetTaken forgets URLs that were taken and found to be excluded, and returns the settlements of the others. They are forgotten while they
+// are leased: put back before, they might be taken again and again while they can't be forgotten.
+func (f *Frontier) forgetTaken(ctx context.Context, excluded map[string][]keyedURL, unwanted []Settlement) ([]Settlement, error) {
+	type crawlKey struct {
+		crawl string
+		key   store.Key
+	}
+	gone := make(map[crawlKey]bool)
+	for name, urls := range excluded {
+		c, err := f.crawl(ctx, name, false)
+		if err != nil {
+			return nil, err
+		}
+		keys, err := f.dropExcluded(ctx, c, urls)
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range keys {
+			gone[crawlKey{name, key}] = true
+		}
+	}
+	return slices.DeleteFunc(unwanted, func(s Settlement) bool { return gone[crawlKey{s.Lease.Crawl, s.Lease.Key}] }), nil
 }
 
 // loggedExamples is how many URLs of those dropped in one step are logged.

@@ -184,13 +184,14 @@ func (f *Frontier) purgeQueue(ctx context.Context, crawl, queue string) error {
 			continue
 		}
 		if queued = append(queued, keyedURL{e.Key, e.URL}); len(queued) == purgeAtOnce {
-			if err := f.dropExcluded(ctx, c, queued); err != nil {
+			if _, err := f.dropExcluded(ctx, c, queued); err != nil {
 				return err
 			}
 			queued = queued[:0]
 		}
 	}
-	return f.dropExcluded(ctx, c, queued)
+	_, err = f.dropExcluded(ctx, c, queued)
+	return err
 }
 
 // keyedURL is a URL of a crawl.
@@ -199,26 +200,32 @@ type keyedURL struct {
 	url string
 }
 
-// dropExcluded forgets those of some queued URLs that are excluded, in one step, and counts them.
-func (f *Frontier) dropExcluded(ctx context.Context, c *crawl, urls []keyedURL) error {
+// dropExcluded forgets those of some URLs, queued or taken by this call, that are excluded, in one step, counts them, and returns
+// their keys. Several calls may meet at a URL: a purge, and a report that puts it back. The store says how many were left to this
+// one; which, it does not say, so that rules that meet may share them otherwise.
+func (f *Frontier) dropExcluded(ctx context.Context, c *crawl, urls []keyedURL) ([]store.Key, error) {
 	keys, gone := f.excludedOf(c, urls)
 	if len(keys) > 0 && f.poll > 0 { // another frontier may have taken a rule back, and what is forgotten is lost
 		if _, err := f.loadExclusions(ctx); err != nil {
-			return err
+			return nil, err
 		}
 		keys, gone = f.excludedOf(c, urls)
 	}
 	if len(keys) == 0 {
-		return nil
+		return nil, nil
 	}
-	if _, err := f.store.Forget(ctx, store.Selection{Crawl: c.stored, Keys: keys}); err != nil {
-		return fmt.Errorf("cannot forget URLs that are excluded: %w", err)
+	n, err := f.store.Forget(ctx, store.Selection{Crawl: c.stored, Keys: keys})
+	if err != nil {
+		return nil, fmt.Errorf("cannot forget URLs that are excluded: %w", err)
 	}
 	f.rooms.wake(c.name)
 	for k, urls := range gone {
-		f.noteGone(k, urls)
+		if urls = urls[:min(int64(len(urls)), n)]; len(urls) > 0 {
+			f.noteGone(k, urls)
+		}
+		n -= int64(len(urls))
 	}
-	return nil
+	return keys, nil
 }
 
 // excludedOf returns the keys of those of some URLs that are excluded, and the URLs as they are counted.

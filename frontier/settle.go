@@ -284,7 +284,8 @@ func (f *Frontier) forgetExcluded(ctx context.Context, c *crawl, ends []ending, 
 	for key, url := range queued {
 		again = append(again, keyedURL{key, url})
 	}
-	f.purges.failed(f.dropExcluded(ctx, c, again))
+	_, err := f.dropExcluded(ctx, c, again)
+	f.purges.failed(err)
 }
 
 // whole returns a lease with everything that the store keeps of it, since its holder may have rebuilt it
