@@ -173,10 +173,14 @@ func (s *httpAPI) getExclusions(ctx context.Context, q url.Values) (a wire.Exclu
 // 6 s until all daemons know the rule.
 const forgetWait = 10 * time.Second
 
-// forgotten counts the queued URLs of a crawl, or with "*" of all, that were forgotten because they are excluded.
-func (s *httpAPI) forgotten(crawl string) (n int64) {
+// forgotten counts the queued URLs of a crawl, or with "*" of all, that were forgotten by some rules: others may be added meanwhile.
+func (s *httpAPI) forgotten(crawl string, rules []string) (n int64) {
+	of := make(map[string]bool, len(rules))
+	for _, rule := range rules {
+		of[strings.TrimSpace(rule)] = true
+	}
 	for r := range s.f.own.Refusals() {
-		if r.Dropped && r.Reason == frontier.ReasonExcluded && (crawl == "*" || r.Crawl == crawl || r.Crawl == "") {
+		if r.Dropped && r.Reason == frontier.ReasonExcluded && (crawl == "*" || r.Crawl == crawl) && of[r.Rule] {
 			n += r.Count
 		}
 	}
@@ -197,7 +201,7 @@ func (s *httpAPI) postExclusions(ctx context.Context, body *wire.ExclusionReques
 	if err != nil {
 		return a, err
 	}
-	before := s.forgotten(crawl)
+	before := s.forgotten(crawl, body.Add)
 	err = s.inTurn(ctx, callUnits+len(body.Add)+len(body.Remove), func(ctx context.Context) (err error) {
 		if a.Removed, err = s.f.ChangeExclusions(ctx, crawl, body.Remove, false); err == nil {
 			a.Added, err = s.f.ChangeExclusions(ctx, crawl, body.Add, true)
@@ -213,7 +217,7 @@ func (s *httpAPI) postExclusions(ctx context.Context, body *wire.ExclusionReques
 		}
 		done()
 		cancel()
-		a.Forgotten = s.forgotten(crawl) - before
+		a.Forgotten = max(s.forgotten(crawl, body.Add)-before, 0) // a crawl that is forgotten loses its counts
 	}
 	if err == nil {
 		a.Exclusions, err = s.f.Exclusions(ctx, crawl)

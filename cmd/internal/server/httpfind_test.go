@@ -64,6 +64,9 @@ func TestFindAndChange(t *testing.T) {
 			t.Errorf("%s: got %s; want %s and %s", c.what, got, c.code, c.want)
 		}
 	}
+	if got, other := s.web.forgotten("shop", []string{" b.com/x/"}), s.web.forgotten("shop", []string{"c.com"}); got != 2 || other != 0 {
+		t.Errorf("got %d forgotten by a rule, %d by another; want 2, 0", got, other)
+	}
 }
 
 // TestUnlessFetchedAfterOverHTTP offers a page that was fetched again: a time, an age, of lists too.
