@@ -8,7 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"os/signal"
@@ -24,7 +24,6 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/durable"
 	"github.com/firstseen/firstseen/cmd/internal/evidence"
 	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/cmd/internal/transfer"
@@ -160,26 +159,20 @@ func (f *uniqFlags) run(ctx context.Context, a *app, names []string) (err error)
 		return err
 	}
 	defer func() { err = worst(err, done.Close()) }()
-	file, err := f.refusedFile(names)
-	if err != nil {
-		return err
+	closeRefused := func() error { return nil }
+	if f.refused != "" {
+		file, createErr := createNew(f.refused)
+		if createErr != nil {
+			return createErr
+		}
+		buffer := bufio.NewWriter(file)
+		opt.Refused = buffer
+		closeRefused = func() error { return worst(buffer.Flush(), file.Close()) }
 	}
-	defer file.Drop()
 	defer f.bound()()
 	files := &fileSet{stdin: a.in, log: f.logOptions()}
-	var r uniq.Result
-	var unwritten error
-	run := func() { r, err = uniq.Run(ctx, files.inputs(ctx, done.names), a.out, opt) }
-	if file == nil {
-		run()
-	} else {
-		unwritten = file.Write(func(w io.Writer) error {
-			buffer := bufio.NewWriter(w)
-			opt.Refused = buffer
-			run()
-			return buffer.Flush()
-		})
-	}
+	r, err := uniq.Run(ctx, files.inputs(ctx, done.names), a.out, opt)
+	unwritten := closeRefused()
 	if unwritten == nil { // else what was refused would never be read again
 		unwritten = done.note(&r)
 	}
@@ -188,16 +181,20 @@ func (f *uniqFlags) run(ctx context.Context, a *app, names []string) (err error)
 	return worst(err, unwritten, f.close(ctx, a, &r, done.before, ended, err))
 }
 
-// refusedFile begins the file of --refused, which takes the place of one that exists, as other outputs do, but of no input.
-func (f *uniqFlags) refusedFile(names []string) (*durable.File, error) {
-	if info, err := os.Stat(f.refused); err == nil && info.Mode().IsRegular() {
-		for _, name := range slices.Concat(names, f.against) {
-			if input, err := os.Stat(name); err == nil && os.SameFile(info, input) {
-				return nil, misusef("--refused: %s is an input; name another file", f.refused)
-			}
-		}
+// createNew creates a file for what is refused. One that exists may be an input by another name; a pipe or a device is
+// opened, without waiting for who reads the pipe.
+func createNew(name string) (*os.File, error) {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return os.OpenFile(name, os.O_WRONLY|syscall.O_NONBLOCK, 0)
 	}
-	return durable.Create(f.refused)
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, misusef("--refused: %s exists; remove it, or name another file", name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot write what is refused: %w", err)
+	}
+	return file, nil
 }
 
 // withoutClosedPipe drops that the reader of the output ended, which has enough; other errors
@@ -383,7 +380,7 @@ func (f *uniqFlags) add(flags *pflag.FlagSet) {
 	oneOf(flags, &f.format, "format", "text", formats, "form of the output: text, or jsonl, csv and parquet, which have fields for file, row, offset (of archive records), url, canonical form and key")
 	hint(flags, "format", "the form of the input is --input-format")
 	oneOf(flags, &f.sort, "sort", "", []string{"host"}, "print at the end, in order of: host; default: the order of the input")
-	flags.StringVar(&f.refused, "refused", "", "file for each refused line or record, as an object with file, row, offset (of archive records), text and reason; it replaces an earlier one")
+	flags.StringVar(&f.refused, "refused", "", "new file for each refused line or record, as an object with file, row, offset (of archive records), text and reason")
 	flags.BoolVar(&f.strict, "strict", false, "exit with status 1 if a line is no URL")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "write no closing line on standard error")
 	flags.BoolVar(&f.counts, "counts-json", false, "write the closing line as one JSON object, with what became of each line of each file")

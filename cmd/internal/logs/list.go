@@ -56,18 +56,11 @@ func (d *detector) list() (*reading, error) {
 	header := headerOfList(d.lines)
 	lines := d.lines[header+1:]
 	p := &listParser{scheme: d.opt.Scheme, titled: header >= 0}
-	if d.opt.Base != DefaultBase {
-		p.base = d.opt.Base
-	}
 	isPlace := func(text string) bool {
 		return isPath(text) && !strings.HasPrefix(text, "//") && !strings.ContainsAny(text, " \t")
 	}
-	switch paths := countIf(lines, isPlace); {
-	case 2*paths <= countIf(lines, func(string) bool { return true }):
-	case p.base == "":
-		return nil, d.unreadable("%d of its first %d lines are paths, such as %.100q: name their host, as in --base https://example.org", paths, len(lines), lines[0])
-	default:
-		return &reading{format: List, parser: p, end: d.end, sure: true}, nil
+	if paths := countIf(lines, isPlace); 2*paths > len(lines) {
+		return nil, d.unreadable("%d of its first %d lines are paths, such as %.100q: put their host before them, as in sed 's|^/|https://example.org/|'", paths, len(lines), lines[0])
 	}
 	var err error
 	if p.status, err = statusPlace(lines); err != nil {
@@ -189,7 +182,6 @@ type listParser struct {
 	atOnce
 
 	scheme string
-	base   string            // of paths; "" if there are none
 	cut    func(what string) // counts what was cut
 	titled bool              // the header is still to come; lines before it are a title
 	plain  bool              // most lines have only a URL, so nothing but quotes is cut
@@ -206,9 +198,6 @@ func (p *listParser) line(text string, emit func(Record)) error {
 	case p.titled:
 		p.titled = !isHeaderOfList(text)
 		return isHeader
-	}
-	if p.base != "" && isPath(text) && !strings.HasPrefix(text, "//") {
-		text = p.base + text
 	}
 	c := cutLine(text, p.scheme, p.status)
 	if p.plain && !slices.Equal(c.what, onlyQuotes) {
@@ -369,16 +358,12 @@ func isWorded(text string) bool {
 	return !strings.ContainsAny(last, "./?=&%_") || strings.ContainsAny(text[i:], "[]")
 }
 
-// inColumns reports whether all lines have as many words, and more than one: URLs with blanks in them vary, or are of files whose names
-// have three words: one word more can be the name under which a page is kept.
+// inColumns reports whether all lines have as many words, and more than one: URLs with blanks in them vary, and one word more can be the name
+// under which a page is kept.
 func inColumns(lines []string) bool {
 	n := len(strings.Fields(lines[0]))
-	return n > 1 && len(lines) > 1 && countIf(lines, func(text string) bool { return len(strings.Fields(text)) == n }) == len(lines) &&
-		2*countIf(lines, namedFile.MatchString) <= len(lines)
+	return n > 1 && len(lines) > 1 && countIf(lines, func(text string) bool { return len(strings.Fields(text)) == n }) == len(lines)
 }
-
-// namedFile matches a URL whose path ends in the name of a file with several blanks in it.
-var namedFile = regexp.MustCompile(`^\w+://[^/ ]+/(?:[^?# ]*/)?[\w-]*[A-Za-z][\w-]*(?: [\w-]*[A-Za-z][\w-]*)+ [\w-]*\.[A-Za-z][A-Za-z0-9]{1,4}$`)
 
 // isAnswer reports whether a line is what a program prints of an answer.
 func isAnswer(text string) bool {

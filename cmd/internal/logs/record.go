@@ -162,7 +162,7 @@ func isHost(s string) bool {
 		}
 	}
 	last := name[strings.LastIndexByte(strings.TrimSuffix(name, "."), '.')+1:]
-	return name[0] != '.' && (strings.Trim(last, "0123456789.") != "" || isAddress(name))
+	return name[0] != '.' && last != "" && (last[0] < '0' || last[0] > '9' || isAddress(name)) // no public suffix begins with a digit, as 12.5M would
 }
 
 // withScheme returns a URL, which a host is with the scheme that the caller gave.
