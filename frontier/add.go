@@ -87,13 +87,7 @@ func (f *Frontier) answerKnown(ctx context.Context, w *workspace) error {
 			beyond = append(beyond, &w.offers[i])
 		}
 	}
-	return each(ctx, beyond, func(ctx context.Context, o *offer) error {
-		err := f.answerOne(ctx, w.crawl, o)
-		if errors.Is(err, store.ErrCorrupt) && !errors.Is(err, store.ErrFormat) { // it stays refused: the others of its page must not fail for it
-			return nil
-		}
-		return err
-	})
+	return each(ctx, beyond, func(ctx context.Context, o *offer) error { return f.answerOne(ctx, w.crawl, o) })
 }
 
 // answerOne answers an offer whose URL is known, and, if it is beyond a limit, would not be queued again.

@@ -1,7 +1,6 @@
 package frontier
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -303,20 +302,4 @@ func TestRaise(t *testing.T) {
 			t.Errorf("got %+v; want nothing done to a leased URL", r)
 		}
 	})
-}
-
-// beyondDamage is a store in which the row of every URL is damaged that is looked up by itself.
-type beyondDamage struct{ store.Store }
-
-func (beyondDamage) Lookup(context.Context, string, store.Key) (store.Entry, error) {
-	return store.Entry{}, store.ErrCorrupt
-}
-
-// TestDamageBeyondALimit: a URL beyond a limit that can't be looked up is refused, and the others of its page are added.
-func TestDamageBeyondALimit(t *testing.T) {
-	f := openOn(t, beyondDamage{memstore.New(memstore.Options{})}, Options{MaxDepth: 1})
-	r := addAll(t, f, Link{URL: "http://a.example/1", Depth: 2}, Link{URL: "http://a.example/2"})
-	if r[0].Reason != ReasonDepth || r[1].Status != StatusNew {
-		t.Errorf("got %+v; want the first beyond the depth, the other new", r)
-	}
 }
