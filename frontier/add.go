@@ -17,7 +17,6 @@ import (
 // in these steps, on one goroutine but for the first:
 //
 //	prepare         canonical form, limits, queue, key; large batches on several cores
-//	answerKnown     duplicates among those beyond a limit, which is for what would be queued
 //	joinGroups      a setting of each queue whose group is named for the first time (group.go)
 //	reserveQueries  a place in the table of query strings, if the URL has a query (trap.go)
 //	addItems        one atomic and durable step of the store, which alone decides which URLs are new
@@ -64,44 +63,22 @@ func (f *Frontier) Peek(ctx context.Context, urls []Link) ([]Result, error) {
 	return f.offer(ctx, urls, false, func(ctx context.Context, w *workspace) error {
 		for i := range w.offers {
 			o := &w.offers[i]
-			if o.result.Status != 0 {
+			if o.result.Status == StatusRefused {
 				continue
 			}
-			if err := f.answerOne(ctx, w.crawl, o); err != nil {
+			e, known, err := f.lookup(ctx, w.crawl, o.item.Key, o.url.URL)
+			if err != nil {
 				return err
 			}
-			if o.result.Status == 0 {
-				o.result.Status = StatusNew
+			if o.result.Status = StatusNew; known {
+				o.result.Status = StatusDuplicate
+				if o.wantFirst {
+					o.result.First = e.URL
+				}
 			}
 		}
 		return nil
 	})
-}
-
-// answerKnown answers the offers that were refused because of a limit, and whose URLs are known: only what would be queued is
-// beyond a limit. An exclusion refuses known URLs, too.
-func (f *Frontier) answerKnown(ctx context.Context, w *workspace) error {
-	var beyond []*offer
-	for i := range w.offers {
-		if r := w.offers[i].result; r.Status == StatusRefused && r.Reason != ReasonExcluded && r.Key != (store.Key{}) {
-			beyond = append(beyond, &w.offers[i])
-		}
-	}
-	return each(ctx, beyond, func(ctx context.Context, o *offer) error { return f.answerOne(ctx, w.crawl, o) })
-}
-
-// answerOne answers an offer whose URL is known, and, if it is beyond a limit, would not be queued again.
-func (f *Frontier) answerOne(ctx context.Context, c *crawl, o *offer) error {
-	r := o.result
-	e, known, err := f.lookup(ctx, c, r.Key, o.url.URL)
-	asks := r.Status == StatusRefused && (o.url.Force || !o.url.UnlessFetchedAfter.IsZero())
-	if err != nil || !known || asks && e.State != store.Queued && e.State != store.Leased {
-		return err
-	}
-	if r.Status, r.Reason = StatusDuplicate, ""; o.wantFirst {
-		r.First = e.URL
-	}
-	return nil
 }
 
 // offer prepares the URLs of each crawl, and has do answer them. With claim they are to be recorded.
@@ -129,11 +106,7 @@ func (f *Frontier) offer(ctx context.Context, urls []Link, claim bool, do func(c
 		w := f.workspace(p.crawl, len(p.at))
 		w.asks = !claim
 		f.prepare(w, urls, results, p.at)
-		err := f.answerKnown(ctx, w)
-		if err == nil {
-			err = do(ctx, w)
-		}
-		if err != nil {
+		if err := do(ctx, w); err != nil {
 			return err // and the store may still read w
 		}
 		f.keepWorkspace(w)
@@ -164,12 +137,12 @@ func (f *Frontier) add(ctx context.Context, w *workspace) error {
 	return nil
 }
 
-// addItems adds the offers that are not answered yet to the store, and takes over its verdicts.
+// addItems adds the offers that are not refused to the store, and takes over its verdicts.
 func (f *Frontier) addItems(ctx context.Context, w *workspace) error {
 	opt := store.AddOptions{MaxPerQueue: f.opt.MaxPerQueue, MaxHeld: f.opt.MaxHeld}
 	w.items = w.items[:0]
 	for i := range w.offers {
-		if o := &w.offers[i]; o.result.Status == 0 {
+		if o := &w.offers[i]; o.result.Status != StatusRefused {
 			w.items = append(w.items, o.item)
 			opt.WantFirst = opt.WantFirst || o.wantFirst
 		}
@@ -191,7 +164,7 @@ func (f *Frontier) addItems(ctx context.Context, w *workspace) error {
 	queued := false
 	for i := range w.offers {
 		r := w.offers[i].result
-		if r.Status != 0 {
+		if r.Status == StatusRefused {
 			continue
 		}
 		v := &verdicts[0]
@@ -398,11 +371,11 @@ func (f *Frontier) prepareOne(id *identifier, o *offer, asks bool) {
 	if !id.identify(u, r) {
 		return
 	}
-	o.item = id.item(u, r)
 	if reason := f.refusal(id.crawl, r.Canonical, u); reason != "" {
 		r.refuse(reason)
 		return
 	}
+	o.item = id.item(u, r)
 	if !u.SkipTraps {
 		o.path = f.queries.pathOf(id.crawl, r.Canonical)
 	}

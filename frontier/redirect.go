@@ -61,9 +61,6 @@ func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redir
 		target = Links(l, target)[0].URL
 	}
 	w, r := f.targetOf(c, l, target)
-	if err := f.answerKnown(ctx, w); err != nil {
-		return Redirection{}, err
-	}
 	end := Settlement{Lease: l, Outcome: Redirected}
 	switch {
 	case l.Redirects >= f.opt.maxRedirects:

@@ -432,3 +432,17 @@ func TestRedirectIntoAFullQueue(t *testing.T) {
 		nextOf(t, f, "http://b.example/")
 	})
 }
+
+// TestRedirectBackBeyondALimit: a target that led here, and is beyond a limit by now, is refused and counted. As a duplicate it would be lost unseen.
+func TestRedirectBackBeyondALimit(t *testing.T) {
+	for _, keep := range []bool{true, false} {
+		f := openKeep(t, keep, Options{Delay: -1, MaxInFlight: -1})
+		addOne(t, f, Link{URL: "http://a.example/wall/x/y/z"})
+		_, err := f.Redirect(bg, leaseOne(t, f), "http://a.example/page")
+		must(t, err)
+		f.opt.Traps.PathDepth = 3
+		if r, err := f.Redirect(bg, leaseOne(t, f), "http://a.example/wall/x/y/z"); err != nil || r.Target.Status != StatusRefused || r.Target.Reason == "" {
+			t.Errorf("texts kept %v: got %+v, %v; want the target refused", keep, r, err)
+		}
+	}
+}

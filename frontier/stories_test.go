@@ -215,29 +215,24 @@ func (p *play) entry(want string, u Link) {
 }
 
 var stories = map[string]func(p *play){
-	"known beyond the depth": func(p *play) {
+	"limits before what is known": func(p *play) {
 		p.begin(Options{MaxDepth: 1, Traps: Traps{PathDepth: 2}})
 		a, deep := "http://a.example/", "http://a.example/1/2/3"
 		p.add(a)
 		p.offer("refused path-depth", Link{URL: deep})
 		p.offer("new", Link{URL: deep, SkipTraps: true})
-		p.offer("refused depth", Link{URL: "http://b.example/", Depth: 2})
-		p.offer("duplicate", Link{URL: deep})
-		p.offer("duplicate", Link{URL: a, Depth: 2})
-		p.offer("duplicate raised", Link{URL: a, Depth: 2, Raise: true, Priority: 3})
+		p.offer("refused path-depth", Link{URL: deep})
+		p.offer("refused depth", Link{URL: a, Depth: 2, Raise: true, Priority: 3})
 		for _, ask := range []func([]Link) ([]Result, error){
 			func(l []Link) ([]Result, error) { return p.f.See(bg, l) }, func(l []Link) ([]Result, error) { return p.f.Peek(bg, l) }} {
-			r, err := ask([]Link{{URL: a, Depth: 2}, {URL: deep}, {URL: "http://b.example/", Depth: 2}})
-			if must(p.T, err); r[0].Status != StatusDuplicate || r[0].First != a || r[1].Status != StatusDuplicate || r[2].Reason != ReasonDepth {
+			r, err := ask([]Link{{URL: a, Depth: 2}, {URL: a}, {URL: deep}})
+			if must(p.T, err); r[0].Reason != ReasonDepth || r[1].Status != StatusDuplicate || r[2].Reason != ReasonPathDepth {
 				p.Errorf("got %+v", r)
 			}
 		}
 		p.done(p.lease(a, deep)...)
-		p.offer("duplicate", Link{URL: a, Depth: 2})
 		p.offer("refused depth", Link{URL: a, Depth: 2, Force: true})
-		p.offer("refused depth", Link{URL: a, Depth: 2, UnlessFetchedAfter: p.in(10)})
 		p.offer("duplicate requeued", Link{URL: a, Depth: 1, Force: true})
-		p.offer("duplicate", Link{URL: a, Depth: 2, Force: true})
 		p.exclude("", "a.example")
 		p.offer("refused excluded", Link{URL: a, Depth: 2})
 		p.offer("refused excluded", Link{URL: deep})
