@@ -185,7 +185,7 @@ local function file(c, q, add, remove)
   if g and t <= now and g.front ~= q.name then
     if q.turn < c.turn then q.turn = c.turn end
     local urgent = group.urgent(c, q)
-    g.hasty = g.hasty or urgent
+    g.hasty = g.hasty or urgent and q.name ~= g.by -- which would not be chosen
     place, score = LINE, urgent and 0 or max(1, q.turn)
   elseif t < NEVER and t > now then
     place, score = 1, t
