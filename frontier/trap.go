@@ -56,7 +56,7 @@ func (t *Traps) check(canonical string) Reason {
 		return ""
 	}
 	path, query := pathAndQuery(canonical)
-	if t.repeats(query, "&") {
+	if query != "" && t.repeats(query, "&", strings.Count(query, "&")+1) {
 		return ReasonRepeats
 	}
 	return t.checkPath(path)
@@ -70,15 +70,15 @@ func (t *Traps) checkPath(path string) Reason {
 	if t.PathDepth > 0 && depth > t.PathDepth {
 		return ReasonPathDepth
 	}
-	if t.repeats(path, "/") {
+	if t.repeats(path, "/", depth) {
 		return ReasonRepeats
 	}
 	return ""
 }
 
-// repeats reports whether one of the parts of a path or query occurs too often.
-func (t *Traps) repeats(text, separator string) bool {
-	if t.Repeats == 0 || strings.Count(text, separator) < t.Repeats {
+// repeats reports whether one of the n parts of a path or query occurs too often.
+func (t *Traps) repeats(text, separator string, n int) bool {
+	if t.Repeats == 0 || n <= t.Repeats {
 		return false
 	}
 	var room [32]string // enough for nearly all paths, without an allocation
