@@ -74,14 +74,7 @@ func TestServeReloadsExclusions(t *testing.T) {
 		t.Fatalf("got %s; want all new", got)
 	}
 	hide(offered[1], offered[2])
-	reload := func(want string) {
-		t.Helper()
-		if err := d.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
-		d.awaitLog(want)
-	}
-	reload("entries=2")
+	d.reload("entries=2")
 	got := getURLs(t, d.client(), &pb.GetParams{MaxQueues: 2})
 	leased := post(t, d.http, "/v1/lease", `{"max":4,"max_in_flight":10}`)
 	for i, u := range offered {
@@ -107,7 +100,7 @@ func TestServeReloadsExclusions(t *testing.T) {
 	if err := os.WriteFile(list, []byte("nonsense\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	reload("not everything was reloaded")
+	d.reload("not everything was reloaded")
 	if got := verdicts(t, d.http, []string{offered[1]}); got != "refused" {
 		t.Errorf("got %s after a list that can't be read; want the old one in force", got)
 	}

@@ -88,10 +88,25 @@ func (d *daemon) await(t testing.TB) {
 	}
 }
 
+// reload sends SIGHUP, and waits until the process has logged something once more.
+func (d *daemon) reload(text string) {
+	d.t.Helper()
+	n := strings.Count(d.log.String(), text)
+	if err := d.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		d.t.Fatal(err)
+	}
+	d.awaitLogs(text, n+1)
+}
+
 // awaitLog waits until the process has logged something.
 func (d *daemon) awaitLog(text string) {
 	d.t.Helper()
-	for !strings.Contains(d.log.String(), text) { // or the test times out
+	d.awaitLogs(text, 1)
+}
+
+func (d *daemon) awaitLogs(text string, n int) {
+	d.t.Helper()
+	for strings.Count(d.log.String(), text) < n { // or the test times out
 		select {
 		case <-d.ended:
 			d.t.Fatalf("it ended without %q:\n%s", text, d.log)
@@ -321,10 +336,7 @@ func TestServeSignals(t *testing.T) {
 		t.Errorf("got %s; want OK", got)
 	}
 	write("read second-0123456789abcdef\n")
-	if err := d.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
-	d.awaitLog("msg=reloaded")
+	d.reload("msg=reloaded")
 	if got := code("second-0123456789abcdef"); got != codes.OK {
 		t.Errorf("got %s for the new token; want OK", got)
 	}
@@ -372,19 +384,13 @@ func TestServeReloadsRules(t *testing.T) {
 		t.Errorf("got %s; want %s", got, want)
 	}
 	write(`{"params":[{"host":"a.example","drop":["ref"]}]}`)
-	if err := d.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
-	d.awaitLog("msg=reloaded")
+	d.reload("msg=reloaded")
 	const want = "http://a.example/?id=1"
 	if got := canonical(); got != want {
 		t.Errorf("after a reload: got %s; want %s", got, want)
 	}
 	write("nonsense")
-	if err := d.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
-	d.awaitLog("not everything was reloaded")
+	d.reload("not everything was reloaded")
 	if got := canonical(); got != want {
 		t.Errorf("after a bad rule file: got %s; want %s", got, want)
 	}

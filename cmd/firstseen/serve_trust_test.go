@@ -54,10 +54,7 @@ func TestTrustedDeclarationsAreRules(t *testing.T) {
 	d = startDaemon(t, filepath.Join(dir, "db"), flags...)
 	check(d, []string{"http://a.example/p?id=1&ref=4"}, "duplicate")
 	trust(`{}`)
-	if err := d.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
-	d.awaitLog("reloaded")
+	d.reload("reloaded")
 	check(d, []string{"http://a.example/p?id=1&ref=5"}, "new")
 }
 

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -24,27 +23,16 @@ func TestSettingsAreReadAgain(t *testing.T) {
 	}
 	write("delay = 2s\nmax-depth = 5\n")
 	d := startDaemon(t, filepath.Join(dir, "db"), "--config", file, "--attempts", "3")
-	again := func() {
-		t.Helper()
-		if err := d.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
-	}
-	again()
-	d.awaitLog("msg=reloaded")
+	d.reload("msg=reloaded")
 	write("delay = 2s\nmax-depth = deep\nlog-level = debug\n")
-	again()
-	d.awaitLog(`line 2: cannot use setting max-depth: got \"deep\"; want a whole number`)
+	d.reload(`line 2: cannot use setting max-depth: got \"deep\"; want a whole number`)
 	write("delay = 2s\nattempts = 9\nlog-level = lots\n")
-	again()
-	d.awaitLog(`cannot use setting log-level: got \"lots\"`)
+	d.reload(`cannot use setting log-level: got \"lots\"`)
 	if log := d.log.String(); strings.Contains(log, "need a restart") || strings.Contains(log, "level=DEBUG") {
 		t.Errorf("got %s; want nothing changed", log)
 	}
 	write("delay = 9s\nattempts = 9\nlog-level = warn\n")
-	again()
-	d.awaitLog(`msg="settings changed that need a restart" file=` + file + ` settings="[delay max-depth]"`)
+	d.reload(`msg="settings changed that need a restart" file=` + file + ` settings="[delay max-depth]"`)
 	write("delay = 9s\nmax-depth = 5\nlog-level = info\n")
-	again()
-	d.awaitLog(`settings=[delay]`)
+	d.reload(`settings=[delay]`)
 }

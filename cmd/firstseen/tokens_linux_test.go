@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -73,10 +72,7 @@ func TestNamedTokens(t *testing.T) {
 	hup := func(text, logged string) {
 		t.Helper()
 		file("tokens", text)
-		if err := d.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
-		d.awaitLog(logged)
+		d.reload(logged)
 	}
 	hup("admin "+team+" crawls=\n", "what the error names stays as it was")
 	if log := d.log.String(); !strings.Contains(log, "tokens line 1: cannot use crawls=") {
