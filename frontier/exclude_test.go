@@ -660,6 +660,24 @@ func TestExcludedAndDamaged(t *testing.T) {
 	})
 }
 
+// TestDamageKeepsNothingElse: what is taken beside excluded URLs that can't be forgotten is dropped as ever.
+func TestDamageKeepsNothingElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &unforgetting{Store: memstore.New(memstore.Options{})}
+		f := openOn(t, s, Options{Delay: -1, MaxInFlight: -1, Lease: time.Second, MaxExpired: 1, Logger: slog.New(slog.DiscardHandler)})
+		addAll(t, f, Link{URL: "http://r.example/"})
+		leaseOne(t, f)
+		time.Sleep(2 * time.Second)
+		addAll(t, f, Link{URL: "http://q.example/"})
+		_, err := f.Exclude(bg, "", "q.example")
+		must(t, err)
+		_, _, err = f.Lease(bg, LeaseRequest{Max: 5})
+		if st, errStats := f.Stats(bg, ""); st.Dropped != 1 || errStats != nil {
+			t.Errorf("got %d dropped, %v, %v; want the URL whose lease ran out", st.Dropped, err, errStats)
+		}
+	})
+}
+
 // forgottenBefore is a store in which another call forgets the same URLs first.
 type forgottenBefore struct{ store.Store }
 

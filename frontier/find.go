@@ -197,9 +197,8 @@ const (
 	ActionRequeue Action = "requeue"
 	// ActionForget makes URLs new again. Leases on them end.
 	ActionForget Action = "forget"
-	// ActionFree ends leases whose fetchers are dead: the URLs are queued again, due now, or dropped at Options.MaxReleased, since each counts as a
-	// release. A fetcher that
-	// lives after all may still report its result, until the URL is leased again.
+	// ActionFree ends leases whose fetchers are dead: the URLs are queued again, due now, or dropped at Options.MaxReleased, since each counts
+	// as a release. A fetcher that lives after all may still report its result, until the URL is leased again.
 	ActionFree Action = "free"
 	// ActionDrop drops queued and scheduled URLs: they stay seen. Others stay as they are, leased ones too.
 	ActionDrop Action = "drop"
@@ -310,10 +309,12 @@ func (c *changes) apply(ctx context.Context) error {
 	var steps []store.Settlement
 	var texts []string
 	for i := range urls {
-		if rule, excluded := id.excluded(urls[i].URL); excluded && c.do == ActionRequeue { // refused and counted, like an offer
-			c.excluded++
-			c.f.refused.count(refusalKey{crawl: of.name, reason: ReasonExcluded, rule: rule}, urls[i].URL)
-			continue
+		if c.do == ActionRequeue {
+			if rule, excluded := id.excluded(urls[i].URL); excluded { // refused and counted, like an offer
+				c.excluded++
+				c.f.refused.count(refusalKey{crawl: of.name, reason: ReasonExcluded, rule: rule}, urls[i].URL)
+				continue
+			}
 		}
 		steps, texts = append(steps, c.step(&urls[i])), append(texts, urls[i].URL)
 	}

@@ -293,8 +293,8 @@ func (f *Frontier) unwanted(id *identifier, l *Lease, maxExpired int) *Settlemen
 		return nil // nothing to ask, or the rules, which may have changed, refuse it
 	}
 	form := string(id.scratch)
-	if _, excluded := f.excludedBy(id.crawl, l.URL, form); excluded { // forgotten by returnTaken
-		return &Settlement{Lease: l, Outcome: Release, uncounted: true, reason: ReasonExcluded}
+	if _, excluded := f.excludedBy(id.crawl, l.URL, form); excluded {
+		return &Settlement{Lease: l, Outcome: Drop, reason: ReasonExcluded}
 	}
 	if mayLower && f.opt.Lower(form, true) {
 		return &Settlement{Lease: l, Outcome: Release, Priority: new(uint8), uncounted: true}
@@ -309,21 +309,23 @@ func (f *Frontier) returnTaken(ctx context.Context, unwanted []Settlement, next 
 	if len(unwanted) == 0 {
 		return next, nil
 	}
-	excluded := make(map[string][]keyedURL) // by crawl
-	for i := range unwanted {
-		l := unwanted[i].Lease
+	excluded := make(map[string][]*Lease)
+	unwanted = slices.DeleteFunc(unwanted, func(s Settlement) bool {
+		l := s.Lease
 		l.Started = time.Time{} // there was no fetch
-		if unwanted[i].reason == ReasonExcluded {
+		if s.reason == ReasonExcluded {
 			f.purges.add(f, queueName{l.Crawl, l.Queue})
-			excluded[l.Crawl] = append(excluded[l.Crawl], keyedURL{l.Key, l.URL})
+			excluded[l.Crawl] = append(excluded[l.Crawl], l)
 		}
+		return s.reason == ReasonExcluded
+	})
+	var errs []error
+	for name, leases := range excluded {
+		left, err := f.forgetTaken(ctx, name, leases)
+		unwanted, errs = append(unwanted, left...), append(errs, err)
 	}
-	unwanted, err := f.forgetTaken(ctx, excluded, unwanted)
-	var answers []Settled
-	if err == nil {
-		answers, err = f.settle(ctx, unwanted)
-	}
-	if err != nil {
+	answers, err := f.settle(ctx, unwanted)
+	if err = errors.Join(append(errs, err)...); err != nil {
 		if next.IsZero() {
 			next = time.Now().Add(time.Second) // a store that fails now may continue to fail
 		}
@@ -345,28 +347,29 @@ func (f *Frontier) returnTaken(ctx context.Context, unwanted []Settlement, next 
 	return next, nil
 }
 
-// forgetTaken forgets URLs that were taken and found to be excluded, and returns the settlements of the others. They are forgotten while they
-// are leased: put back before, they might be taken again and again while they can't be forgotten.
-func (f *Frontier) forgetTaken(ctx context.Context, excluded map[string][]keyedURL, unwanted []Settlement) ([]Settlement, error) {
-	type crawlKey struct {
-		crawl string
-		key   store.Key
+// forgetTaken forgets URLs of a crawl that were taken and found to be excluded, while they are leased, and returns how to put back those that no longer
+// are. Put back before, they would be counted by a purge, too, and taken again and again while their rows can't be forgotten.
+func (f *Frontier) forgetTaken(ctx context.Context, crawl string, leases []*Lease) (left []Settlement, err error) {
+	c, err := f.crawl(ctx, crawl, false)
+	if err != nil {
+		return nil, err
 	}
-	gone := make(map[crawlKey]bool)
-	for name, urls := range excluded {
-		c, err := f.crawl(ctx, name, false)
-		if err != nil {
-			return nil, err
-		}
-		keys, err := f.dropExcluded(ctx, c, urls)
-		if err != nil {
-			return nil, err
-		}
-		for _, key := range keys {
-			gone[crawlKey{name, key}] = true
-		}
+	urls := make([]keyedURL, len(leases))
+	for i, l := range leases {
+		urls[i] = keyedURL{l.Key, l.URL}
 	}
-	return slices.DeleteFunc(unwanted, func(s Settlement) bool { return gone[crawlKey{s.Lease.Crawl, s.Lease.Key}] }), nil
+	forgotten, err := f.dropExcluded(ctx, c, urls)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range leases {
+		if len(forgotten) > 0 && forgotten[0] == l.Key {
+			forgotten = forgotten[1:]
+			continue
+		}
+		left = append(left, Settlement{Lease: l, Outcome: Release, uncounted: true})
+	}
+	return left, nil
 }
 
 // loggedExamples is how many URLs of those dropped in one step are logged.

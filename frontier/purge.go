@@ -201,8 +201,8 @@ type keyedURL struct {
 }
 
 // dropExcluded forgets those of some URLs, queued or taken by this call, that are excluded, in one step, counts them, and returns
-// their keys. Several calls may meet at a URL: a purge, and a report that puts it back. The store says how many were left to this
-// one; which, it does not say, so that rules that meet may share them otherwise.
+// their keys, in order. A purge and a report that puts a URL back may meet at it: so what counts is how many the store says that this call
+// forgot. Which, it does not say: if they had different rules, one may get the count of another.
 func (f *Frontier) dropExcluded(ctx context.Context, c *crawl, urls []keyedURL) ([]store.Key, error) {
 	keys, gone := f.excludedOf(c, urls)
 	if len(keys) > 0 && f.poll > 0 { // another frontier may have taken a rule back, and what is forgotten is lost

@@ -173,7 +173,7 @@ func (s *selection) change(ctx context.Context, a *app, c *client, do, done stri
 			return err
 		}
 		if n += answer.URLs; answer.Excluded > 0 {
-			besides += fmt.Sprintf("; %s of crawl %s stay as they are: exclude lists the rules", plural(answer.Excluded, "excluded URL"), visible(crawl))
+			besides += fmt.Sprintf("; %s of crawl %s not touched: exclude lists the rules", plural(answer.Excluded, "excluded URL"), visible(crawl))
 		}
 		if answer.Full {
 			besides += fmt.Sprintf("; crawl %s is full: new URLs are refused", visible(crawl))

@@ -111,9 +111,11 @@ func (f *serveFlags) run(ctx context.Context, a *app) error {
 		return misuse{err}
 	}
 	verdict := "ok"
-	for _, warning := range f.server.Warnings() {
-		a.log.Warn(warning)
-		verdict = "ok, but with a warning: " + warning
+	if warnings := f.server.Warnings(); len(warnings) > 0 {
+		verdict = "ok, but with a warning: " + strings.Join(warnings, "; ")
+		for _, warning := range warnings {
+			a.log.Warn(warning)
+		}
 	}
 	if f.untilEOF && !f.check {
 		ctx = untilEOF(ctx, a.in)

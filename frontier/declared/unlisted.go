@@ -34,11 +34,10 @@ import (
 // of a list, the last of which may have the only link to something; and answers of 404, whose template often asks for both, so
 // that a few dead links would leave out a directory.
 //
-// Forms to sign in are left out, too, which visitors get in place of forms to edit, to reply or to create a page, or with a parameter for where to go on.
-// Some show noindex, many nothing. So if the first eight pages with a value of a parameter all ask for a password and show the same text
-// ([Page].SignIn), the others with the value are left out. Below a directory this says nothing: /user/login?next=1 and its like
-// come before the pages of users. Nor does it of values that are equal by a digit or by what stands before a slash, as t=1 or q=node/a: the
-// first eight topics of a forum can be for members, and others for all.
+// So are sign-in forms, which visitors get where members edit, reply or create a page. Some ask for noindex, many for nothing. If the first
+// eight pages with a value of a parameter all have a password field and show the same text ([Page].SignIn), other URLs with that value
+// are left out. Directories are never left out for this: /user/login?next=1 and its like may come before the pages of users. Nor are values
+// that are alike only up to a digit or a slash, as t=1 or q=node/a: the first eight topics of a forum can be for members, and others for all.
 //
 // Copies are left out, too: URLs with a parameter that selects no other page, as for the form to reply to a comment, or an order. Such a page
 // has a canonical link to its own URL without the parameter, and the same links as the page there. If the first of eight pages in a directory have both, other

@@ -348,7 +348,8 @@ func plainLine(line []byte) (url []byte, status int, err error) {
 		}
 		if isTacked(string(line)) {
 			return line, 0, errTacked
-		} else if bytes.Contains(line, []byte(" #")) {
+		}
+		if bytes.Contains(line, []byte(" #")) {
 			return line, 0, errNote
 		}
 	}

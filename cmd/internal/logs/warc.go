@@ -275,14 +275,14 @@ func readHTTP(r *Record, block io.Reader, declare bool) {
 // maxOutlink bounds a line of outlinks in bytes.
 const maxOutlink = 1 << 20
 
-// outlinks reads what Heritrix writes of a page: lines "outlink: url hop context". It
-// returns an error, after all links, if some line was too long.
 // Reasons of records that archives have beside captures.
 const (
 	aMetadata = "a metadata record"
 	ofKind    = "a record of kind "
 )
 
+// outlinks reads what Heritrix writes of a page: lines "outlink: url hop context". It
+// returns an error, after all links, if some line was too long.
 func (w *warcReader) outlinks(page Record, block io.Reader) error {
 	in := bufio.NewReaderSize(block, 4<<10)
 	found := false

@@ -209,11 +209,13 @@ func (s *httpAPI) postExclusions(ctx context.Context, body *wire.ExclusionReques
 		return err
 	})
 	if err == nil && len(body.Add) > 0 {
-		limited, cancel := context.WithTimeout(ctx, forgetWait)
-		waiting, done := withEnd(limited, s.draining)
-		err = s.f.own.WaitExcluded(waiting)
-		if a.Forgetting = waiting.Err() != nil && ctx.Err() == nil; a.Forgetting {
-			err = nil
+		waiting, cancel := context.WithTimeout(ctx, forgetWait)
+		waiting, done := withEnd(waiting, s.draining)
+		if errWait := s.f.own.WaitExcluded(waiting); errWait != nil { // the rules hold, and what is still queued is forgotten when it is taken
+			a.Forgetting = true
+			if waiting.Err() == nil { // it may be of another crawl
+				s.log.Warn("cannot forget queued URLs that are excluded", "error", errWait)
+			}
 		}
 		done()
 		cancel()
