@@ -25,8 +25,8 @@ type Options struct {
 	// methods. With "*", URLs of all crawls are handed out, and those defaults are
 	// store.DefaultCrawl. The default is store.DefaultCrawl.
 	Crawl string
-	// Profile makes canonical forms. If its lists were not chosen, they are those that the store records. Add rule files with canon.WithRuleFile. The
-	// default is canon.Qiita().
+	// Profile makes canonical forms. If its lists were not chosen, they are those that the store records. Rule files (canon.WithRuleFile)
+	// become part of the store's identity; with [Frontier.SetProfile], they do not, as those of the commands. The default is canon.Qiita().
 	Profile *canon.Profile
 	// QueueBy returns the queue key of a URL that came without one. The default
 	// is ByHost.

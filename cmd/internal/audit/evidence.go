@@ -52,6 +52,24 @@ func (x *index) redirectsInto(from, to uint32, sameForm func(u, v uint32) bool) 
 	return false
 }
 
+// refused reports that a server said of a URL, and never otherwise, that it has no page there: not that it could not answer
+// at the time, unless it failed twice.
+func (x *index) refused(url uint32) bool {
+	said := 0
+	for _, c := range x.of(url) {
+		switch {
+		case c.status < 400:
+			return false
+		case c.status == http.StatusRequestTimeout, c.status == http.StatusTooEarly, c.status == http.StatusTooManyRequests, c.status == http.StatusServiceUnavailable:
+		case c.status >= 500:
+			said++
+		default:
+			said += 2
+		}
+	}
+	return said > 1
+}
+
 // failed reports that a URL was captured, and never with success.
 func (x *index) failed(url uint32) bool {
 	for _, c := range x.of(url) {
@@ -219,6 +237,9 @@ type evidence struct {
 	bad       int      // contents that were different, or changing, despite a stable control
 	dead      int      // pairs with no page under either name
 	repeats   int      // pairs whose contents were counted before
+	missing   int      // contents that were there under one name alone
+	loose     int      // contents that were the same, and not counted for want of a stable control
+	unsure    contents // those in loose
 	counted   contents // so far
 	alike     Evidence // of all contents, whatever their control; each once
 	heard     contents // the contents counted in alike
@@ -232,6 +253,9 @@ func (e *evidence) add(x *index, a, b uint32, o Outcome, near [2]capture, sure b
 		c, _, stable = x.stable(a, b)
 	}
 	if !stable {
+		if o == Same && e.unsure.add(x.contentOf(a, b, o, near)) {
+			e.loose++
+		}
 		return false
 	}
 	if sure {
@@ -248,10 +272,23 @@ func (e *evidence) add(x *index, a, b uint32, o Outcome, near [2]capture, sure b
 		e.Held++
 	case Same:
 		e.Held++
+	case Failed:
+		e.missing++
+		e.bad++
 	default:
 		e.bad++
 	}
 	return true
+}
+
+// fair returns the evidence with as many of the missing pages as there are controls for contents that agree. That a page is missing
+// needs no control. Where nothing was fetched twice, missing pages would be all that counts, however many agree.
+func (e evidence) fair() evidence {
+	if held := e.Held - e.redirects; e.loose > 0 {
+		less := e.missing - (e.missing*held+(held+e.loose)/2)/(held+e.loose)
+		e.Pairs, e.bad, e.missing, e.control = e.Pairs-less, e.bad-less, e.missing-less, e.control-float64(less)
+	}
+	return e
 }
 
 // share puts back what change took.

@@ -80,9 +80,7 @@ func (l *learner) weighPlace(p place, s lesson) *weighed {
 			l.weigh(w, int(page&1), urls[0], b, func(u, v uint32) bool { return false })
 		}
 	}
-	for i := range w.halves { // they are large, and all is counted
-		w.halves[i].counted, w.halves[i].heard = contents{}, contents{}
-	}
+	w.end()
 	return w
 }
 
@@ -95,7 +93,7 @@ func (l *learner) weigh(w *weighed, half int, a, b uint32, sameForm func(u, v ui
 	switch outcome, near := l.index.judge(a, b, sameForm); outcome {
 	case NoDigest:
 	case Failed:
-		if l.failed(a) == l.failed(b) {
+		if l.refused(a) == l.refused(b) {
 			e.dead++
 			return
 		}
@@ -124,6 +122,15 @@ func (l *learner) weigh(w *weighed, half int, a, b uint32, sameForm func(u, v ui
 		if !chance {
 			e.add(l.index, a, b, outcome, near, sure)
 		}
+	}
+}
+
+// end is called when all pairs are weighed.
+func (w *weighed) end() {
+	for i := range w.halves {
+		e := w.halves[i].fair()
+		e.counted, e.heard, e.unsure = contents{}, contents{}, contents{} // they are large, and all is counted
+		w.halves[i] = e
 	}
 }
 

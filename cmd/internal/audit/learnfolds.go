@@ -138,6 +138,7 @@ func (f *folder) weighAll(pairs []foldPair) *weighed {
 		f.weigh(w, p.half, p.a, p.b, f.group.sameForm)
 		w.loops = w.loops || p.loop
 	}
+	w.end()
 	return w
 }
 

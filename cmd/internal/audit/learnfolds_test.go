@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"os"
@@ -64,6 +65,73 @@ func learnFoldsOf(t *testing.T, web synth.Options) (gained, right int) {
 	}
 	checkLoops(t, web, learned)
 	return checkGain(t, learned, heldOut)
+}
+
+// TestErrorsBesidePages has 200 pages under the names with and without www, of which some are answered with an error under one of them.
+// An answer that asks for another time, or one failure of the server, says nothing of the rule; nor do pages that are missing where
+// no control lets those count that agree.
+func TestErrorsBesidePages(t *testing.T) {
+	const untested, proposed, changes = "untested", "", "it changes the page"
+	for _, c := range []struct {
+		status, errors       int
+		once, twice, verdict string // of learn, and what audit has where all was fetched twice
+	}{
+		{200, 0, untested, proposed, "right"},
+		{429, 20, untested, proposed, "right"},
+		{503, 20, untested, proposed, "right"},
+		{500, 20, untested, "it changes the page", "right"}, // it fails again
+		{404, 2, untested, proposed, "right"},
+		{404, 20, untested, changes, "wrong"},
+		{404, 180, untested, changes, "wrong"},
+		{403, 60, untested, changes, "right"},
+		{404, 200, changes, changes, "wrong"},
+	} {
+		for times, want := range map[int]string{1: c.once, 2: c.twice} {
+			t.Run(fmt.Sprint(c.status, " of ", c.errors, " fetched ", times), func(t *testing.T) {
+				l := captureLog(t)
+				l.minControl = 5
+				for i := range 200 {
+					for time := range times {
+						variant := at(int64(10*time), fmt.Sprint("http://www.a.example/p", i), fmt.Sprint("D", i))
+						if i < c.errors {
+							variant.Status, variant.Digest = c.status, "ERROR"
+						}
+						page := at(int64(10*time+5), fmt.Sprint("http://a.example/p", i), fmt.Sprint("D", i))
+						if err := errors.Join(l.Add(variant), l.Add(page)); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				learned, err := Learn(context.Background(), l)
+				if err != nil {
+					t.Fatal(err)
+				}
+				why := "nothing was learned"
+				for _, p := range learned.Proposals {
+					if p.Rule == canon.StripWWW && p.Path == "/" {
+						why = ""
+					}
+				}
+				for _, left := range learned.LeftOut {
+					if left.Rule == canon.StripWWW && left.Path == "/" {
+						why = left.Why
+					}
+				}
+				if (want == "") != (why == "") || !strings.HasPrefix(why, want) {
+					t.Errorf("got %q; want %q", why, want)
+				}
+				verdict := runForms(t, l)["strip-www"].Verdict
+				switch {
+				case times == 1 && c.errors < 200:
+					if verdict != nil {
+						t.Errorf("got a verdict without a control: %+v", verdict)
+					}
+				case (c.verdict == "right") != (verdict.Share > 0.97):
+					t.Errorf("got %+v; want the rule %s", verdict, c.verdict)
+				}
+			})
+		}
+	}
 }
 
 // halfOfPages accepts the URLs of half of the pages, in all their spellings.

@@ -99,7 +99,6 @@ type sums struct {
 	hosts    map[uint32]*hostSum
 	controls map[uint32]control // the stable controls used, each once
 	gaps     []uint32
-	lost     uint32 // pages that were found under one URL and not under the other, each content once
 }
 
 type hostSum struct {
@@ -121,9 +120,7 @@ func (s *sums) add(v *Verdict, a, b uint32, o Outcome, near [2]capture) {
 			v.Outcomes[Different]++
 			h.loss.Different++
 			s.example(v, a, b, near, true)
-			if h.add(s.x, a, b, o, near, true) {
-				s.lost++
-			}
+			h.add(s.x, a, b, o, near, true)
 		}
 	case Redirect:
 		h.add(s.x, a, b, o, near, false)
@@ -181,29 +178,31 @@ func (s *sums) conclude(v *Verdict) {
 		slices.Sort(s.gaps)
 		v.Gap = float64(s.gaps[len(s.gaps)/2])
 	}
-	trials, redirects, shares := tally{}, 0, 0.0
+	trials, redirects, missing, shares := tally{}, 0, 0, 0.0
 	for _, host := range slices.Sorted(maps.Keys(s.hosts)) {
 		h := s.hosts[host]
 		if h.loss.Different > 0 {
 			v.Lost = append(v.Lost, h.loss)
 		}
-		redirects += h.redirects
-		if n := h.Pairs - h.redirects; n > 0 {
-			trials[host] = [2]float64{float64(h.Held - h.redirects), float64(n)}
-			shares += h.control - float64(h.redirects)
+		e := h.fair()
+		redirects += e.redirects
+		missing += e.missing
+		if n := e.Pairs - e.redirects; n > 0 {
+			trials[host] = [2]float64{float64(e.Held - e.redirects), float64(n)}
+			shares += e.control - float64(e.redirects)
 		}
 	}
 	slices.SortFunc(v.Lost, func(a, b HostLoss) int {
 		return cmp.Or(cmp.Compare(b.Different, a.Different), cmp.Compare(a.Host, b.Host))
 	})
 	v.Lost = v.Lost[:min(len(v.Lost), examples)]
-	s.estimate(v, trials, float64(redirects), shares)
+	s.estimate(v, trials, float64(redirects), missing, shares)
 }
 
 // estimate restores what, by the control, change took: if pages hold
 // still c of the time, then a share p of one page shows as p·c of one content.
-// Redirects are sure. shares is the sum of the shares of the controls.
-func (s *sums) estimate(v *Verdict, trials tally, redirects, shares float64) {
+// Redirects and missing pages are sure. shares is the sum of the shares of the controls.
+func (s *sums) estimate(v *Verdict, trials tally, redirects float64, missing int, shares float64) {
 	k, n := trials.sum()
 	v.Held, v.Stable = int(k), int(n)
 	if v.Merges == 0 {
@@ -218,7 +217,7 @@ func (s *sums) estimate(v *Verdict, trials tally, redirects, shares float64) {
 	if n > 0 {
 		e.Effective = trials.effective()
 		held := Wilson(k/n*e.Effective, e.Effective, s.x.confidence)
-		all := control{s.lost, s.lost} // that they are lost is sure
+		all := control{uint32(missing), uint32(missing)}
 		for _, c := range s.controls {
 			all = all.plus(c)
 		}
