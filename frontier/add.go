@@ -2,7 +2,6 @@ package frontier
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -13,15 +12,16 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// How a URL gets into the store. A call first splits its URLs by crawl (crawl.go), then does each crawl
-// in these steps, on one goroutine but for the first:
+// The way of a URL into the store. A call splits its URLs by crawl (crawl.go), then takes each crawl through
+// these steps, once and in this order, on one goroutine but for the first:
 //
 //	prepare         canonical form, limits, queue, key; large batches on several cores
 //	joinGroups      a setting of each queue whose group is named for the first time (group.go)
-//	reserveQueries  a place in the table of query strings, if the URL has a query (trap.go)
+//	reserveQueries  a place in the table of query strings, if the URL has a query; one look-up, if a path is full (trap.go)
 //	addItems        one atomic and durable step of the store, which alone decides which URLs are new
 //	add             release the places of URLs that were not new; count refusals
-//	raise           a step for duplicates that may change the queued URL (Link.Raise, Force, UnlessFetchedAfter)
+//	raise           one look-up of duplicates that may change the queued URL (Link.Raise, Force, UnlessFetchedAfter), and one step
+//	                that changes it
 
 // AddBatch offers URLs and returns a result for each, in order. A refused URL
 // never stops its batch. New URLs are recorded as seen and queued in one atomic
@@ -61,16 +61,19 @@ func (f *Frontier) See(ctx context.Context, urls []Link) ([]Result, error) {
 // batch has it twice. The query trap does not count the URLs.
 func (f *Frontier) Peek(ctx context.Context, urls []Link) ([]Result, error) {
 	return f.offer(ctx, urls, false, func(ctx context.Context, w *workspace) error {
+		var asked []*offer
 		for i := range w.offers {
-			o := &w.offers[i]
-			if o.result.Status == StatusRefused {
-				continue
+			if o := &w.offers[i]; o.result.Status != StatusRefused {
+				asked = append(asked, o)
 			}
-			e, known, err := f.lookup(ctx, w.crawl, o.item.Key, o.url.URL)
-			if err != nil {
-				return err
-			}
-			if o.result.Status = StatusNew; known {
+		}
+		entries, err := f.lookupOffers(ctx, w.crawl, asked)
+		if err != nil {
+			return err
+		}
+		for i, o := range asked {
+			e := &entries[i]
+			if o.result.Status = StatusNew; e.Known() {
 				o.result.Status = StatusDuplicate
 				if o.wantFirst {
 					o.result.First = e.URL
@@ -131,7 +134,7 @@ func (f *Frontier) add(ctx context.Context, w *workspace) error {
 	}
 	for i := range w.offers {
 		if o := &w.offers[i]; o.result.Status == StatusRefused {
-			f.noteRefused(w.crawl, o.result, o.url.URL)
+			f.refused.count(refusalKey{crawl: w.crawl.name, reason: o.result.Reason, rule: o.rule}, o.url.URL)
 		}
 	}
 	return nil
@@ -151,13 +154,6 @@ func (f *Frontier) addItems(ctx context.Context, w *workspace) error {
 		return nil
 	}
 	verdicts, err := f.store.Add(ctx, w.crawl.stored, w.items, opt)
-	if errors.Is(err, store.ErrNoTexts) { // nothing was added; what is unknown can be, and raise refuses the rest
-		w.noTexts = true
-		for i := range w.offers {
-			w.offers[i].item.EndedBefore = time.Time{}
-		}
-		return f.addItems(ctx, w)
-	}
 	if err != nil {
 		return fmt.Errorf("cannot add %d URLs to crawl %q: %w", len(w.items), w.crawl.name, err)
 	}
@@ -179,6 +175,9 @@ func (f *Frontier) addItems(ctx context.Context, w *workspace) error {
 			}
 		case store.Damaged:
 			r.refuse(ReasonDamaged)
+		case store.Undated:
+			r.refuse(ReasonNoTexts)
+			r.Err = store.ErrNoTexts
 		default:
 			r.refuse(ReasonFull)
 		}
@@ -194,28 +193,27 @@ func (f *Frontier) addItems(ctx context.Context, w *workspace) error {
 // the step that added the others, and need not be: a URL that is taken in between is not queued any more, and
 // stays as it is.
 func (f *Frontier) raise(ctx context.Context, w *workspace) error {
-	var raises []store.Settlement
-	raised := make(map[*Result]int) // the place of each in raises
-	places := make(map[store.Key]int)
+	var asked []*offer
 	for i := range w.offers {
 		o := &w.offers[i]
-		if !o.url.Raise && !o.url.Force && o.url.UnlessFetchedAfter.IsZero() || o.result.Status != StatusDuplicate || o.result.Requeued {
+		if (o.url.Raise || o.url.Force || !o.url.UnlessFetchedAfter.IsZero()) && o.result.Status == StatusDuplicate && !o.result.Requeued {
+			asked = append(asked, o)
+		}
+	}
+	entries, err := f.lookupOffers(ctx, w.crawl, asked)
+	if err != nil {
+		return err
+	}
+	var raises []store.Settlement
+	places := make(map[store.Key]int) // of keys in raises
+	var raised []*offer               // those that changed one
+	for i, o := range asked {
+		e := &entries[i]
+		if e.State != store.Queued {
 			continue
 		}
-		e, known, err := f.lookup(ctx, w.crawl, o.item.Key, o.url.URL)
-		if err != nil {
-			return err
-		}
-		if known && e.State == store.SeenOnly && w.noTexts && !o.url.UnlessFetchedAfter.IsZero() {
-			o.result.refuse(ReasonNoTexts)
-			o.result.Err = store.ErrNoTexts
-			f.noteRefused(w.crawl, o.result, o.url.URL)
-		}
-		if !known || e.State != store.Queued {
-			continue
-		}
-		s := store.Settlement{Key: e.Key, Outcome: store.Requeue, OnlyQueued: true, Due: e.Due, Priority: &e.Priority, Meta: e.Meta}
 		place, again := places[e.Key]
+		s := store.Settlement{Key: e.Key, Outcome: store.Requeue, If: store.Queued, Due: e.Due, Priority: &e.Priority, Meta: e.Meta}
 		if again {
 			s = raises[place]
 		}
@@ -228,7 +226,7 @@ func (f *Frontier) raise(ctx context.Context, w *workspace) error {
 			place = len(raises)
 			raises, places[e.Key] = append(raises, s), place
 		}
-		raises[place], raised[o.result] = s, place
+		raises[place], raised = s, append(raised, o)
 	}
 	if len(raises) == 0 {
 		return nil
@@ -237,8 +235,8 @@ func (f *Frontier) raise(ctx context.Context, w *workspace) error {
 	if err != nil {
 		return fmt.Errorf("cannot raise %d queued URLs of crawl %q: %w", len(raises), w.crawl.name, err)
 	}
-	for r, place := range raised {
-		r.Raised = statuses[place] == store.Settled
+	for _, o := range raised {
+		o.result.Raised = statuses[places[o.item.Key]] == store.Settled
 	}
 	f.rooms.wake(w.crawl.name)
 	return nil
@@ -274,16 +272,24 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// lookup returns the entry of a key, and whether the key is known.
-func (f *Frontier) lookup(ctx context.Context, c *crawl, key store.Key, url string) (e store.Entry, known bool, err error) {
-	e, err = f.store.Lookup(ctx, c.stored, key)
-	if errors.Is(err, store.ErrNotFound) {
-		return e, false, nil
+// lookup returns what the store has of keys of a crawl, in one step.
+func (f *Frontier) lookup(ctx context.Context, c *crawl, keys ...store.Key) ([]store.Entry, error) {
+	if len(keys) == 0 {
+		return nil, nil
 	}
+	entries, err := f.store.Lookup(ctx, c.stored, keys)
 	if err != nil {
-		return e, false, fmt.Errorf("cannot look up %q: %w", url, err)
+		err = fmt.Errorf("cannot read URLs of crawl %q: %w", c.name, err)
 	}
-	return e, true, nil
+	return entries, err
+}
+
+func (f *Frontier) lookupOffers(ctx context.Context, c *crawl, offers []*offer) ([]store.Entry, error) {
+	keys := make([]store.Key, len(offers))
+	for i, o := range offers {
+		keys[i] = o.item.Key
+	}
+	return f.lookup(ctx, c, keys...)
 }
 
 // offer is a URL on its way into the store: the answer so far, and the item
@@ -295,6 +301,7 @@ type offer struct {
 	wantFirst bool
 	item      store.Item
 	path      uint64 // what the table of query strings counts it by; 0 if it does not
+	rule      string // by which it is excluded, "" if it is not
 }
 
 // workspace is what a call needs for the offers of one crawl, about 250 bytes a URL, kept in
@@ -304,8 +311,6 @@ type workspace struct {
 	offers []offer
 	items  []store.Item
 	asks   bool // a dry run: nothing is recorded, and Options.Lower, which may count its calls, is not called
-	// noTexts: some offers have UnlessFetchedAfter, but the store keeps no texts and can't tell when they were fetched.
-	noTexts bool
 }
 
 // maxPooledBatch is the largest batch whose workspace is kept.
@@ -317,7 +322,7 @@ func (f *Frontier) workspace(c *crawl, n int) *workspace {
 	if !ok || cap(w.offers) < n {
 		w = &workspace{offers: make([]offer, n), items: make([]store.Item, 0, n)}
 	}
-	w.crawl, w.offers, w.noTexts = c, w.offers[:n], false
+	w.crawl, w.offers = c, w.offers[:n]
 	return w
 }
 
@@ -371,7 +376,8 @@ func (f *Frontier) prepareOne(id *identifier, o *offer, asks bool) {
 	if !id.identify(u, r) {
 		return
 	}
-	if reason := f.refusal(id.crawl, r.Canonical, u); reason != "" {
+	var reason Reason
+	if o.rule, reason = f.refusal(id.crawl, r.Canonical, u); reason != "" {
 		r.refuse(reason)
 		return
 	}
@@ -387,27 +393,18 @@ func (f *Frontier) prepareOne(id *identifier, o *offer, asks bool) {
 	}
 }
 
-// refusal returns the reason to refuse a URL by its form and depth, or "".
-func (f *Frontier) refusal(c *crawl, canonical string, u *Link) Reason {
-	if _, excluded := f.excludedBy(c, u.URL, canonical); excluded {
-		return ReasonExcluded
+// refusal returns the reason to refuse a URL by its form and depth, and the rule of an excluded one, or "".
+func (f *Frontier) refusal(c *crawl, canonical string, u *Link) (rule string, reason Reason) {
+	rule, excluded := f.excludedBy(c, u.URL, canonical)
+	switch {
+	case excluded:
+		reason = ReasonExcluded
+	case f.opt.MaxDepth > 0 && u.Depth > f.opt.MaxDepth:
+		reason = ReasonDepth
+	case !f.opt.Traps.Off && !u.SkipTraps:
+		reason = f.opt.Traps.check(canonical)
 	}
-	if f.opt.MaxDepth > 0 && u.Depth > f.opt.MaxDepth {
-		return ReasonDepth
-	}
-	if !f.opt.Traps.Off && !u.SkipTraps {
-		return f.opt.Traps.check(canonical)
-	}
-	return ""
-}
-
-// noteRefused counts a refused URL, an excluded one by its rule.
-func (f *Frontier) noteRefused(c *crawl, r *Result, url string) {
-	k := refusalKey{crawl: c.name, reason: r.Reason}
-	if r.Reason == ReasonExcluded {
-		k.rule, _ = f.excludedBy(c, url, r.Canonical)
-	}
-	f.refused.count(k, url)
+	return rule, reason
 }
 
 func (r *Result) refuse(reason Reason) { r.Status, r.Reason = StatusRefused, reason }

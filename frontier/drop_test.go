@@ -69,7 +69,7 @@ func TestWhatIsGivenBackDoesNotCount(t *testing.T) {
 			}
 		}
 		l := leaseOne(t, f)
-		l.kept, l.whole = nil, false // as a client sends it
+		l.kept, l.complete = nil, false // as a client sends it
 		if r, err := f.Redirect(bg, l, "http://A.example/"); err != nil || r.Follow == nil {
 			t.Fatalf("got %+v, %v; want to follow", r, err)
 		}

@@ -272,16 +272,15 @@ func (c *changes) step(e *Entry) store.Settlement {
 	s, r := store.Settlement{Key: e.Key, Outcome: store.Requeue}, e.kept
 	switch c.do {
 	case ActionDrop:
-		s.Outcome, s.OnlyQueued, r.reason = store.Drop, true, ReasonOperator
+		s.Outcome, s.If, r.reason = store.Drop, store.Queued, ReasonOperator
 	case ActionFree:
 		s.Token = e.Token // a lease taken since then is of a fetcher that lives
 		c.f.putBack(&Settlement{Outcome: Release}, &r, &s)
 	case ActionRequeue:
-		if e.State == store.Queued { // scheduled: the round continues
-			s.OnlyQueued = true
+		if s.If = e.State; e.State == store.Queued { // scheduled: the round continues
 			break
 		}
-		s.Unleased, s.NewRound, r = true, true, r.anew()
+		s.NewRound, r = true, r.anew()
 	}
 	s.Meta = r.replacing()
 	return s

@@ -87,6 +87,8 @@ func (f *Frontier) Put(ctx context.Context, known []Known) ([]Result, error) {
 type put struct {
 	known  *Known
 	result *Result
+	item   store.Item
+	moves  bool // the URL is replaced by the variant that it was redirected to
 	store.Settlement
 }
 
@@ -95,17 +97,36 @@ type put struct {
 func (f *Frontier) putPart(ctx context.Context, p *part, known []Known, results []Result) error {
 	defer f.rooms.wake(p.crawl.name)
 	id, now := f.identifier(p.crawl), f.clock()
-	var plain, moved []put
+	puts := make([]put, 0, len(p.at))
+	var keys []store.Key // of those whose present state matters
 	for _, at := range p.at {
-		this := put{known: &known[at], result: &results[at]}
-		switch moves, err := f.preparePut(ctx, &id, &this, now); {
-		case err != nil:
-			return err
-		case this.result.Status != 0: // refused, or said before
-		case moves:
-			moved = append(moved, this)
+		k := put{known: &known[at], result: &results[at]}
+		if !f.identifyPut(&id, &k) {
+			continue
+		}
+		if puts = append(puts, k); k.depends(now) {
+			keys = append(keys, k.item.Key)
+		}
+	}
+	entries, err := f.lookup(ctx, p.crawl, keys...)
+	if err != nil && !errors.As(err, new(*store.DamagedKeys)) { // those Settle answers with Unreadable
+		return err
+	}
+	var plain, moved []put
+	for i := range puts {
+		k, was := &puts[i], Entry{}
+		if k.depends(now) {
+			if was, err = entryOf(entries[0]); err != nil {
+				return err
+			}
+			entries = entries[1:]
+		}
+		switch f.preparePut(p.crawl, k, &was, now); {
+		case k.result.Status != 0: // it was said before
+		case k.moves:
+			moved = append(moved, *k)
 		default:
-			plain = append(plain, this)
+			plain = append(plain, *k)
 		}
 	}
 	// Create would keep the first URL of an existing entry, so a second step creates missing entries.
@@ -126,57 +147,52 @@ func (f *Frontier) putPart(ctx context.Context, p *part, known []Known, results 
 	return err
 }
 
-// preparePut makes the settlement of a known URL, or answers it. moves: the URL is replaced by the variant that it was redirected to.
-func (f *Frontier) preparePut(ctx context.Context, id *identifier, k *put, now time.Time) (moves bool, err error) {
-	u, r := &k.known.Link, k.result
+// identifyPut fills in what is known of a URL without the store, or refuses it.
+func (f *Frontier) identifyPut(id *identifier, k *put) bool {
+	u, r, rule := &k.known.Link, k.result, ""
 	if id.identify(u, r) {
-		if _, excluded := f.excludedBy(id.crawl, u.URL, r.Canonical); excluded {
+		var excluded bool
+		if rule, excluded = f.excludedBy(id.crawl, u.URL, r.Canonical); excluded {
 			r.refuse(ReasonExcluded)
 		}
 	}
 	if r.Status == StatusRefused {
-		f.noteRefused(id.crawl, r, u.URL)
-		return false, nil
+		f.refused.count(refusalKey{crawl: id.crawl.name, reason: r.Reason, rule: rule}, u.URL)
+		return false
 	}
-	item := id.item(u, r)
-	moves = id.isVariant(u, r.Key, k.known.Redirect)
-	var was Entry
-	if moves || k.known.depends(now) {
-		e, _, err := f.lookup(ctx, id.crawl, r.Key, u.URL)
-		if err == nil {
-			was, err = entryOf(e)
-		} else if errors.Is(err, store.ErrCorrupt) { // which Settle answers with Unreadable
-			err = nil
-		}
-		if err != nil {
-			return false, err
-		}
-	}
+	k.item = id.item(u, r)
+	k.moves = id.isVariant(u, r.Key, k.known.Redirect)
+	return true
+}
+
+// preparePut makes the settlement of a known URL, or answers it. was is its entry, read only if it depends on that.
+func (f *Frontier) preparePut(c *crawl, k *put, was *Entry, now time.Time) {
+	u := &k.known.Link
 	switch {
-	case moves && was.URL == k.known.Redirect: // it was said before, and the target has a state of its own
-		r.Status = StatusDuplicate
-		return false, nil
-	case moves && was.Redirects >= f.opt.maxRedirects: // it gets the state that its client says
-		f.refused.add(id.crawl.name, ReasonRedirects, k.known.Redirect)
-		moves = false
+	case k.moves && was.URL == k.known.Redirect: // it was said before, and the target has a state of its own
+		k.result.Status = StatusDuplicate
+		return
+	case k.moves && was.Redirects >= f.opt.maxRedirects: // it gets the state that its client says
+		f.refused.add(c.name, ReasonRedirects, k.known.Redirect)
+		k.moves = false
 	}
-	k.Settlement = store.Settlement{Key: item.Key, Outcome: store.Requeue, NewRound: true, Queue: item.Queue, UnicodeHost: item.UnicodeHost}
-	if item.Priority > 0 {
-		k.Priority = &item.Priority
+	k.Settlement = store.Settlement{Key: k.item.Key, Outcome: store.Requeue, NewRound: true, Queue: k.item.Queue, UnicodeHost: k.item.UnicodeHost}
+	if k.item.Priority > 0 {
+		k.Priority = &k.item.Priority
 	}
-	if moves { // as an ordinary offer the target would be a duplicate, and never fetched
+	if k.moves { // as an ordinary offer the target would be a duplicate, and never fetched
 		k.Due, k.URL = u.Due, k.known.Redirect
 		k.Meta = record{depth: max(was.Depth, u.Depth), hops: was.Redirects + 1, disc: u.Discriminator, meta: u.Meta}.replacing()
 	} else {
-		k.state(&was, now)
+		k.state(was, now)
 	}
-	return moves, nil
 }
 
-// depends reports whether the state that is put depends on what the store knows. A look-up for each URL would cost an import several times
+// depends reports whether what is put depends on what the store has. Looking up each URL would cost an import several times
 // what the rest does.
-func (k *Known) depends(now time.Time) bool {
-	return !k.Next.IsZero() && (k.Outcome == Retry || k.Outcome == Defer || k.Outcome == Done && k.isOld(now))
+func (k *put) depends(now time.Time) bool {
+	u := k.known
+	return k.moves || !u.Next.IsZero() && (u.Outcome == Retry || u.Outcome == Defer || u.Outcome == Done && u.isOld(now))
 }
 
 func (k *Known) isOld(now time.Time) bool { return !k.At.IsZero() && !k.At.After(now) }

@@ -13,9 +13,18 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// How a URL gets to a fetcher: the store leases due URLs (takeOnce), and the frontier settles at once
-// those that may no longer be fetched (unwanted, returnTaken). The others go to the caller, or to waiting
-// callers (wait.go). A settlement (settle.go) or the end of the lease puts them back.
+// The way of a URL to a fetcher, and back:
+//
+//	takeOnce        one step of the store leases due URLs
+//	returnTaken     one step forgets, drops or puts back those that may no longer be fetched (unwanted)
+//	                the others go to the caller, or to those that wait in a room (wait.go)
+//	completeLeases  one look-up of settled leases that came back by wire, where what the store has of them matters (settle.go)
+//	prepareEnding   each outcome in the store's terms: back-off, bounds, another spelling (respell.go)
+//	settlePart      one atomic and durable step of the store, which alone decides which leases count
+//	noteEnding      answers, counts, and how long a queue waits for its host
+//	forgetExcluded  one step, if URLs that are queued again were excluded meanwhile
+//
+// A lease that nobody settles ends by itself: the store hands its URL out again.
 
 // Lease is a URL in the hands of a fetcher. Until Expires no other client gets it.
 // Settle it by [Frontier.Done] or one of its siblings.
@@ -41,8 +50,8 @@ type Lease struct {
 	// Started is when the fetch began, for the adaptive delay: the time of the
 	// lease, or what its holder sets.
 	Started time.Time
-	// whole is set if this process handed the lease out, and its holder did not make it again from the wire.
-	whole bool
+	// complete is set of a lease with all that the store has of it: its holder did not make it again from the wire.
+	complete bool
 	// kept is then the URL's record, nil where the fields above have all of it. What they have counts there.
 	kept *record
 	// Token names the lease in the store. If a lease travels by wire, Crawl, Key
@@ -259,7 +268,7 @@ func leaseWith(l *store.Entry, r record, now time.Time) *Lease {
 		Created:       l.Created,
 		Expires:       l.Expires,
 		Started:       now,
-		whole:         true,
+		complete:      true,
 		respelled:     l.Respelled,
 		Token:         l.Token,
 	}

@@ -61,16 +61,19 @@ func (f *Frontier) Lookup(ctx context.Context, u Link) (Entry, error) {
 	if !id.identify(&u, &r) {
 		return Entry{Canonical: r.Canonical, Reason: r.Reason}, refusalError(u.URL, &r)
 	}
-	e, err := f.store.Lookup(ctx, c.stored, r.Key)
+	entries, err := f.store.Lookup(ctx, c.stored, []store.Key{r.Key})
+	if err == nil && !entries[0].Known() {
+		err = store.ErrNotFound
+	}
 	if err != nil {
 		of := store.Entry{Crawl: c.name, Key: r.Key, Queue: r.Queue}
 		return Entry{Canonical: r.Canonical, Entry: of}, fmt.Errorf("cannot look up %q: %w", u.URL, err)
 	}
-	entry, err := entryOf(e)
+	entry, err := entryOf(entries[0])
 	entry.Canonical = r.Canonical
-	if target, ok := entry.kept.redirectedTo(e.State); ok && target != (store.Key{}) && err == nil {
-		if to, err := f.store.Lookup(ctx, c.stored, target); err == nil { // else it was forgotten since
-			entry.RedirectedTo = to.URL
+	if target, ok := entry.kept.redirectedTo(entry.State); ok && target != (store.Key{}) && err == nil {
+		if to, err := f.lookup(ctx, c, target); err == nil { // it may have been forgotten since
+			entry.RedirectedTo = to[0].URL
 		}
 	}
 	return entry, err

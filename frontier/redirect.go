@@ -21,8 +21,7 @@ type Redirection struct {
 	Target Result
 }
 
-// Redirect reports that the fetch of a lease was redirected to target, absolute or relative to the URL of the lease. A lease that
-// its holder made again from the wire is looked up.
+// Redirect reports that the fetch of a lease was redirected to target, absolute or relative to the URL of the lease.
 //
 // If the target has the key of its source (http and https under a rule that folds them, a slash
 // more or less), it is the same page. Redirect returns a lease to follow it now, without the delay of
@@ -48,14 +47,12 @@ func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redir
 	if err != nil {
 		return Redirection{}, err
 	}
-	e, looked := store.Entry{}, !l.whole
-	if looked {
-		if e, _, err = f.lookup(ctx, c, l.Key, l.URL); err == nil {
-			l, err = l.completed(e)
-		}
-		if err != nil {
-			return Redirection{}, err
-		}
+	entries, err := f.lookup(ctx, c, l.Key)
+	if err == nil && !l.complete {
+		l, err = l.completed(entries[0])
+	}
+	if err != nil {
+		return Redirection{}, err
 	}
 	if target != "" {
 		target = Links(l, target)[0].URL
@@ -72,17 +69,12 @@ func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redir
 	case r.Key == l.Key:
 		return f.follow(ctx, c, l, target)
 	}
-	if !looked {
-		if e, _, err = f.lookup(ctx, c, l.Key, l.URL); err != nil {
-			return Redirection{}, err
-		}
-	}
-	return f.endRedirected(ctx, w, e, end)
+	return f.endRedirected(ctx, w, &entries[0], end)
 }
 
 // endRedirected ends a lease that was redirected to another page, after the target is added, and if the lease counts. e is its URL as the
 // store has it, and w has the target.
-func (f *Frontier) endRedirected(ctx context.Context, w *workspace, e store.Entry, end Settlement) (_ Redirection, err error) {
+func (f *Frontier) endRedirected(ctx context.Context, w *workspace, e *store.Entry, end Settlement) (_ Redirection, err error) {
 	c, l, r := w.crawl, end.Lease, w.offers[0].result
 	if item := &w.offers[0].item; r.Status != StatusRefused && !item.Force {
 		if item.Force, err = f.leadsBack(ctx, c, r.Key, l.Key); err != nil {
@@ -118,18 +110,17 @@ func (f *Frontier) endRedirected(ctx context.Context, w *workspace, e store.Entr
 func (f *Frontier) leadsBack(ctx context.Context, c *crawl, from, to store.Key) (bool, error) {
 	for range f.opt.maxRedirects {
 		var r record
-		e, err := f.store.Lookup(ctx, c.stored, from)
+		entries, err := f.lookup(ctx, c, from)
 		if err == nil {
-			r, err = decodeRecord(e.Meta)
+			r, err = decodeRecord(entries[0].Meta)
 		}
-		damaged := errors.Is(err, store.ErrCorrupt) && !errors.Is(err, store.ErrFormat)
-		if damaged || errors.Is(err, store.ErrNotFound) { // which the offer is answered with
+		if errors.Is(err, store.ErrCorrupt) && !errors.Is(err, store.ErrFormat) { // which the offer is answered with
 			return false, nil
 		}
 		if err != nil {
-			return false, fmt.Errorf("cannot look up the target of a redirect: %w", err)
+			return false, err
 		}
-		next, redirected := r.redirectedTo(e.State)
+		next, redirected := r.redirectedTo(entries[0].State)
 		if !redirected || next == to {
 			return redirected, nil
 		}

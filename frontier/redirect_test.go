@@ -306,12 +306,14 @@ func TestRedirectWithinAnExcludedPage(t *testing.T) {
 // unreadable is a store in which the frontier's data of every URL that is done is damaged.
 type unreadable struct{ store.Store }
 
-func (s *unreadable) Lookup(ctx context.Context, crawl string, key store.Key) (store.Entry, error) {
-	e, err := s.Store.Lookup(ctx, crawl, key)
-	if e.State == store.Done {
-		e.Meta = []byte{4, 200, 'a'}
+func (s *unreadable) Lookup(ctx context.Context, crawl string, keys []store.Key) ([]store.Entry, error) {
+	entries, err := s.Store.Lookup(ctx, crawl, keys)
+	for i := range entries {
+		if entries[i].State == store.Done {
+			entries[i].Meta = []byte{4, 200, 'a'}
+		}
 	}
-	return e, err
+	return entries, err
 }
 
 // TestRedirectToADamagedTarget: a target whose data cannot be read is a duplicate, and its source ends.

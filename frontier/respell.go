@@ -30,7 +30,7 @@ func (s *Settlement) isNotFound() bool {
 // respell gives a page whose URL was not found another chance, and reports whether a URL was queued for it.
 func (f *Frontier) respell(c *crawl, s *Settlement, out *store.Settlement) (queued bool) {
 	l := s.Lease
-	if !l.whole || l.respelled {
+	if !l.complete || l.respelled {
 		return false // the last of its chances, for a respelled one
 	}
 	r := l.record()

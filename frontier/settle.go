@@ -207,9 +207,12 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 	ends, out := make([]ending, len(p.at)), make([]store.Settlement, len(p.at))
 	for k, at := range p.at {
 		ends[k] = ending{Settlement: &all[at], lease: all[at].Lease, answer: &answers[at]}
-		if err := f.prepareEnding(ctx, p.crawl, &ends[k], now); err != nil {
-			return err
-		}
+	}
+	if err := f.completeLeases(ctx, p.crawl, ends); err != nil {
+		return err
+	}
+	for k := range ends {
+		f.prepareEnding(p.crawl, &ends[k], now)
 		out[k] = ends[k].store
 	}
 	statuses, err := f.store.Settle(ctx, p.crawl.stored, out)
@@ -230,20 +233,30 @@ func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, an
 	return nil
 }
 
-// prepareEnding puts a settlement into the store's terms.
-func (f *Frontier) prepareEnding(ctx context.Context, c *crawl, e *ending, now time.Time) (err error) {
-	s := *e.Settlement
-	if s.Outcome != Done && s.Outcome != Extend || s.Meta != nil {
-		if s.Lease, err = f.whole(ctx, c, s.Lease); err != nil {
-			return err
+// completeLeases completes, in one look-up, the leases that came by wire and whose records are needed: Done and Extend do without.
+func (f *Frontier) completeLeases(ctx context.Context, c *crawl, ends []ending) error {
+	var keys []store.Key
+	var of []*ending
+	for k := range ends {
+		if e := &ends[k]; !e.lease.complete && (e.Outcome != Done && e.Outcome != Extend || e.Meta != nil) {
+			keys, of = append(keys, e.lease.Key), append(of, e)
 		}
 	}
-	e.lease = s.Lease
+	entries, err := f.lookup(ctx, c, keys...)
+	for k := 0; k < len(of) && err == nil; k++ {
+		of[k].lease, err = of[k].lease.completed(entries[k])
+	}
+	return err
+}
+
+// prepareEnding puts a settlement into the store's terms.
+func (f *Frontier) prepareEnding(c *crawl, e *ending, now time.Time) {
+	s := *e.Settlement
+	s.Lease = e.lease
 	e.store, *e.answer = f.settlement(&s, now)
 	if e.gaveUp = s.reason; s.isNotFound() && f.respell(c, &s, &e.store) {
 		*e.answer, e.gaveUp = OK, ""
 	}
-	return nil
 }
 
 // noteEnding answers a settlement as the store did, and counts what came of it.
@@ -288,20 +301,8 @@ func (f *Frontier) forgetExcluded(ctx context.Context, c *crawl, ends []ending, 
 	f.purges.failed(err)
 }
 
-// whole returns a lease with everything that the store keeps of it, since its holder may have rebuilt it
-// from key and token. A lease of a URL that is done, or unknown, is returned unchanged: the store will refuse its settlement.
-func (f *Frontier) whole(ctx context.Context, c *crawl, l *Lease) (*Lease, error) {
-	if l.whole {
-		return l, nil
-	}
-	e, _, err := f.lookup(ctx, c, l.Key, l.URL)
-	if err != nil {
-		return nil, err
-	}
-	return l.completed(e)
-}
-
-// completed returns the lease with what its URL's entry in the store has.
+// completed returns the lease with what its URL's entry in the store has, since its holder may have made it again from key and token.
+// One of a URL that is done, or unknown, stays as it is: the store will refuse its settlement.
 func (l *Lease) completed(e store.Entry) (*Lease, error) {
 	if e.State != store.Leased && e.State != store.Queued && e.State != store.Dropped {
 		return l, nil
@@ -333,7 +334,7 @@ func (f *Frontier) settlement(s *Settlement, now time.Time) (store.Settlement, S
 	case Done:
 		out.Outcome, out.Late, out.Fetched = store.Complete, true, true
 	case Redirected:
-		out.Outcome, out.Late, changed = store.Complete, true, changed || l.whole
+		out.Outcome, out.Late, changed = store.Complete, true, changed || l.complete
 		if r.reason, r.chain = endedRedirected, nil; s.target != (store.Key{}) {
 			r.chain = []store.Key{s.target}
 		}
@@ -345,7 +346,7 @@ func (f *Frontier) settlement(s *Settlement, now time.Time) (store.Settlement, S
 		}
 		r.fetched = now.UnixMilli()
 	case Drop:
-		out.Outcome, out.Failed, changed = store.Drop, s.isFailure(), l.whole
+		out.Outcome, out.Failed, changed = store.Drop, s.isFailure(), l.complete
 		r.reason = s.reason
 	case Extend:
 		out.Outcome = store.Extend

@@ -198,18 +198,19 @@ func (f *Frontier) reserveQueries(ctx context.Context, w *workspace) (held []que
 	})
 	f.queries.release(exact[len(over):])
 	slices.SortFunc(exact, func(a, b queryPlace) int { return a.at - b.at })
+	offers := make([]*offer, len(exact))
+	for i, p := range exact {
+		offers[i] = &w.offers[p.at]
+	}
+	entries, err := f.lookupOffers(ctx, w.crawl, offers)
+	if err != nil {
+		f.queries.release(held)
+		return nil, err
+	}
 	reserved := make(map[store.Key]bool)
-	for _, p := range exact {
-		o := &w.offers[p.at]
-		if reserved[o.item.Key] {
-			continue
-		}
-		_, known, err := f.lookup(ctx, w.crawl, o.item.Key, o.url.URL)
-		if err != nil {
-			f.queries.release(held)
-			return nil, err
-		}
-		if known {
+	for i, p := range exact {
+		o := offers[i]
+		if entries[i].Known() || reserved[o.item.Key] {
 			continue
 		}
 		if got, _ := f.queries.reserve([]queryPlace{p}); len(got) == 0 {

@@ -212,11 +212,11 @@ type blind struct {
 	failed atomic.Bool
 }
 
-func (s *blind) Lookup(ctx context.Context, crawl string, key store.Key) (store.Entry, error) {
+func (s *blind) Lookup(ctx context.Context, crawl string, keys []store.Key) ([]store.Entry, error) {
 	if s.failed.CompareAndSwap(false, true) {
-		return store.Entry{}, store.ErrUnavailable
+		return nil, store.ErrUnavailable
 	}
-	return s.Store.Lookup(ctx, crawl, key)
+	return s.Store.Lookup(ctx, crawl, keys)
 }
 
 // TestQueryTrapAfterAFailure: a batch that fails holds no places, whatever their path.

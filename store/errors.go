@@ -24,7 +24,7 @@ func (e *DamagedKeys) Unwrap() error { return e.Err }
 var (
 	// ErrClosed is returned by every method after Close.
 	ErrClosed = errors.New("the store is closed")
-	// ErrNotFound is returned for an unknown key or queue.
+	// ErrNotFound is returned for an unknown queue or crawl.
 	ErrNotFound = errors.New("not found")
 	// ErrIdentity is returned by Prepare, and by an import, for another profile,
 	// version, key kind or Unicode version than the store was made with.

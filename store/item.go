@@ -20,8 +20,8 @@ type Item struct {
 	// default is false.
 	Force bool
 	// EndedBefore also queues a URL that was completed or dropped before this time ([Entry.Ended]), as Force does. Any other
-	// known key is a duplicate: held, ended later, or without a stored text. A store that keeps no texts of
-	// ended URLs does not know the time, and returns [ErrNoTexts]. The default is not to.
+	// known key is a duplicate: held, ended later, or without a stored text; but in a store that keeps no texts of
+	// ended URLs, and so does not know the time, it is Undated. The default is not to.
 	EndedBefore time.Time
 	// Variant means that the URL is not in its canonical form. If its key is marked (see [Settlement.Mark]) with another
 	// spelling, it is queued as by Force, and the mark is gone: a page is not lost because the first
@@ -62,19 +62,14 @@ const (
 	Duplicate               // seen before, durably
 	Full                    // refused: the queue or crawl holds as much as it may; not recorded
 	Damaged                 // refused: the record of whether it was seen is damaged; not recorded
+	Undated                 // refused: it was seen, and when it ended is not known; see [Item.EndedBefore]
 )
 
-// String returns "new", "duplicate", "full" or "damaged".
+// String returns "new", "duplicate", "full", "damaged" or "undated".
 func (s Status) String() string {
-	switch s {
-	case New:
-		return "new"
-	case Duplicate:
-		return "duplicate"
-	case Full:
-		return "full"
-	case Damaged:
-		return "damaged"
+	words := [...]string{"new", "duplicate", "full", "damaged", "undated"}
+	if int(s) < len(words) {
+		return words[s]
 	}
 	return "unknown"
 }
@@ -132,3 +127,6 @@ type Entry struct {
 	// Respelled: it was queued as another spelling of a marked key.
 	Respelled bool
 }
+
+// Known reports whether the key of an entry is known. That of a key that is not has nothing.
+func (e *Entry) Known() bool { return e.Crawl != "" }

@@ -139,10 +139,9 @@ type Settlement struct {
 	Priority *uint8
 	// NewRound begins a new round, as after a success: the count of leases is 0, and earlier tokens are stale.
 	NewRound bool
-	// OnlyQueued settles the URL only if it is queued; in another state it is Stale. Token must be 0. The default is false.
-	OnlyQueued bool
-	// Unleased settles the URL unless it is leased: a leased one is Stale. Token must be 0. The default is false.
-	Unleased bool
+	// If settles a known URL only in this state; in another it is Stale. Token must be 0, and Create false. The default,
+	// SeenOnly, is any state.
+	If State
 
 	// Create makes a URL from the settlement, in this Queue, which must be named, if the
 	// state of the key is unknown or seen (see the table of [Store]). Token must be 0, and
@@ -165,7 +164,7 @@ const (
 	Settled     SettleStatus = iota // the outcome was applied, or had been before
 	Created                         // the key was unknown, and the URL was created
 	Unknown                         // the key is unknown, or not held and the outcome needs that: nothing changed
-	Stale                           // the token is not accepted, or Extend of a queued URL, OnlyQueued of another, or Unleased of a leased one: nothing changed
+	Stale                           // the token is not accepted, or Extend of a queued URL, or the URL is in another state than If: nothing changed
 	Unreadable                      // the record of whether the key is known is damaged: nothing changed
 	AlreadyDone                     // an earlier lease of the round has settled the URL: this one is over, nothing else changed
 )

@@ -70,7 +70,7 @@ const DefaultCrawl = "DEFAULT"
 // were never queued.
 //
 //	state      the store has              Lookup           in Entries
-//	unknown    nothing                    ErrNotFound      no
+//	unknown    nothing                    not Known        no
 //	seen       the key                    SeenOnly         no
 //	held       its key, queue and text    Queued, Leased   yes
 //	ended      its key, queue and text    Done, Dropped    yes
@@ -174,8 +174,9 @@ type Store interface {
 	// removed. A forgotten key is new again; a lease on it ends.
 	Forget(ctx context.Context, sel Selection) (int64, error)
 
-	// Lookup returns the entry of a key, or [ErrNotFound].
-	Lookup(ctx context.Context, crawl string, key Key) (Entry, error)
+	// Lookup returns what the store has of keys, an entry for each, in order: see [Entry.Known]. The error is
+	// [DamagedKeys] if only some keys could not be looked up; the others have their entries.
+	Lookup(ctx context.Context, crawl string, keys []Key) ([]Entry, error)
 
 	// QueueInfo returns the state of one queue, or [ErrNotFound] when the queue
 	// holds nothing, has counted nothing and has neither settings nor a NotBefore.

@@ -403,8 +403,8 @@ func TestLargeRowsComeBack(t *testing.T) {
 	if _, err := crawlfile.Import(t.Context(), &file, to, "", crawlfile.ImportOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if e, err := to.Lookup(t.Context(), "", store.Key{1}); err != nil || !bytes.Equal(e.Meta, meta) {
-		t.Errorf("got %d bytes of data, %v; want %d", len(e.Meta), err, len(meta))
+	if e, err := to.Lookup(t.Context(), "", []store.Key{{1}}); err != nil || !bytes.Equal(e[0].Meta, meta) {
+		t.Errorf("got %d bytes of data, %v; want %d", len(e[0].Meta), err, len(meta))
 	}
 }
 

@@ -212,18 +212,28 @@ func (im *importer) end(ctx context.Context) error {
 	if err := im.s.See(ctx, im.crawl, keys, fresh, store.SeeOptions{UnicodeHosts: unicode}); err != nil {
 		return err
 	}
+	var seen []store.Key
+	for i, key := range keys {
+		if !fresh[i] {
+			seen = append(seen, key)
+		}
+	}
+	var had []store.Entry
+	if len(seen) > 0 {
+		var err error
+		if had, err = im.s.Lookup(ctx, im.crawl, seen); err != nil {
+			return err
+		}
+	}
 	var settle []store.Settlement
 	for i, d := range im.ended {
+		was := store.SeenOnly
 		if !fresh[i] {
-			e, err := im.s.Lookup(ctx, im.crawl, d.Key)
-			if err != nil {
-				return err
-			}
-			if e.State != store.SeenOnly {
-				continue
-			}
+			was, had = had[0].State, had[1:]
 		}
-		settle = append(settle, d)
+		if was == store.SeenOnly {
+			settle = append(settle, d)
+		}
 	}
 	if len(settle) == 0 {
 		return nil

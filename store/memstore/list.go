@@ -12,17 +12,20 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// Lookup returns the entry of a key.
-func (s *Store) Lookup(ctx context.Context, name string, key store.Key) (store.Entry, error) {
+// Lookup returns the entries of keys.
+func (s *Store) Lookup(ctx context.Context, name string, keys []store.Key) ([]store.Entry, error) {
 	name, err := sched.CrawlName(name)
 	if err := s.enter(ctx, err); err != nil {
-		return store.Entry{}, err
+		return nil, err
 	}
 	defer s.mu.Unlock()
-	if c := s.crawls[name]; c != nil && c.known[key] != nil {
-		return c.entry(c.known[key]), nil
+	entries := make([]store.Entry, len(keys))
+	for i, key := range keys {
+		if c := s.crawls[name]; c != nil && c.known[key] != nil {
+			entries[i] = c.entry(c.known[key])
+		}
 	}
-	return store.Entry{}, fmt.Errorf("cannot look up key %x: %w", key[:], store.ErrNotFound)
+	return entries, nil
 }
 
 func (c *crawl) entry(k *known) store.Entry {

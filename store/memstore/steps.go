@@ -48,7 +48,7 @@ func (c *crawl) record(key store.Key, now int64) *known {
 // Add records and queues items.
 func (s *Store) Add(ctx context.Context, name string, items []store.Item, opt store.AddOptions) ([]store.Verdict, error) {
 	name, err := sched.CrawlName(name)
-	if err := s.enter(ctx, cmp.Or(err, sched.CheckItems(items, s.opt.KeepURLs))); err != nil {
+	if err := s.enter(ctx, cmp.Or(err, sched.CheckItems(items))); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
@@ -72,6 +72,9 @@ func (s *Store) add(c *crawl, it *store.Item, opt store.AddOptions, now int64) s
 		respelled = !it.Force && c.Respells(it)
 		again := it.Force || respelled || sched.EndedBefore(it, k.state, k.Ended)
 		if !again || k.held() {
+			if !again && sched.Undated(it, k.state, s.opt.KeepURLs) {
+				v.Status = store.Undated
+			}
 			return v
 		}
 	}

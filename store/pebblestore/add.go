@@ -36,7 +36,7 @@ func (s *Store) Add(ctx context.Context, crawl string, items []store.Item, opt s
 	if err != nil {
 		return nil, err
 	}
-	if err := sched.CheckItems(items, s.opt.KeepURLs); err != nil {
+	if err := sched.CheckItems(items); err != nil {
 		return nil, err
 	}
 	keys := make([]store.Key, len(items))
@@ -432,8 +432,11 @@ func (a *adder) force(i int, it *store.Item, v *store.Verdict, f *forced) {
 	switch {
 	case f.damaged && a.requeues(it):
 		v.Status = store.Damaged
-	case !a.requeues(it) || f.held() || f.queued || it.Queue == "",
-		!it.Force && !sched.EndedBefore(it, f.state, f.rec.Ended) && !a.c.queues.Respells(it):
+	case !a.requeues(it) || f.held() || f.queued || it.Queue == "":
+	case !it.Force && !sched.EndedBefore(it, f.state, f.rec.Ended) && !a.c.queues.Respells(it):
+		if sched.Undated(it, f.state, a.s.opt.KeepURLs) {
+			v.Status = store.Undated
+		}
 	case a.capped(it.Queue):
 		v.Status = store.Full
 	default:

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/storetest"
 )
 
 // TestAgesCountFromTheLastFetch checks that forgetting by age spares what was fetched since, in crawls with a retention of their own or
@@ -80,7 +81,7 @@ func TestAgesCountFromTheLastFetch(t *testing.T) {
 			wantSound(t, s)
 			gone := 0
 			for i, l := range leases {
-				_, err := s.Lookup(t.Context(), "", l.Key)
+				_, err := storetest.Lookup(t.Context(), s, "", l.Key)
 				aged := way.own+way.all > 0
 				if kept := i < 40 && aged; kept != (err == nil) {
 					t.Errorf("key %d: got %v; want it kept: %v", i, err, kept)

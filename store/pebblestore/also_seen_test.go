@@ -10,6 +10,7 @@ import (
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/crawlfile"
+	"github.com/firstseen/firstseen/store/storetest"
 )
 
 // keyFile writes a key file of the keys with the numbers from lo to hi-1.
@@ -71,10 +72,10 @@ func TestAlsoSeen(t *testing.T) {
 	if st, err := s.Stats(ctx, "*"); err != nil || st.Seen != 50+201 || st.Held != 201 {
 		t.Errorf("got %+v, %v; want 251 seen, 201 held", st, err)
 	}
-	if e, err := s.Lookup(ctx, "news", testKey(150)); err != nil || e.State != store.SeenOnly {
+	if e, err := storetest.Lookup(ctx, s, "news", testKey(150)); err != nil || e.State != store.SeenOnly {
 		t.Errorf("got %+v, %v; want a key that is seen", e, err)
 	}
-	if _, err := s.Lookup(ctx, "other", testKey(350)); !errors.Is(err, store.ErrNotFound) {
+	if _, err := storetest.Lookup(ctx, s, "other", testKey(350)); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("got %v; want ErrNotFound", err)
 	}
 	if err := s.Close(); err != nil {

@@ -151,9 +151,9 @@ var longWorks = []longWork{
 			}
 		}
 	}},
-	{"drop by selection", false, bySelection(store.Settlement{Outcome: store.Drop, OnlyQueued: true})},
-	{"requeue by selection", false, bySelection(store.Settlement{Outcome: store.Drop, OnlyQueued: true},
-		store.Settlement{Outcome: store.Requeue, Unleased: true, NewRound: true})},
+	{"drop by selection", false, bySelection(store.Settlement{Outcome: store.Drop, If: store.Queued})},
+	{"requeue by selection", false, bySelection(store.Settlement{Outcome: store.Drop, If: store.Queued},
+		store.Settlement{Outcome: store.Requeue, If: store.Dropped, NewRound: true})},
 	{"forget a crawl", false, func(ctx context.Context, s *Store) error {
 		_, err := s.Forget(ctx, store.Selection{Crawl: "wide"})
 		return err

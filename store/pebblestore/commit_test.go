@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/storetest"
 )
 
 // stalledDisk is a disk whose log syncs wait.
@@ -227,7 +228,7 @@ func TestStepIsTheCallers(t *testing.T) {
 			overwrite(&change)
 			return err
 		},
-		func() error { _, err := s.Lookup(ctx, "", testKey(3)); return err },
+		func() error { _, err := storetest.Lookup(ctx, s, "", testKey(3)); return err },
 		func() error { _, err := s.QueueInfo(ctx, "", "q"); return err },
 		func() error {
 			_, err := s.Forget(ctx, store.Selection{Keys: keys})

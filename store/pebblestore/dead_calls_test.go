@@ -18,6 +18,7 @@ import (
 
 	"github.com/firstseen/firstseen/internal/testutil/hang"
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/storetest"
 )
 
 // publicCalls are all methods of a store but Close.
@@ -57,7 +58,7 @@ var publicCalls = map[string]func(ctx context.Context, s *Store, n int) error{
 		return s.Known(ctx, "", testKeys(n, n+5), make([]bool, 5))
 	},
 	"Lookup": func(ctx context.Context, s *Store, n int) error {
-		_, err := s.Lookup(ctx, "", testKey(n%50))
+		_, err := storetest.Lookup(ctx, s, "", testKey(n%50))
 		if errors.Is(err, store.ErrNotFound) {
 			err = nil
 		}

@@ -51,7 +51,7 @@ func (tx *txn) findOne(c *crawl, k *store.Key) (found, error) {
 	err := tx.findAll(c, list)
 	f := &list[0].found
 	if f.lease != nil && err == nil {
-		f.rec, err = tx.whole(f.lease)
+		f.rec, err = tx.withTexts(f.lease)
 	}
 	return *f, err
 }

@@ -78,7 +78,7 @@ func (o *freeOp) apply(tx *txn) error {
 			tx.closeOvertaken(c, &l.Key)
 			continue
 		}
-		rec, err := tx.whole(l)
+		rec, err := tx.withTexts(l)
 		if err != nil && tx.isDamage(err) {
 			continue // it stays leased until its end
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/storetest"
 )
 
 // longItems have metadata of 60 kB, which differ, and every tenth a URL as long.
@@ -120,7 +121,7 @@ func TestLeasesKeepNoLongTexts(t *testing.T) {
 func wantListed(t *testing.T, s *Store, items []store.Item) {
 	t.Helper()
 	for i := range items {
-		e, err := s.Lookup(t.Context(), "", items[i].Key)
+		e, err := storetest.Lookup(t.Context(), s, "", items[i].Key)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -146,36 +146,101 @@ func (s *Store) openKeys(name string) (held heldRuns, from runfile.Source, err e
 }
 
 // Lookup implements store.Store.
-func (s *Store) Lookup(ctx context.Context, crawl string, key store.Key) (store.Entry, error) {
+func (s *Store) Lookup(ctx context.Context, crawl string, keys []store.Key) ([]store.Entry, error) {
 	crawl, err := sched.CrawlName(crawl)
 	if err != nil {
-		return store.Entry{}, err
+		return nil, err
 	}
-	e, err := ask(ctx, s, func(tx *txn) (e store.Entry, err error) {
-		c, known := s.crawls[crawl], false
-		if c != nil {
-			known, err = c.seen.has(&key)
-		}
-		if err == nil && !known {
-			err = fmt.Errorf("cannot look up key %x: %w", key[:], store.ErrNotFound)
-		}
-		if err != nil {
-			return e, err
-		}
-		f, err := tx.findOne(c, &key)
-		if err != nil {
-			return e, err
-		}
-		return f.entry(c, &key), nil
-	})
-	if errors.Is(err, store.ErrNotFound) {
-		paths, fileErr := s.seenIn(crawl, []store.Key{key})
-		if fileErr == nil && paths != nil {
-			return store.Entry{Key: key, State: store.SeenOnly, Crawl: crawl}, nil
-		}
-		err = cmp.Or(fileErr, err)
+	paths, err := s.seenIn(crawl, keys)
+	if err != nil {
+		return nil, err
 	}
-	return e, err
+	if len(keys) == 0 {
+		return nil, s.usable()
+	}
+	o := &lookupOp{crawl: crawl, keys: keys, entries: make([]store.Entry, len(keys))}
+	if err := s.submit(ctx, len(keys), o.apply); err != nil {
+		return nil, err
+	}
+	for i := range paths {
+		if e := &o.entries[i]; paths[i] != "" && !e.Known() {
+			*e = store.Entry{Key: keys[i], Crawl: crawl}
+		}
+	}
+	if o.damaged.At != nil {
+		slices.Sort(o.damaged.At)
+		return o.entries, &o.damaged
+	}
+	return o.entries, nil
+}
+
+// lookupOp looks keys up, as many at once as a part may. Where a row is damaged, the keys of the part are looked up one by one.
+type lookupOp struct {
+	crawl   string
+	keys    []store.Key
+	entries []store.Entry
+	done    int // keys in the parts before
+	damaged store.DamagedKeys
+}
+
+func (o *lookupOp) apply(tx *txn) error {
+	c := tx.s.crawls[o.crawl]
+	if c == nil {
+		return nil
+	}
+	tx.flush()
+	part := o.keys[o.done:min(len(o.keys), o.done+max(1, tx.left.rows/rowsOfURL))]
+	list := make([]sought, 0, len(part))
+	for i := range part {
+		switch known, err := c.seen.has(&part[i]); {
+		case err != nil:
+			if err = o.fail(tx, o.done+i, err); err != nil {
+				return err
+			}
+		case known:
+			list = append(list, sought{key: part[i], item: uint32(o.done + i)})
+		}
+	}
+	if o.find(tx, c, list) != nil {
+		for i := range list {
+			list[i] = sought{key: list[i].key, item: list[i].item}
+			if err := o.find(tx, c, list[i:i+1]); err != nil {
+				if err = o.fail(tx, int(list[i].item), err); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if o.done += len(part); o.done < len(o.keys) {
+		return errMore
+	}
+	return nil
+}
+
+// find sets the entries of known keys.
+func (o *lookupOp) find(tx *txn, c *crawl, list []sought) (err error) {
+	if err := tx.findAll(c, list); err != nil {
+		return err
+	}
+	for i := range list {
+		l := &list[i]
+		if l.lease != nil {
+			if l.rec, err = tx.withTexts(l.lease); err != nil {
+				return err
+			}
+		}
+		o.entries[l.item] = l.entry(c, &l.key)
+	}
+	return nil
+}
+
+// fail leaves out a key that damage makes unreadable. It returns any other error.
+func (o *lookupOp) fail(tx *txn, i int, err error) error {
+	if !tx.isDamage(err) {
+		return err
+	}
+	o.damaged.At, o.damaged.Err = append(o.damaged.At, i), corruption(err)
+	return nil
 }
 
 // QueueInfo implements store.Store.
@@ -450,7 +515,7 @@ func (at *entryCursor) leased(p *entryPage, q *queue) error {
 		at.leases = at.leases[1:]
 		p.left.rows--
 		if p.c.queues.Leases[l.Key] == l { // it has not ended since
-			rec, err := p.tx.whole(l)
+			rec, err := p.tx.withTexts(l)
 			if err != nil {
 				return err
 			}

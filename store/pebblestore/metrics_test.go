@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/storetest"
 )
 
 type countGroups struct{ groups, steps, rows int }
@@ -63,7 +64,7 @@ func TestCacheHoldsBlocks(t *testing.T) {
 	}
 	look := func() {
 		for i := range n {
-			if e, err := s.Lookup(t.Context(), "", testKey(i)); err != nil || e.State != store.Queued {
+			if e, err := storetest.Lookup(t.Context(), s, "", testKey(i)); err != nil || e.State != store.Queued {
 				t.Fatalf("got %+v, %v; want it queued", e, err)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/storetest"
 )
 
 // TestMutations damages each file of stores in every way that people and disks do: it is missing, empty, cut, has a
@@ -370,7 +371,7 @@ func (w *mutated) answers(t *testing.T, m mutation, s *Store) (refused bool) {
 	}
 	for i := range 30 {
 		k := testKey(50_000 + i*99)
-		if e, err := s.Lookup(ctx, "urls", k); !fails(err) && e.URL != w.urls[k] {
+		if e, err := storetest.Lookup(ctx, s, "urls", k); !fails(err) && e.URL != w.urls[k] {
 			wrong("got %q for %s", e.URL, w.urls[k])
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/storetest"
 )
 
 // TestReadOnlyTellsOfQueues checks that a read-only store lists URLs, queues and leases, and refuses
@@ -32,7 +33,7 @@ func TestReadOnlyTellsOfQueues(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if e, err := s.Lookup(ctx, "", testKey(1)); err != nil || e.State != store.Leased || e.URL != "u" {
+	if e, err := storetest.Lookup(ctx, s, "", testKey(1)); err != nil || e.State != store.Leased || e.URL != "u" {
 		t.Errorf("got %+v, %v; want the leased URL", e, err)
 	}
 	if q, err := s.QueueInfo(ctx, "", "b"); err != nil || q.Held != 1 {

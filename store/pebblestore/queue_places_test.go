@@ -17,6 +17,7 @@ import (
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
+	"github.com/firstseen/firstseen/store/storetest"
 )
 
 // placedItems are URLs of some queues.
@@ -64,7 +65,7 @@ func wantPlaces(t *testing.T, s *Store, from, to, queued int) {
 	t.Helper()
 	got := 0
 	for i := from; i < to; i++ {
-		e, err := s.Lookup(t.Context(), "", testKey(i))
+		e, err := storetest.Lookup(t.Context(), s, "", testKey(i))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -305,7 +306,7 @@ func TestPlacesOfKeptTexts(t *testing.T) {
 	s = reopen(t, s, "db", opt)
 	defer s.Close()
 	for i := range 200 {
-		e, err := s.Lookup(t.Context(), "", testKey(i))
+		e, err := storetest.Lookup(t.Context(), s, "", testKey(i))
 		if want := fmt.Sprint("https://example.com/", i); err != nil || e.State != store.Done || e.URL != want {
 			t.Fatalf("key %d: got %v %q, %v; want it done, with %q", i, e.State, e.URL, err, want)
 		}

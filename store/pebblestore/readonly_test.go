@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/storetest"
 )
 
 // snapshotOf returns all files and directories below a directory, with their bytes and times.
@@ -98,7 +99,7 @@ func TestReadingOnlyReads(t *testing.T) {
 			}
 			for range s.Queues(ctx, "*", "") {
 			}
-			_, errLookup := s.Lookup(ctx, "", testKey(1))
+			_, errLookup := storetest.Lookup(ctx, s, "", testKey(1))
 			_, errInfo := s.QueueInfo(ctx, "", "q1")
 			_, errMetrics := s.Metrics(ctx)
 			_, errExport := s.Export(ctx, io.Discard, "")
@@ -232,7 +233,7 @@ func TestDamagedPlaces(t *testing.T) {
 			t.Errorf("item %d: got %+v; want it queued again, or refused for its damage", i, v[i])
 		}
 	}
-	if _, err := s.Lookup(t.Context(), "", bad); !errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrFailed) {
+	if _, err := storetest.Lookup(t.Context(), s, "", bad); !errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrFailed) {
 		t.Errorf("got %v of a look-up; want ErrCorrupt", err)
 	}
 	if len(told) != 1 || !strings.Contains(told[0], "place") {

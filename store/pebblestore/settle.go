@@ -92,7 +92,7 @@ func (o *settleOp) settleOne(tx *txn, st *store.Settlement) store.SettleStatus {
 		o.c = tx.crawl(o.crawl, true)
 		f.queue, err = tx.queue(o.c, st.Queue)
 	case step == sched.Apply && f.lease != nil && tx.s.keeps(st):
-		f.rec, err = tx.whole(f.lease)
+		f.rec, err = tx.withTexts(f.lease)
 	}
 	if err != nil {
 		if !tx.isDamage(err) {
@@ -254,8 +254,8 @@ func (tx *txn) outcome(c *crawl, st *store.Settlement, f *found, was int64, made
 // A client may lease any number of URLs, each with a URL and metadata of 128 KiB. So a lease keeps at most leaseBytes
 // of them in memory. Longer ones are read from the row of the lease, which exists as long as the lease.
 
-// whole returns the record of a lease, with texts that only its row has.
-func (tx *txn) whole(l *sched.Lease) (sched.Record, error) {
+// withTexts returns the record of a lease, with texts that only its row has.
+func (tx *txn) withTexts(l *sched.Lease) (sched.Record, error) {
 	rec := l.Record
 	if !rec.Cut { // reader costs a batch its speed
 		return rec, nil

@@ -17,6 +17,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/storetest"
 )
 
 // The format after the current one, for these tests: its rows are those of the code. In the
@@ -114,7 +115,7 @@ func allOf(t *testing.T, s *Store) string {
 		fmt.Fprintln(&b, c, struct{ Seen, Held, InFlight, Completed, Dropped, Queues, Active int64 }{
 			st.Seen, st.Held, st.InFlight, st.Completed, st.Dropped, st.Queues, st.Active}, err) // what format 3 counted
 		for k, err := range s.Keys(t.Context(), c) {
-			e, errLookup := s.Lookup(t.Context(), c, k)
+			e, errLookup := storetest.Lookup(t.Context(), s, c, k)
 			fmt.Fprintln(&b, k, e.State, e.URL, e.Queue, string(e.Meta), e.Created.UnixNano(), e.Due.UnixNano(), e.Expires.UnixNano(), e.Attempts, e.Priority, err, errLookup)
 		}
 		for q, err := range s.Queues(t.Context(), c, "") {

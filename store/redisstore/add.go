@@ -24,7 +24,7 @@ const waveSize = 8192
 // Add implements store.Store. A batch is atomic URL by URL. MaxPerQueue is exact. MaxHeld is exact
 // for one daemon: concurrent adds of other daemons can exceed it, each by at most 8,192 URLs.
 func (s *Store) Add(ctx context.Context, crawl string, items []store.Item, opt store.AddOptions) ([]store.Verdict, error) {
-	if err := sched.CheckItems(items, s.opt.KeepURLs); err != nil {
+	if err := sched.CheckItems(items); err != nil {
 		return nil, err
 	}
 	crawl, err := s.enterCrawl(ctx, crawl)
@@ -116,7 +116,7 @@ func (s *Store) marked(ctx context.Context, crawl string, items []store.Item, op
 }
 
 // isOther reports whether an item is to be queued because its key is marked with another spelling.
-func isOther(it *store.Item, k known) bool {
+func isOther(it *store.Item, k atHome) bool {
 	return it.Variant && !it.Force && it.Queue != "" && k.mark != 0 && k.mark != store.Spelling(it.URL)
 }
 
@@ -287,31 +287,12 @@ type offer struct {
 	answer byte   // of the key's home
 }
 
-// record records keys, and begins the steps of those that are new.
+// record records keys, and begins the steps of those that are new. It also confirms what the cache knew.
 func (o *offering) record(ctx context.Context, of []int) error {
 	since, offers := time.Now(), make([]offer, len(o.items))
 	b := o.s.batch(scriptOffer, o.crawl, o.head()).expect(len(of), entryRoom)
 	for _, i := range of {
-		it, c := &o.items[i], b.addKey(i, &o.items[i].Key)
-		number := uint64(i)
-		if o.spells(i) {
-			number |= withSpelling
-		}
-		blob := append(appendUint(c.blob, 2, number), 0, 0, 0, 0) // the length follows
-		at := len(blob)
-		var entry []byte
-		if it.Queue == "" {
-			blob = append(append(blob, it.Key[:]...), make([]byte, len(queueHash{}))...)
-		} else {
-			_, queue := o.s.layout.ofQueue(o.crawl, it.Queue)
-			blob = appendItem(blob, it, queue)
-			entry = blob[at:len(blob):len(blob)]
-		}
-		binary.BigEndian.PutUint32(blob[at-4:], uint32(len(blob)-at))
-		if o.spells(i) {
-			blob = binary.BigEndian.AppendUint32(blob, store.Spelling(it.URL))
-		}
-		c.blob, offers[i] = blob, offer{call: c, entry: entry}
+		offers[i] = o.appendTo(b, i)
 	}
 	for _, i := range o.hits {
 		shard, _ := o.s.layout.ofKey(&o.items[i].Key)
@@ -321,28 +302,66 @@ func (o *offering) record(ctx context.Context, of []int) error {
 		return err
 	}
 	for _, c := range b.calls {
-		if want := len(c.of) + epochLen + 1; len(c.reply) != want {
-			return fmt.Errorf("got %d bytes from offer; want %d: %w", len(c.reply), want, store.ErrCorrupt)
-		}
-		for j, i := range c.of {
-			offers[i].answer = c.reply[j]
-		}
-		if o.reported[c.shard] == "" { // a later call of the shard may report a later epoch
-			o.reported[c.shard] = report(c.reply[len(c.of):])
+		if err := o.read(c, offers); err != nil {
+			return err
 		}
 	}
 	for _, i := range of { // in this order URLs come to their queues
 		o.judge(i, &offers[i], since)
 	}
+	o.confirm()
+	return nil
+}
+
+// appendTo appends an item to the call of its key's home, as lua/offer.lua reads it.
+func (o *offering) appendTo(b *batch, i int) offer {
+	it, c := &o.items[i], b.addKey(i, &o.items[i].Key)
+	number := uint64(i)
+	if o.spells(i) {
+		number |= withSpelling
+	}
+	blob := append(appendUint(c.blob, 2, number), 0, 0, 0, 0) // the length follows
+	at := len(blob)
+	var entry []byte
+	if it.Queue == "" {
+		blob = append(append(blob, it.Key[:]...), make([]byte, len(queueHash{}))...)
+	} else {
+		_, queue := o.s.layout.ofQueue(o.crawl, it.Queue)
+		blob = appendItem(blob, it, queue)
+		entry = blob[at:len(blob):len(blob)]
+	}
+	binary.BigEndian.PutUint32(blob[at-4:], uint32(len(blob)-at))
+	if o.spells(i) {
+		blob = binary.BigEndian.AppendUint32(blob, store.Spelling(it.URL))
+	}
+	c.blob = blob
+	return offer{call: c, entry: entry}
+}
+
+// read reads the reply of a call: an answer for each item, and the report of its shard.
+func (o *offering) read(c *call, offers []offer) error {
+	if want := len(c.of) + epochLen + 1; len(c.reply) != want {
+		return fmt.Errorf("got %d bytes from offer; want %d: %w", len(c.reply), want, store.ErrCorrupt)
+	}
+	for j, i := range c.of {
+		offers[i].answer = c.reply[j]
+	}
+	if o.reported[c.shard] == "" { // a later call of the shard may report a later epoch
+		o.reported[c.shard] = report(c.reply[len(c.of):])
+	}
+	return nil
+}
+
+// confirm answers the items that the cache knew, unless keys of their shards were forgotten, or marked, since.
+func (o *offering) confirm() {
 	for _, i := range o.hits {
 		shard, _ := o.s.layout.ofKey(&o.items[i].Key)
 		if now := o.reported[shard]; now.epoch() == o.before[shard].epoch() && !(o.spells(i) && now.marks()) {
 			o.verdicts[i].Status = store.Duplicate
 		} else {
-			o.pending = append(o.pending, i) // keys were forgotten, or marked, since
+			o.pending = append(o.pending, i)
 		}
 	}
-	return nil
 }
 
 // judge turns the answer for an item into a verdict, and a step if it is new and has a queue.
@@ -423,16 +442,14 @@ func (w *wave) first(ctx context.Context, to int) error {
 	if len(of) == 0 {
 		return nil
 	}
-	keys := w.keys(of)
-	found, err := w.s.resolve(ctx, scriptResolve, w.crawl, keys)
+	_, entries, err := w.s.lookUp(ctx, scriptResolve, w.crawl, w.keys(of))
 	if err != nil {
 		return err
 	}
-	entries, err := w.s.entriesOf(ctx, w.crawl, keys, found)
 	for j, i := range of {
 		w.verdicts[i].First = entries[j].URL
 	}
-	return err
+	return nil
 }
 
 // force adds a wave of URLs to be queued although they were seen.
@@ -451,7 +468,7 @@ func (w *wave) force(ctx context.Context, left []int) error {
 				left = append(left, st.item)
 			case st.answer == 'F':
 				v.Status = store.Full
-			case st.old.was == unknown:
+			case st.old.state == unknown:
 				v.Status = store.New
 			default:
 				v.Requeued = true
@@ -463,50 +480,48 @@ func (w *wave) force(ctx context.Context, left []int) error {
 
 // toForce returns the steps of the items to be queued that aren't held, and sets the verdicts of the others.
 func (w *wave) toForce(ctx context.Context, of []int) (list []*step, err error) {
-	keys := w.keys(of)
-	found, err := w.s.resolve(ctx, scriptJudge, w.crawl, keys)
+	found, entries, err := w.s.lookUp(ctx, scriptJudge, w.crawl, w.keys(of))
 	if err != nil {
 		return nil, err
 	}
-	entries, err := w.s.entriesOf(ctx, w.crawl, keys, found)
-	if err != nil {
-		return nil, err
-	}
-	rooms := map[string]*room{}
+	vacant := map[string]*vacancy{}
 	for j, i := range of {
 		v, it, e := &w.verdicts[i], &w.items[i], &entries[j]
 		*v = store.Verdict{Status: store.Duplicate}
 		if w.opt.WantFirst {
 			v.First = e.URL
 		}
-		if rooms[it.Queue] == nil {
-			rooms[it.Queue] = new(room)
+		if vacant[it.Queue] == nil {
+			vacant[it.Queue] = new(vacancy)
 		}
 		other := isOther(it, found[j])
 		_, to := w.s.layout.ofQueue(w.crawl, it.Queue)
-		switch full, err := w.full(ctx, it.Queue, to, found[j], rooms[it.Queue]); {
+		switch full, err := w.full(ctx, it.Queue, to, found[j], vacant[it.Queue]); {
 		case err != nil:
 			return nil, err
-		case e.State == store.Queued || e.State == store.Leased,
-			found[j].was != unknown && !it.Force && !other && !sched.EndedBefore(it, e.State, sched.Now(e.Ended)):
+		case e.State == store.Queued || e.State == store.Leased:
+		case found[j].state != unknown && !it.Force && !other && !sched.EndedBefore(it, e.State, sched.Now(e.Ended)):
+			if sched.Undated(it, e.State, w.s.opt.KeepURLs) {
+				v.Status = store.Undated
+			}
 		case w.room == 0 || full:
 			v.Status = store.Full
 		default:
 			// The queue that has the URL checks again when it ended: it may have been queued again since, and fetched.
-			again := !it.Force && !other && found[j].was == queuedIn
+			again := !it.Force && !other && found[j].state == queuedIn
 			entry := appendEntry(nil, it, to, sched.MsOr(it.Due, 0), howOther*flag(other)|howEnded*flag(again))
 			if again {
 				entry = appendUint(entry, 6, uint64(sched.Now(it.EndedBefore)))
 			}
 			list = append(list, &step{item: i, key: it.Key, old: found[j], mode: 'f', cap: w.cap(), entry: entry})
-			rooms[it.Queue].left--
+			vacant[it.Queue].left--
 		}
 	}
 	return list, nil
 }
 
-// room is how many more URLs a queue may hold, less those that a list brings. Until it is read, only the latter count.
-type room struct {
+// vacancy is how many more URLs a queue may hold, less those that a list brings. Until it is read, only the latter count.
+type vacancy struct {
 	left int64
 	read bool
 }
@@ -514,13 +529,13 @@ type room struct {
 // full reports whether the target queue of a URL is full. The queue itself decides in the end, but by then another queue that had the URL
 // has released it. So the target's room is read once a URL is to move there, and no room is promised twice: the steps of a daemon that died may be
 // delivered in another order.
-func (w *wave) full(ctx context.Context, name string, to queueHash, from known, r *room) (bool, error) {
-	if !r.read && w.opt.MaxPerQueue > 0 && from.was == queuedIn && from.queue != to {
+func (w *wave) full(ctx context.Context, name string, to queueHash, from atHome, v *vacancy) (bool, error) {
+	if !v.read && w.opt.MaxPerQueue > 0 && from.state == queuedIn && from.queue != to {
 		info, _, err := w.s.queueInfo(ctx, w.crawl, name)
 		if err != nil {
 			return false, err
 		}
-		r.left, r.read = r.left+w.opt.MaxPerQueue-info.Held, true
+		v.left, v.read = v.left+w.opt.MaxPerQueue-info.Held, true
 	}
-	return r.read && r.left <= 0, nil
+	return v.read && v.left <= 0, nil
 }

@@ -81,11 +81,11 @@ func (f *forgetting) keys(ctx context.Context, keys []store.Key) error {
 
 // drop forgets keys that are known, each by a step. For the mode see lua/release.lua. Keys named by the caller
 // (mode h) are forgotten in any state; others are left if they have changed.
-func (f *forgetting) drop(ctx context.Context, mode byte, keys []store.Key, found []known) error {
+func (f *forgetting) drop(ctx context.Context, mode byte, keys []store.Key, found []atHome) error {
 	return f.untilClear(ctx, func() (bool, error) {
 		var list []*step
 		for i := range keys {
-			if found[i].was != unknown {
+			if found[i].state != unknown {
 				list = append(list, &step{key: keys[i], old: found[i], mode: mode})
 			}
 		}
@@ -144,10 +144,10 @@ func (f *forgetting) deletedPage(ctx context.Context, shard int, name string, ag
 	}
 	r.short() // cursor
 	var keys []store.Key
-	var found []known
+	var found []atHome
 	for r.more() {
 		r.bytes(width - len(store.Key{}))
-		keys, found = append(keys, r.key()), append(found, known{was: queuedIn, queue: h})
+		keys, found = append(keys, r.key()), append(found, atHome{state: queuedIn, queue: h})
 	}
 	if err := r.err(); err != nil {
 		return false, err
@@ -164,7 +164,7 @@ func (f *forgetting) before(ctx context.Context, before time.Time) error {
 	days := max(0, before.UnixMilli()/day.Milliseconds())
 	for shard := range f.opt.Shards {
 		var failed error
-		err := f.keyPages(ctx, f.ask, f.crawl, shard, uint16(min(days, allDays-1)), func(keys []store.Key, found []known) bool {
+		err := f.keyPages(ctx, f.ask, f.crawl, shard, uint16(min(days, allDays-1)), func(keys []store.Key, found []atHome) bool {
 			failed = f.drop(ctx, 'a', keys, found)
 			return failed == nil
 		})

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/storetest"
 )
 
 // takeAll takes all of crawl c that is due.
@@ -95,7 +96,7 @@ func TestAURLIsFetchedWhileItIsAskedForAgain(t *testing.T) {
 		if !list[0].changed() {
 			t.Errorf("got a step that queues a URL which was fetched since, for queue %q", queue)
 		}
-		if e := must(s.Lookup(t.Context(), "c", first.Key))(t); e.State != store.Done || e.Queue != "a" {
+		if e := must(storetest.Lookup(t.Context(), s, "c", first.Key))(t); e.State != store.Done || e.Queue != "a" {
 			t.Errorf("got it %v in queue %q; want it done in a", e.State, e.Queue)
 		}
 		if v := must(s.Add(t.Context(), "c", []store.Item{second}, store.AddOptions{}))(t); v[0].Status != store.Duplicate || v[0].Requeued {
@@ -170,7 +171,7 @@ func TestForcedTogetherIntoAQueueWithRoomForOne(t *testing.T) {
 		must(true, s.begin(t.Context(), "c", stepMove, list))(t)
 		must(true, s.sweep(t.Context(), 0))(t)
 		for i, want := range []store.State{store.Queued, store.Done} {
-			if e := must(s.Lookup(t.Context(), "c", items[i].Key))(t); e.State != want || i == 1 && e.Queue != queue {
+			if e := must(storetest.Lookup(t.Context(), s, "c", items[i].Key))(t); e.State != want || i == 1 && e.Queue != queue {
 				t.Errorf("got URL %d %v in queue %q; want %v", i, e.State, e.Queue, want)
 			}
 		}
@@ -186,7 +187,7 @@ func TestAKeyHasOneStep(t *testing.T) {
 	_, home := s.layout.ofQueue(store.DefaultCrawl, it.Queue)
 	o := begin(t, s, store.AddOptions{}, it)
 	for _, kind := range []byte{stepForget, stepMove} {
-		st := &step{key: it.Key, old: known{was: queuedIn, queue: home}, mode: 'h', entry: appendItem(nil, &it, home)}
+		st := &step{key: it.Key, old: atHome{state: queuedIn, queue: home}, mode: 'h', entry: appendItem(nil, &it, home)}
 		if must(true, s.begin(t.Context(), "c", kind, []*step{st}))(t); st.begun != 'P' {
 			t.Errorf("got %c of a step %c; want P: another step is under way", st.begun, kind)
 		}

@@ -42,7 +42,7 @@ type step struct {
 	key    store.Key
 	ticket string // the id of the call that began it,
 	number uint16 // and its number in the batch
-	old    known  // state of the key before, for M and F
+	old    atHome // state of the key before, for M and F
 	mode   byte   // of the release by the old queue; see lua/release.lua
 	cap    uint64 // of the queue, 0 for none
 	entry  []byte // of the URL
@@ -66,7 +66,7 @@ func readStep(key store.Key, from *reader) *step {
 	st.number = uint16(r.uint(2))
 	st.kind = byte(r.uint(1))
 	r.uint(6) // when it began
-	st.old.was, st.old.queue = was(r.uint(1)), r.hash()
+	st.old.state, st.old.queue = keyState(r.uint(1)), r.hash()
 	st.mode = byte(r.uint(1))
 	st.cap = r.uint(6)
 	st.entry = []byte(r.left)
@@ -100,7 +100,7 @@ func (st *step) effect() byte {
 	switch full := st.answer == 'F'; {
 	case st.left || st.kind == stepAdd:
 		return 'K'
-	case st.kind == stepForget || full && (st.kind == stepCapped || st.old.was == unknown):
+	case st.kind == stepForget || full && (st.kind == stepCapped || st.old.state == unknown):
 		return 'X'
 	case st.kind == stepCapped || full:
 		return 'K'
@@ -125,7 +125,7 @@ func (s *Store) begin(ctx context.Context, crawl string, kind byte, list []*step
 		c := b.addKey(i, &st.key)
 		st.kind, st.ticket, st.number, st.since, st.with = kind, c.id, uint16(i), time.Now(), new(group)
 		c.blob = appendUint(append(c.blob, st.key[:]...), 2, uint64(st.number))
-		c.blob = append(append(append(c.blob, byte(st.old.was)), st.old.queue[:]...), st.mode)
+		c.blob = append(append(append(c.blob, byte(st.old.state)), st.old.queue[:]...), st.mode)
 		c.blob = appendLong(appendUint(c.blob, 6, st.cap), st.entry)
 	}
 	return b.read(ctx, func(i int, r *reader) { list[i].begun = byte(r.uint(1)) })
@@ -182,7 +182,7 @@ func (d *delivery) send(ctx context.Context, sc *script, bytes int, message func
 // release takes the URLs out of the queues that have them, except those that return to the same queue.
 func (d *delivery) release(ctx context.Context) error {
 	return d.send(ctx, scriptRelease, 18, func(b *batch, i int, st *step) {
-		if st.old.was == queuedIn && (st.kind == stepForget || st.old.queue != st.queue()) {
+		if st.old.state == queuedIn && (st.kind == stepForget || st.old.queue != st.queue()) {
 			c := b.add(d.s.layout.ofHash(st.old.queue), i, appendUint(append([]byte{st.mode}, st.ticket...), 6, st.endedBefore())...)
 			c.blob = append(appendUint(c.blob, 2, uint64(st.number)), st.key[:]...)
 		}
@@ -229,26 +229,27 @@ func (d *delivery) end(ctx context.Context) error {
 	}, func(*step, *reader) {})
 }
 
-// was is the state of a key at its home.
-type was byte
+// keyState is the state of a key at its home.
+type keyState byte
 
 const (
-	unknown     was = iota
-	neverQueued     // seen
-	queuedIn        // seen, and queued, leased, completed or dropped in a queue
-	onItsWay        // its step has to be finished first
+	unknown     keyState = iota
+	neverQueued          // seen
+	queuedIn             // seen, and queued, leased, completed or dropped in a queue
+	onItsWay             // its step has to be finished first
 )
 
-type known struct {
-	was
+// atHome is what the home of a key has of it.
+type atHome struct {
+	state keyState
 	queue queueHash
 	mark  uint32 // the spelling that the key is marked with (marks.go), 0 for none
 }
 
 // resolve finishes the pending steps of keys, and returns their states at their homes. The script is
 // scriptJudge for callers that report a key as known, under WAIT, and scriptResolve for others.
-func (s *Store) resolve(ctx context.Context, sc *script, crawl string, keys []store.Key) ([]known, error) {
-	out, left := make([]known, len(keys)), upTo(len(keys))
+func (s *Store) resolve(ctx context.Context, sc *script, crawl string, keys []store.Key) ([]atHome, error) {
+	out, left := make([]atHome, len(keys)), upTo(len(keys))
 	return out, s.untilClear(ctx, func() (bool, error) {
 		b := s.batch(sc, crawl, nil)
 		for _, i := range left {
@@ -258,7 +259,7 @@ func (s *Store) resolve(ctx context.Context, sc *script, crawl string, keys []st
 		left = nil
 		var steps []*step
 		err := b.read(ctx, func(i int, r *reader) {
-			if out[i] = (known{was(r.uint(1)), r.hash(), uint32(r.uint(4))}); out[i].was == onItsWay {
+			if out[i] = (atHome{keyState(r.uint(1)), r.hash(), uint32(r.uint(4))}); out[i].state == onItsWay {
 				left, steps = append(left, i), append(steps, readStep(keys[i], r))
 			}
 		})

@@ -18,29 +18,38 @@ import (
 // of keys, so keys come in order. Each shard has its queues in a hash, in no order: a list of them keeps the first names in order.
 
 // Lookup implements store.Store.
-func (s *Store) Lookup(ctx context.Context, crawl string, key store.Key) (store.Entry, error) {
-	crawl, err := s.enterCrawl(ctx, crawl)
-	if err != nil {
-		return store.Entry{}, err
+func (s *Store) Lookup(ctx context.Context, crawl string, keys []store.Key) (entries []store.Entry, err error) {
+	if crawl, err = s.enterCrawl(ctx, crawl); err != nil {
+		return nil, err
 	}
 	defer s.leave()
-	found, err := s.resolve(ctx, scriptResolve, crawl, []store.Key{key})
-	if err != nil {
-		return store.Entry{}, err
+	for some := range slices.Chunk(keys, waveSize) {
+		_, list, err := s.lookUp(ctx, scriptResolve, crawl, some)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, list...)
 	}
-	if found[0].was == unknown {
-		return store.Entry{}, fmt.Errorf("cannot look up key %x: %w", key[:], store.ErrNotFound)
-	}
-	list, err := s.entriesOf(ctx, crawl, []store.Key{key}, found)
-	return list[0], err
+	return entries, nil
 }
 
-func (s *Store) entriesOf(ctx context.Context, crawl string, keys []store.Key, of []known) ([]store.Entry, error) {
+// lookUp returns what the homes of keys say of them, by a script as resolve takes, and what their queues have.
+func (s *Store) lookUp(ctx context.Context, sc *script, crawl string, keys []store.Key) (found []atHome, entries []store.Entry, err error) {
+	if found, err = s.resolve(ctx, sc, crawl, keys); err == nil {
+		entries, err = s.entriesOf(ctx, crawl, keys, found)
+	}
+	return found, entries, err
+}
+
+// entriesOf returns what queues have of keys, of which the homes say this.
+func (s *Store) entriesOf(ctx context.Context, crawl string, keys []store.Key, of []atHome) ([]store.Entry, error) {
 	out := make([]store.Entry, len(keys))
 	b := s.batch(scriptLookup, crawl, nil)
 	for i := range keys {
-		out[i].Key, out[i].Crawl = keys[i], crawl
-		if of[i].was == queuedIn {
+		if of[i].state != unknown {
+			out[i].Key, out[i].Crawl = keys[i], crawl
+		}
+		if of[i].state == queuedIn {
 			c := b.add(s.layout.ofHash(of[i].queue), i)
 			c.blob = append(c.blob, keys[i][:]...)
 		}
@@ -315,7 +324,7 @@ func (s *Store) Keys(ctx context.Context, crawl string) iter.Seq2[store.Key, err
 	return func(yield func(store.Key, error) bool) {
 		crawl, err := sched.CrawlName(crawl)
 		for shard, more := 0, true; more && err == nil && shard < s.opt.Shards; shard++ {
-			err = s.keyPages(ctx, s.askApart, crawl, shard, allDays, func(keys []store.Key, _ []known) bool {
+			err = s.keyPages(ctx, s.askApart, crawl, shard, allDays, func(keys []store.Key, _ []atHome) bool {
 				slices.SortFunc(keys, store.Key.Compare)
 				for _, k := range keys {
 					if more = yield(k, nil); !more {
@@ -334,12 +343,12 @@ func (s *Store) Keys(ctx context.Context, crawl string) iter.Seq2[store.Key, err
 const allDays = 1<<16 - 1
 
 // keyPages calls f with the keys of a shard that were recorded before a day, page by page and in order of page, until it returns false.
-func (s *Store) keyPages(ctx context.Context, ask asker, crawl string, shard int, days uint16, f func([]store.Key, []known) bool) error {
+func (s *Store) keyPages(ctx context.Context, ask asker, crawl string, shard int, days uint16, f func([]store.Key, []atHome) bool) error {
 	return pages(ctx, ask, scriptPage, shard, crawl, appendUint(appendUint(nil, 4, 2000), 2, uint64(days)), func(r *reader) bool {
 		var keys []store.Key
-		var found []known
+		var found []atHome
 		for r.more() {
-			keys, found = append(keys, r.key()), append(found, known{was: was(r.uint(1)), queue: r.hash()})
+			keys, found = append(keys, r.key()), append(found, atHome{state: keyState(r.uint(1)), queue: r.hash()})
 		}
 		return r.err() == nil && f(keys, found)
 	})

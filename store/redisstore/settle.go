@@ -68,8 +68,8 @@ type settling struct {
 	out   []store.SettleStatus
 	left  []int // yet to be settled
 
-	found []known // keys of those without a token, as this try found them
-	makes []bool  // a step must make the URL: no queue has it
+	found []atHome // keys of those without a token, as this try found them
+	makes []bool   // a step must make the URL: no queue has it
 }
 
 // try settles the rest. A queue settles the URLs that it has; a URL that a settlement makes is a step. It returns false if
@@ -114,16 +114,16 @@ func (w *settling) find(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.found, w.makes = make([]known, len(w.list)), make([]bool, len(w.list))
+	w.found, w.makes = make([]atHome, len(w.list)), make([]bool, len(w.list))
 	for j, i := range of {
 		if w.found[i] = found[j]; !w.list[i].Create {
-			found[j].was = unknown // whether its queue still has the text makes no difference
+			found[j].state = unknown // whether its queue still has the text makes no difference
 		}
 	}
 	entries, err := w.s.entriesOf(ctx, w.crawl, keys, found)
 	for j, i := range of {
 		st := &w.list[i]
-		w.makes[i] = st.Create && (found[j].was == unknown || entries[j].State == store.SeenOnly && (w.s.opt.KeepURLs || st.Outcome == store.Requeue))
+		w.makes[i] = st.Create && (found[j].state == unknown || entries[j].State == store.SeenOnly && (w.s.opt.KeepURLs || st.Outcome == store.Requeue))
 	}
 	return err
 }
@@ -165,7 +165,7 @@ func (w *settling) mark(ctx context.Context, part []int) (marked []bool, err err
 	marked = make([]bool, len(w.list))
 	b := w.s.markBatch(w.crawl, markThem)
 	for _, i := range part {
-		if st := &w.list[i]; st.Mark != 0 && (st.Token != 0 || w.found[i].was != unknown && !w.makes[i]) {
+		if st := &w.list[i]; st.Mark != 0 && (st.Token != 0 || w.found[i].state != unknown && !w.makes[i]) {
 			b.addMark(i, &st.Key, st.Mark)
 		}
 	}
@@ -186,14 +186,14 @@ func (w *settling) send(ctx context.Context, part []int, marked []bool) (gone []
 		case st.Token != 0:
 		case w.makes[i]:
 			continue
-		case k.was == queuedIn:
+		case k.state == queuedIn:
 			shard = w.s.layout.ofHash(k.queue)
 		default:
 			w.out[i] = store.Unknown
 			switch {
-			case k.was == neverQueued && st.OnlyQueued:
+			case k.state == neverQueued && st.If != store.SeenOnly:
 				w.out[i] = store.Stale
-			case k.was == neverQueued && (st.Create || st.Outcome == store.Complete):
+			case k.state == neverQueued && (st.Create || st.Outcome == store.Complete):
 				w.out[i] = store.Settled
 			}
 			if marked[i] {
@@ -245,7 +245,7 @@ func (w *settling) create(ctx context.Context, part []int) error {
 		case mark != 0:
 			b.addMark(st.item, &st.key, mark)
 		}
-		if w.out[st.item] = store.Settled; st.old.was == unknown {
+		if w.out[st.item] = store.Settled; st.old.state == unknown {
 			w.out[st.item] = store.Created
 		}
 	}
@@ -280,9 +280,10 @@ func appendSettlement(dst []byte, st *store.Settlement) []byte {
 	due, after := dueOf(st)
 	flags := uint64(0)
 	for i, set := range []bool{st.Create, st.NewRound, st.URL != "", st.Meta != nil, st.Priority != nil, st.QueueChange != nil, after == 1,
-		st.Late, st.OnlyQueued, st.Fetched || st.Failed, st.Unleased} {
+		st.Late, st.Fetched || st.Failed} {
 		flags |= uint64(flag(set)) << i
 	}
+	flags |= uint64(st.If) << 9
 	dst = appendUint(append(dst, st.Key[:]...), 6, st.Token&tokenMask)
 	dst = append(appendUint(dst, 2, flags), byte(st.Outcome))
 	dst = append(appendUint(dst, 6, uint64(due)), or(st.Priority))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/storetest"
 )
 
 // TestStories plays the stories of testdata/crashes.txt on two daemons.
@@ -79,7 +80,7 @@ func (p *play) do(line string) string {
 	case "ends":
 		must(true, steps.end(ctx))(p)
 	case "looks":
-		e, err := s.Lookup(ctx, "c", p.url(words[2]).Key)
+		e, err := storetest.Lookup(ctx, s, "c", p.url(words[2]).Key)
 		if errors.Is(err, store.ErrNotFound) {
 			return "unknown"
 		}

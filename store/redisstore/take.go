@@ -394,10 +394,11 @@ type idle struct {
 	changes atomic.Uint64 // made by this daemon: each call that writes adds 1 when it ends
 
 	mu    sync.Mutex
-	known map[store.TakeRequest]nothing
+	known map[store.TakeRequest]emptyAnswer
 }
 
-type nothing struct {
+// emptyAnswer is an answer of a moment ago, with the count of changes at that time.
+type emptyAnswer struct {
 	changes uint64
 	until   time.Time
 	taken   store.Taken
@@ -420,7 +421,7 @@ func (d *idle) note(req store.TakeRequest, changes uint64, taken store.Taken) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.known == nil || len(d.known) >= 1000 {
-		d.known = map[store.TakeRequest]nothing{}
+		d.known = map[store.TakeRequest]emptyAnswer{}
 	}
-	d.known[req] = nothing{changes, until, taken}
+	d.known[req] = emptyAnswer{changes, until, taken}
 }

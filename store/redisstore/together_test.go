@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/storetest"
 )
 
 // begin begins the steps of an add of URLs to crawl c, in one script, and does not deliver them.
@@ -106,7 +107,7 @@ func TestAStepTogetherIsFound(t *testing.T) {
 	t.Parallel()
 	for name, meet := range map[string]func(s *Store, it store.Item) error{
 		"lookup": func(s *Store, it store.Item) error {
-			e, err := s.Lookup(t.Context(), "c", it.Key)
+			e, err := storetest.Lookup(t.Context(), s, "c", it.Key)
 			if err == nil && e.URL != it.URL {
 				err = fmt.Errorf("got URL %q; want %q", e.URL, it.URL)
 			}

@@ -54,8 +54,7 @@ var addCases = []testCase{
 		opt := store.AddOptions{MaxPerQueue: 2}
 		v := f.addWith(opt, item(1, "a"), item(2, "a"), item(3, "a"), item(4, "b"), item(1, "a"))
 		f.wantStatus(v, store.New, store.New, store.Full, store.New, store.Duplicate)
-		_, err := f.s.Lookup(f.ctx, "", key(3))
-		f.wantErr(err, store.ErrNotFound)
+		f.wantUnknown(3)
 		f.wantStatus(f.add(item(3, "a")), store.New)
 		f.end(f.one(), store.Complete)
 		f.wantStatus(f.addWith(opt, item(5, "a")), store.Full)
@@ -183,14 +182,17 @@ func endedBefore(f *fixture) {
 		it.EndedBefore, it.URL = f.ahead(-age), "again"
 		return it
 	}
+	held, undated := store.Verdict{Status: store.Duplicate}, store.Verdict{Status: store.Undated}
+	requeued := store.Verdict{Status: store.Duplicate, Requeued: true}
 	if !f.env.KeepURLs {
-		_, err := f.s.Add(f.ctx, "", []store.Item{unless(1, 0)}, store.AddOptions{})
-		f.wantErr(err, store.ErrNoTexts)
-		f.wantStats(store.Stats{})
+		f.add(item(1, "a"), item(2, "a"), item(3, ""))
+		f.end(f.one(), store.Complete)
+		forced := unless(3, 0)
+		forced.Force = true
+		v := f.add(unless(1, 0), unless(2, 0), unless(3, 0), unless(4, 0), unless(4, 0), forced, unless(3, 0), item(1, "a"))
+		f.check(sameList(v, []store.Verdict{undated, held, undated, {}, held, requeued, held, held}, sameValue))
 		return
 	}
-	held := store.Verdict{Status: store.Duplicate}
-	requeued := store.Verdict{Status: store.Duplicate, Requeued: true}
 	equal(f, "unknown", f.add(unless(1, 0))[0], store.Verdict{Status: store.New})
 	equal(f, "queued", f.add(unless(1, -time.Hour))[0], held)
 	l := f.one()

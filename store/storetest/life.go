@@ -120,7 +120,7 @@ func (f *fixture) calls(ctx context.Context) map[string]func() error {
 		"configure":   func() error { return f.s.Configure(ctx, "", "a", store.QueueChange{}) },
 		"prepare":     func() error { return f.s.Prepare(ctx, store.Terms{}) },
 		"forget":      func() error { return second(f.s.Forget(ctx, store.Selection{Keys: k})) },
-		"lookup":      func() error { return second(f.s.Lookup(ctx, "", key(7))) },
+		"lookup":      func() error { return second(f.s.Lookup(ctx, "", []store.Key{key(7)})) },
 		"queue info":  func() error { return second(f.s.QueueInfo(ctx, "", "a")) },
 		"stats":       func() error { return second(f.s.Stats(ctx, "")) },
 		"crawls":      func() error { return second(f.s.Crawls(ctx)) },

@@ -103,7 +103,7 @@ var listCases = []testCase{
 		f.wantErr(err, store.ErrInvalid)
 		_, err = collect(f.s.Entries(f.ctx, "*", ""))
 		f.wantErr(err, store.ErrInvalid)
-		_, err = f.s.Lookup(f.ctx, "*", key(1))
+		_, err = f.s.Lookup(f.ctx, "*", []store.Key{key(1)})
 		f.wantErr(err, store.ErrInvalid)
 		keys, err := collect(f.s.Keys(f.ctx, "none"))
 		f.check(err)

@@ -130,7 +130,10 @@ func (m *model) add(crawl string, it store.Item, opt store.AddOptions) store.Ver
 		failed := c.marks[it.Key]
 		respelled = !it.Force && it.Variant && failed != nil && *failed != store.Spelling(it.URL)
 		lapsed := u.ended() && !it.EndedBefore.IsZero() && u.Ended.Before(it.EndedBefore)
-		if !it.Force && !respelled && !lapsed || u.held() {
+		if again := it.Force || respelled || lapsed; !again || u.held() {
+			if !again && u.State == store.SeenOnly && !it.EndedBefore.IsZero() && it.Queue != "" && !m.keep {
+				v.Status = store.Undated
+			}
 			return v
 		}
 	}
@@ -308,8 +311,7 @@ func (m *model) answer(u *modelURL, s store.Settlement) store.SettleStatus {
 		return store.Created
 	case u == nil:
 		return store.Unknown
-	case s.Outcome == store.Extend && u.State == store.Queued, s.OnlyQueued && u.State != store.Queued,
-		s.Unleased && u.State == store.Leased:
+	case s.Outcome == store.Extend && u.State == store.Queued, s.If != store.SeenOnly && u.State != s.If:
 		return store.Stale
 	case u.held(), s.Outcome == store.Complete:
 		return store.Settled

@@ -187,7 +187,7 @@ func (h *History) add(ctx context.Context, s store.Store) error {
 		if h.coin(10) {
 			items[i].Queue = ""
 		}
-		if h.m.keep && h.coin(6) {
+		if h.coin(6) {
 			items[i].EndedBefore = h.m.now.Add(-time.Duration(h.rand.IntN(4000)) * time.Millisecond)
 		}
 	}
@@ -288,7 +288,8 @@ func (h *History) settlement(crawl *string) store.Settlement {
 	}
 	if h.coin(5) {
 		st.Token = 0
-		if st.OnlyQueued, st.Unleased = h.coin(3), h.coin(3); st.OnlyQueued || st.Unleased {
+		if h.coin(2) {
+			st.If = store.State(1 + h.rand.IntN(4))
 			return st
 		}
 		if h.coin(2) && st.Outcome != store.Extend {
@@ -447,17 +448,23 @@ func (h *History) tick(context.Context, store.Store) error {
 }
 
 func (h *History) lookup(ctx context.Context, s store.Store) error {
-	crawl, key := h.crawl(), h.key()
-	h.note("lookup %q %x", crawl, key[:4])
-	got, err := s.Lookup(ctx, crawl, key)
-	if c := h.m.crawls[crawl]; c != nil && c.urls[key] != nil {
-		if err != nil {
+	crawl, keys := h.crawl(), make([]store.Key, 1+h.rand.IntN(5)*h.rand.IntN(12))
+	for i := range keys {
+		keys[i] = h.key()
+	}
+	h.note("lookup %q %x", crawl, keys)
+	got, err := s.Lookup(ctx, crawl, keys)
+	if err != nil {
+		return err
+	}
+	for i, key := range keys {
+		var want store.Entry
+		if c := h.m.crawls[crawl]; c != nil && c.urls[key] != nil {
+			want = c.urls[key].entry()
+		}
+		if err := sameEntry(got[i], want); err != nil {
 			return err
 		}
-		return sameEntry(got, c.urls[key].entry())
-	}
-	if !errors.Is(err, store.ErrNotFound) {
-		return fmt.Errorf("got error %v for an unknown key; want %v", err, store.ErrNotFound)
 	}
 	return nil
 }

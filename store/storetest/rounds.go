@@ -283,7 +283,7 @@ var roundCases = []testCase{
 	{"a settlement may be of a queued URL only", func(f *fixture) {
 		f.fill("a", 0, 2)
 		five := uint8(5)
-		raise := store.Settlement{Key: key(1), Outcome: store.Requeue, OnlyQueued: true, Priority: &five, Due: f.ahead(-time.Hour)}
+		raise := store.Settlement{Key: key(1), Outcome: store.Requeue, If: store.Queued, Priority: &five, Due: f.ahead(-time.Hour)}
 		equal(f, "queued", f.settle(raise), store.Settled)
 		f.wantKeys(f.take(store.TakeRequest{}), 1)
 		equal(f, "leased", f.settle(raise), store.Stale)

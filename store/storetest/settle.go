@@ -227,7 +227,7 @@ var settleCases = []testCase{
 			{Key: key(1), Failed: true},
 			{Key: key(1), Mark: 1},
 			{Key: key(1), Ended: start, Outcome: store.Requeue},
-			{Key: key(1), Token: 1, OnlyQueued: true},
+			{Key: key(1), Token: 1, If: store.Queued},
 		} {
 			_, err := f.s.Settle(f.ctx, "", []store.Settlement{{Key: key(0)}, bad})
 			f.wantInvalid("Settle with "+shown(bad), err)

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -123,9 +124,17 @@ func (f *fixture) info(queue string) store.QueueInfo {
 
 func (f *fixture) lookup(n int) store.Entry {
 	f.Helper()
-	e, err := f.s.Lookup(f.ctx, "", key(n))
+	list, err := f.s.Lookup(f.ctx, "", []store.Key{key(n)})
 	f.check(err)
-	return e
+	equal(f, "known", list[0].Known(), true)
+	return list[0]
+}
+
+func (f *fixture) wantUnknown(n int) {
+	f.Helper()
+	list, err := f.s.Lookup(f.ctx, "", []store.Key{key(n)})
+	f.check(err)
+	f.check(sameEntry(list[0], store.Entry{}))
 }
 
 func (f *fixture) wantStats(want store.Stats) {
@@ -137,3 +146,15 @@ func (f *fixture) wantStats(want store.Stats) {
 
 // ago and ahead are times around the clock's.
 func (f *fixture) ahead(d time.Duration) time.Time { return f.Now().Add(d) }
+
+// Lookup returns the entry of one key, or [store.ErrNotFound].
+func Lookup(ctx context.Context, s store.Store, crawl string, key store.Key) (store.Entry, error) {
+	list, err := s.Lookup(ctx, crawl, []store.Key{key})
+	if err != nil {
+		return store.Entry{}, err
+	}
+	if !list[0].Known() {
+		err = store.ErrNotFound
+	}
+	return list[0], err
+}

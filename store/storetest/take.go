@@ -412,7 +412,7 @@ func urgentFirst(f *fixture) {
 	urgent(3000, "q17", 0)
 	equal(f, "the URL of the next take", next().Key, key(3000))
 	raised := uint8(store.Urgent)
-	f.settle(store.Settlement{Key: key(1219), Outcome: store.Requeue, OnlyQueued: true, Priority: &raised})
+	f.settle(store.Settlement{Key: key(1219), Outcome: store.Requeue, If: store.Queued, Priority: &raised})
 	soon(1219)
 	urgent(3001, "new", 0)
 	soon(3001)

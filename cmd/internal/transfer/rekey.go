@@ -251,13 +251,13 @@ func (r *rekeying) recount(ctx context.Context, from string, dst *pebblestore.St
 
 // compare lists a URL that merged or split. Its entry has the new key.
 func (r *rekeying) compare(ctx context.Context, c *crawlChange, e *store.Entry, dst store.Store, stored string) error {
-	now, err := dst.Lookup(ctx, stored, e.Key)
+	now, err := dst.Lookup(ctx, stored, []store.Key{e.Key})
 	if err != nil {
 		return fmt.Errorf("cannot find %q in the new store: %w", e.URL, err)
 	}
-	if now.URL != e.URL {
+	if now[0].URL != e.URL {
 		r.n.Merged++
-		r.opt.List("merge", e.URL, now.URL)
+		r.opt.List("merge", e.URL, now[0].URL)
 	}
 	if c.old == nil {
 		return nil

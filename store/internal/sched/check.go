@@ -51,8 +51,8 @@ func checkPriority(p *uint8) error {
 	return nil
 }
 
-// CheckItems returns [store.ErrInvalid] if an item can't be stored; keep: the store keeps the texts of ended URLs.
-func CheckItems(items []store.Item, keep bool) error {
+// CheckItems returns [store.ErrInvalid] if an item can't be stored.
+func CheckItems(items []store.Item) error {
 	for i := range items {
 		err := checkQueue(items[i].Queue)
 		if err == nil {
@@ -61,11 +61,13 @@ func CheckItems(items []store.Item, keep bool) error {
 		if err != nil {
 			return fmt.Errorf("item %d: %w", i, err)
 		}
-		if !keep && !items[i].EndedBefore.IsZero() {
-			return store.ErrNoTexts
-		}
 	}
 	return nil
+}
+
+// Undated reports whether an item asks when a URL ended that is known in this state, and the store, if it does not keep texts, can't tell.
+func Undated(it *store.Item, state store.State, keep bool) bool {
+	return !keep && it.Queue != "" && !it.EndedBefore.IsZero() && state == store.SeenOnly
 }
 
 // EndedBefore reports whether an item's EndedBefore queues a URL in this state that ended then.
@@ -98,8 +100,8 @@ func checkSettlement(s *store.Settlement) error {
 	case s.Fetched && !ends || (s.Failed || s.Mark != 0) && s.Outcome != store.Drop:
 		return fault.As(store.ErrInvalid, "cannot settle; got fetched %v, failed %v, mark %d with outcome %d; want fetched with complete or requeue, the others with drop",
 			s.Fetched, s.Failed, s.Mark, s.Outcome)
-	case (s.OnlyQueued || s.Unleased) && (s.Token != 0 || s.Create):
-		return fault.As(store.ErrInvalid, "cannot settle only what is queued, or not leased, with a token, or create it")
+	case s.If != store.SeenOnly && (s.Token != 0 || s.Create) || s.If > store.Dropped:
+		return fault.As(store.ErrInvalid, "cannot settle if the URL is in state %d with a token, or create it; want a state that a URL with a text has", s.If)
 	}
 	return cmp.Or(checkPriority(s.Priority), checkChange(s.QueueChange, true), checkQueue(s.Queue))
 }

@@ -38,8 +38,7 @@ func Judge(s *store.Settlement, f Fact, keep bool) (Step, store.SettleStatus) {
 	switch {
 	case s.Token != 0 && (f.State != store.Leased || f.Token != s.Token):
 		return judgeLate(s, &f)
-	case s.Outcome == store.Extend && f.State == store.Queued, s.OnlyQueued && f.Known && f.State != store.Queued,
-		s.Unleased && f.State == store.Leased:
+	case s.Outcome == store.Extend && f.State == store.Queued, s.If != store.SeenOnly && f.Known && f.State != s.If:
 		return Leave, store.Stale
 	case held:
 		return Apply, store.Settled

@@ -1,17 +1,17 @@
 -- Ends leases, and reschedules or completes URLs, in order.
 --
--- blob: keep 1 ("k": the text of URLs completed or dropped is kept) | for each: length 4 | settlement: key 16 | token 6 | flags 2 |
+-- blob: keep 1 ("k": the text of URLs completed or dropped is kept) | for each: length 4 | settlement: key 16 | token 6 | flags 2 (the state that it is for in the highest bits, 0: any) |
 --       outcome 1 | due 6 (from now on, with the flag after; completed or dropped: when it ended, 0: now) | priority 1 | change 39 if flagged | length of meta 4 | meta | URL
 -- reply: a byte for each, as judge answers
 local ENTRY = '>c16I6I2BI6B'
 local COMPLETE, REQUEUE, DROP, EXTEND = 0, 1, 2, 3
-local FLAGS = { 'create', 'new_round', 'url_set', 'meta_set', 'priority_set', 'change_set', 'after', 'may_be_late', 'only_queued', 'counts',
-  'unleased' }
+local FLAGS = { 'create', 'new_round', 'url_set', 'meta_set', 'priority_set', 'change_set', 'after', 'may_be_late', 'counts' }
 
 local function parse_settlement(s)
   local e, flags, pos = {}, nil, nil
   e.key, e.token, flags, e.outcome, e.due, e.priority, pos = unpack_struct(ENTRY, s)
   for i = 1, #FLAGS do e[FLAGS[i]] = floor(flags / 2 ^ (i - 1)) % 2 == 1 end
+  e.only = floor(flags / 2 ^ #FLAGS)
   if e.after then e.due = now + e.due end
   if e.change_set then e.change, pos = sub(s, pos, pos + CHANGE_LEN - 1), pos + CHANGE_LEN end
   e.meta, pos = unpack_struct('>I4c0', s, pos)
@@ -48,7 +48,7 @@ local function judge(e, r, l, keep)
     if r.done == 1 then return nil, 'A' end
     return 'apply', r.done > 0 and 'E' or 'S'
   end
-  if e.only_queued and not (r and not l and r.done == 0) or e.unleased and l then return nil, 'T' end
+  if e.only > 0 and e.only ~= (l and 2 or r and (r.done == 0 and 1 or 2 + r.done) or 0) then return nil, 'T' end
   if r and (l or r.done == 0) then
     if not l and e.outcome == EXTEND then return nil, 'T' end
     return 'apply', e.outcome == DROP and r.respelled == 1 and 'R' or 'S'
