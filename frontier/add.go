@@ -102,7 +102,7 @@ func (f *Frontier) offer(ctx context.Context, urls []Link, claim bool, do func(c
 	results := make([]Result, len(urls))
 	for _, i := range invalid {
 		if results[i].refuse(ReasonCrawl); claim {
-			f.refused.add("", ReasonCrawl, urls[i].URL)
+			f.refused.count(refusalKey{reason: ReasonCrawl}, urls[i].URL)
 		}
 	}
 	err = each(ctx, parts, func(ctx context.Context, p part) error {

@@ -134,11 +134,10 @@ func (f *Frontier) excludedBy(c *crawl, url, canonical string) (rule string, ok 
 		return "", false
 	}
 	if p := f.profileOf(c); !p.Fetchable() {
-		form, err := formForRules(p, url)
-		if err != nil { // the profile, whose rules may have changed, refuses it by now
+		var err error
+		if canonical, err = formForRules(p, url); err != nil { // the profile, whose rules may have changed, refuses it by now
 			return "", false
 		}
-		canonical = form
 	}
 	if f.opt.Exclude != nil && f.opt.Exclude(canonical) {
 		return listRule, true
@@ -163,11 +162,7 @@ func (f *Frontier) ExcludedBy(name, url string) (rule string, ok bool) {
 
 // excluded is excludedBy for a URL whose form is not at hand, which is made unless rules are compared with another one.
 func (id *identifier) excluded(url string) (rule string, ok bool) {
-	if !id.f.mayExclude() {
-		return "", false
-	}
-	id.scratch = id.scratch[:0]
-	if id.profile.Fetchable() && id.canonicalize(url) != nil {
+	if !id.f.mayExclude() || id.profile.Fetchable() && id.canonicalize(url) != nil {
 		return "", false
 	}
 	return id.f.excludedBy(id.crawl, url, string(id.scratch))

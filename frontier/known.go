@@ -70,7 +70,7 @@ func (f *Frontier) Put(ctx context.Context, known []Known) ([]Result, error) {
 	results := make([]Result, len(known))
 	for _, i := range invalid {
 		results[i].refuse(ReasonCrawl)
-		f.refused.add("", ReasonCrawl, known[i].URL)
+		f.refused.count(refusalKey{reason: ReasonCrawl}, known[i].URL)
 	}
 	err = each(ctx, parts, func(ctx context.Context, p part) error { return f.putPart(ctx, &p, known, results) })
 	if err != nil {
@@ -112,7 +112,7 @@ func (f *Frontier) putPart(ctx context.Context, p *part, known []Known, results 
 	if err != nil && !errors.As(err, new(*store.DamagedKeys)) { // those Settle answers with Unreadable
 		return err
 	}
-	var plain, moved []put
+	var plain, moved []*put
 	for i := range puts {
 		k, was := &puts[i], Entry{}
 		if k.depends(now) {
@@ -124,9 +124,9 @@ func (f *Frontier) putPart(ctx context.Context, p *part, known []Known, results 
 		switch f.preparePut(p.crawl, k, &was, now); {
 		case k.result.Status != 0: // it was said before
 		case k.moves:
-			moved = append(moved, *k)
+			moved = append(moved, k)
 		default:
-			plain = append(plain, *k)
+			plain = append(plain, k)
 		}
 	}
 	// Create would keep the first URL of an existing entry, so a second step creates missing entries.
@@ -149,20 +149,17 @@ func (f *Frontier) putPart(ctx context.Context, p *part, known []Known, results 
 
 // identifyPut fills in what is known of a URL without the store, or refuses it.
 func (f *Frontier) identifyPut(id *identifier, k *put) bool {
-	u, r, rule := &k.known.Link, k.result, ""
+	u, r, rule, excluded := &k.known.Link, k.result, "", false
 	if id.identify(u, r) {
-		var excluded bool
-		if rule, excluded = f.excludedBy(id.crawl, u.URL, r.Canonical); excluded {
-			r.refuse(ReasonExcluded)
+		if rule, excluded = f.excludedBy(id.crawl, u.URL, r.Canonical); !excluded {
+			k.item = id.item(u, r)
+			k.moves = id.isVariant(u, r.Key, k.known.Redirect)
+			return true
 		}
+		r.refuse(ReasonExcluded)
 	}
-	if r.Status == StatusRefused {
-		f.refused.count(refusalKey{crawl: id.crawl.name, reason: r.Reason, rule: rule}, u.URL)
-		return false
-	}
-	k.item = id.item(u, r)
-	k.moves = id.isVariant(u, r.Key, k.known.Redirect)
-	return true
+	f.refused.count(refusalKey{crawl: id.crawl.name, reason: r.Reason, rule: rule}, u.URL)
+	return false
 }
 
 // preparePut makes the settlement of a known URL, or answers it. was is its entry, read only if it depends on that.
@@ -173,7 +170,7 @@ func (f *Frontier) preparePut(c *crawl, k *put, was *Entry, now time.Time) {
 		k.result.Status = StatusDuplicate
 		return
 	case k.moves && was.Redirects >= f.opt.maxRedirects: // it gets the state that its client says
-		f.refused.add(c.name, ReasonRedirects, k.known.Redirect)
+		f.refused.count(refusalKey{crawl: c.name, reason: ReasonRedirects}, k.known.Redirect)
 		k.moves = false
 	}
 	k.Settlement = store.Settlement{Key: k.item.Key, Outcome: store.Requeue, NewRound: true, Queue: k.item.Queue, UnicodeHost: k.item.UnicodeHost}
@@ -232,7 +229,7 @@ func (k *put) state(was *Entry, now time.Time) {
 
 // settlePuts settles known URLs in one step and fills in their results. It returns those that the store
 // did not find, where they were not to be created.
-func (f *Frontier) settlePuts(ctx context.Context, c *crawl, puts []put) (unknown []put, err error) {
+func (f *Frontier) settlePuts(ctx context.Context, c *crawl, puts []*put) (unknown []*put, err error) {
 	if len(puts) == 0 {
 		return nil, nil
 	}

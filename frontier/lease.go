@@ -20,7 +20,7 @@ import (
 //	                the others go to the caller, or to those that wait in a room (wait.go)
 //	completeLeases  one look-up of settled leases that came back by wire, where what the store has of them matters (settle.go)
 //	prepareEnding   each outcome in the store's terms: back-off, bounds, another spelling (respell.go)
-//	settlePart      one atomic and durable step of the store, which alone decides which leases count
+//	settleEndings   one atomic and durable step of the store, which alone decides which leases count
 //	noteEnding      answers, counts, and how long a queue waits for its host
 //	forgetExcluded  one step, if URLs that are queued again were excluded meanwhile
 //

@@ -97,10 +97,10 @@ func (f *Frontier) endRedirected(ctx context.Context, w *workspace, e *store.Ent
 			end.Outcome = Defer
 		}
 	}
-	answers := make([]Settled, 1)
-	err = f.settlePart(ctx, &part{crawl: c, at: []int{0}}, []Settlement{end}, answers)
+	var answer Settled
+	err = f.settleEndings(ctx, c, []ending{{Settlement: &end, lease: l, answer: &answer}})
 	if err == nil {
-		err = answers[0].err(l)
+		err = answer.err(l)
 	}
 	return Redirection{Target: *r}, err
 }

@@ -41,10 +41,6 @@ type refusals struct {
 	m  map[refusalKey]*Refusal // guarded by mu
 }
 
-func (r *refusals) add(crawl string, reason Reason, url string) {
-	r.count(refusalKey{crawl: crawl, reason: reason}, url)
-}
-
 func (r *refusals) count(k refusalKey, url string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -201,35 +201,40 @@ type ending struct {
 	answer      *Settled
 }
 
-// settlePart settles the leases of one crawl in one step of the store.
+// settlePart settles the leases of one crawl.
 func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, answers []Settled) error {
-	now := time.Now()
-	ends, out := make([]ending, len(p.at)), make([]store.Settlement, len(p.at))
+	ends := make([]ending, len(p.at))
 	for k, at := range p.at {
 		ends[k] = ending{Settlement: &all[at], lease: all[at].Lease, answer: &answers[at]}
 	}
 	if err := f.completeLeases(ctx, p.crawl, ends); err != nil {
 		return err
 	}
+	return f.settleEndings(ctx, p.crawl, ends)
+}
+
+// settleEndings settles leases that are complete, as far as they have to be, in one step of the store.
+func (f *Frontier) settleEndings(ctx context.Context, c *crawl, ends []ending) error {
+	now, out := time.Now(), make([]store.Settlement, len(ends))
 	for k := range ends {
-		f.prepareEnding(p.crawl, &ends[k], now)
+		f.prepareEnding(c, &ends[k], now)
 		out[k] = ends[k].store
 	}
-	statuses, err := f.store.Settle(ctx, p.crawl.stored, out)
+	statuses, err := f.store.Settle(ctx, c.stored, out)
 	if err != nil {
-		return fmt.Errorf("cannot settle %d leases of crawl %q: %w", len(out), p.crawl.name, err)
+		return fmt.Errorf("cannot settle %d leases of crawl %q: %w", len(out), c.name, err)
 	}
 	waits := make(map[string]store.QueueChange)
 	for k, status := range statuses {
-		f.noteEnding(p.crawl, &ends[k], status, waits, now)
+		f.noteEnding(c, &ends[k], status, waits, now)
 	}
-	for queue, c := range waits {
-		if err := f.store.Configure(ctx, p.crawl.stored, queue, c); err != nil {
-			f.opt.Logger.Warn("cannot set how long a queue waits for its host", "crawl", p.crawl.name, "queue", queue, "error", err)
+	for queue, change := range waits {
+		if err := f.store.Configure(ctx, c.stored, queue, change); err != nil {
+			f.opt.Logger.Warn("cannot set how long a queue waits for its host", "crawl", c.name, "queue", queue, "error", err)
 		}
 	}
-	f.rooms.wake(p.crawl.name)
-	f.forgetExcluded(ctx, p.crawl, ends, statuses)
+	f.rooms.wake(c.name)
+	f.forgetExcluded(ctx, c, ends, statuses)
 	return nil
 }
 

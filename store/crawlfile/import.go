@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -212,26 +213,16 @@ func (im *importer) end(ctx context.Context) error {
 	if err := im.s.See(ctx, im.crawl, keys, fresh, store.SeeOptions{UnicodeHosts: unicode}); err != nil {
 		return err
 	}
-	var seen []store.Key
-	for i, key := range keys {
-		if !fresh[i] {
-			seen = append(seen, key)
-		}
-	}
-	var had []store.Entry
-	if len(seen) > 0 {
+	entries := make([]store.Entry, len(keys))
+	if slices.Contains(fresh, false) {
 		var err error
-		if had, err = im.s.Lookup(ctx, im.crawl, seen); err != nil {
+		if entries, err = im.s.Lookup(ctx, im.crawl, keys); err != nil {
 			return err
 		}
 	}
 	var settle []store.Settlement
 	for i, d := range im.ended {
-		was := store.SeenOnly
-		if !fresh[i] {
-			was, had = had[0].State, had[1:]
-		}
-		if was == store.SeenOnly {
+		if entries[i].State == store.SeenOnly {
 			settle = append(settle, d)
 		}
 	}

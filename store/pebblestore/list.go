@@ -168,13 +168,12 @@ func (s *Store) Lookup(ctx context.Context, crawl string, keys []store.Key) ([]s
 		}
 	}
 	if o.damaged.At != nil {
-		slices.Sort(o.damaged.At)
 		return o.entries, &o.damaged
 	}
 	return o.entries, nil
 }
 
-// lookupOp looks keys up, as many at once as a part may. Where a row is damaged, the keys of the part are looked up one by one.
+// lookupOp looks keys up one by one, as many as a part may: what damage makes unreadable concerns no other.
 type lookupOp struct {
 	crawl   string
 	keys    []store.Key
@@ -189,57 +188,28 @@ func (o *lookupOp) apply(tx *txn) error {
 		return nil
 	}
 	tx.flush()
-	part := o.keys[o.done:min(len(o.keys), o.done+max(1, tx.left.rows/rowsOfURL))]
-	list := make([]sought, 0, len(part))
-	for i := range part {
-		switch known, err := c.seen.has(&part[i]); {
-		case err != nil:
-			if err = o.fail(tx, o.done+i, err); err != nil {
-				return err
-			}
-		case known:
-			list = append(list, sought{key: part[i], item: uint32(o.done + i)})
+	for ; o.done < len(o.keys); o.done++ {
+		if tx.left.spent() {
+			return errMore
 		}
-	}
-	if o.find(tx, c, list) != nil {
-		for i := range list {
-			list[i] = sought{key: list[i].key, item: list[i].item}
-			if err := o.find(tx, c, list[i:i+1]); err != nil {
-				if err = o.fail(tx, int(list[i].item), err); err != nil {
-					return err
-				}
+		k := &o.keys[o.done]
+		known, err := c.seen.has(k)
+		if known && err == nil {
+			var f found
+			if f, err = tx.findOne(c, k); err == nil {
+				o.entries[o.done] = f.entry(c, k)
 			}
+			tx.left.rows -= rowsOfURL
+			tx.left.bytes -= len(f.rec.URL) + len(f.rec.Meta)
 		}
-	}
-	if o.done += len(part); o.done < len(o.keys) {
-		return errMore
-	}
-	return nil
-}
-
-// find sets the entries of known keys.
-func (o *lookupOp) find(tx *txn, c *crawl, list []sought) (err error) {
-	if err := tx.findAll(c, list); err != nil {
-		return err
-	}
-	for i := range list {
-		l := &list[i]
-		if l.lease != nil {
-			if l.rec, err = tx.withTexts(l.lease); err != nil {
-				return err
-			}
+		if err != nil && !tx.isDamage(err) {
+			return err
 		}
-		o.entries[l.item] = l.entry(c, &l.key)
+		if err != nil {
+			o.damaged.At, o.damaged.Err = append(o.damaged.At, o.done), corruption(err)
+		}
+		tx.left.rows--
 	}
-	return nil
-}
-
-// fail leaves out a key that damage makes unreadable. It returns any other error.
-func (o *lookupOp) fail(tx *txn, i int, err error) error {
-	if !tx.isDamage(err) {
-		return err
-	}
-	o.damaged.At, o.damaged.Err = append(o.damaged.At, i), corruption(err)
 	return nil
 }
 

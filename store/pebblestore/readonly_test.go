@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -233,8 +234,15 @@ func TestDamagedPlaces(t *testing.T) {
 			t.Errorf("item %d: got %+v; want it queued again, or refused for its damage", i, v[i])
 		}
 	}
-	if _, err := storetest.Lookup(t.Context(), s, "", bad); !errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrFailed) {
-		t.Errorf("got %v of a look-up; want ErrCorrupt", err)
+	entries, err := s.Lookup(t.Context(), "", testKeys(5, 310))
+	var damaged *store.DamagedKeys
+	if !errors.As(err, &damaged) || !slices.Equal(damaged.At, []int{2}) || !errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrFailed) {
+		t.Errorf("got %v of a look-up; want it to leave out one key", err)
+	}
+	for i := range entries {
+		if known := i != 2 && i < 295; entries[i].Known() != known {
+			t.Errorf("key %d: got %+v; want it known: %v", i, entries[i], known)
+		}
 	}
 	if len(told) != 1 || !strings.Contains(told[0], "place") {
 		t.Errorf("told of %q; want the damaged place, once", told)

@@ -33,7 +33,7 @@ func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh [
 	return s.see(ctx, seeOp{crawl: crawl, opt: opt}, keys, fresh, paths)
 }
 
-// Known sets known[i] to whether keys[i] was seen in crawl. It is Lookup for many keys. Keys that are recorded while it runs may be
+// Known sets known[i] to whether keys[i] was seen in crawl, at a small part of the cost of Lookup. Keys that are recorded while it runs may be
 // known or not. The slices have equal length. Key files are ignored. The error is store.DamagedKeys if some keys cannot be looked up.
 func (s *Store) Known(ctx context.Context, crawl string, keys []store.Key, known []bool) error {
 	crawl, err := sched.CrawlName(crawl)

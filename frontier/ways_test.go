@@ -1,0 +1,128 @@
+package frontier
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/memstore"
+)
+
+// counted notes the steps of a store that a call of a frontier takes, each with how many URLs it has.
+type counted struct {
+	store.Store
+	steps []string
+}
+
+func (s *counted) step(name string, n int) { s.steps = append(s.steps, fmt.Sprint(name, " ", n)) }
+
+func (s *counted) Add(ctx context.Context, crawl string, items []store.Item, opt store.AddOptions) ([]store.Verdict, error) {
+	s.step("add", len(items))
+	return s.Store.Add(ctx, crawl, items, opt)
+}
+
+func (s *counted) Lookup(ctx context.Context, crawl string, keys []store.Key) ([]store.Entry, error) {
+	s.step("look", len(keys))
+	return s.Store.Lookup(ctx, crawl, keys)
+}
+
+func (s *counted) Settle(ctx context.Context, crawl string, list []store.Settlement) ([]store.SettleStatus, error) {
+	s.step("settle", len(list))
+	return s.Store.Settle(ctx, crawl, list)
+}
+
+func (s *counted) Forget(ctx context.Context, sel store.Selection) (int64, error) {
+	s.step("forget", len(sel.Keys))
+	return s.Store.Forget(ctx, sel)
+}
+
+// TestNothingIsAskedTwice: the way of a batch takes a fixed number of steps of the store, however many URLs it has, and each URL takes
+// each of them once.
+func TestNothingIsAskedTwice(t *testing.T) {
+	const n = 7
+	for _, keep := range []bool{false, true} {
+		s := &counted{Store: memstore.New(memstore.Options{KeepURLs: keep})}
+		f := openOn(t, s, Options{Delay: -1, MaxInFlight: -1, FailingAfter: -1, Traps: Traps{Queries: n}})
+		links := func(path string, change func(*Link)) []Link {
+			list := make([]Link, n)
+			for i := range list {
+				list[i].URL = fmt.Sprintf("http://a.example/%s?n=%d", path, i)
+				if change != nil {
+					change(&list[i])
+				}
+			}
+			return list
+		}
+		leased := func() []*Lease {
+			leases, _, err := f.Lease(bg, LeaseRequest{Max: n, MaxPerQueue: n})
+			if must(t, err); len(leases) != n {
+				t.Fatalf("got %d leases; want %d", len(leases), n)
+			}
+			for i, l := range leases {
+				leases[i] = &Lease{URL: l.URL, Crawl: l.Crawl, Key: l.Key, Token: l.Token} // as a client sends it
+			}
+			return leases
+		}
+		settle := func(o Outcome) func() error {
+			return func() error {
+				list := make([]Settlement, n)
+				for i, l := range leased() {
+					list[i] = Settlement{Lease: l, Outcome: o}
+				}
+				_, err := f.Settle(bg, list)
+				return err
+			}
+		}
+		add := func(path string, change func(*Link)) func() error {
+			return func() error { _, err := f.AddBatch(bg, links(path, change)); return err }
+		}
+		for _, c := range []struct {
+			what string
+			do   func() error
+			want string
+		}{
+			{"new URLs", add("a", nil), "add 7"},
+			{"known ones, where the path is full", add("a", nil), "look 7, add 7"},
+			{"raised", add("a", func(u *Link) { u.Raise, u.Priority, u.SkipTraps = true, 3, true }), "add 7, look 7, settle 7"},
+			{"raised no further", add("a", func(u *Link) { u.Raise, u.SkipTraps = true, true }), "add 7, look 7"},
+			{"unless fetched", add("a", func(u *Link) { u.UnlessFetchedAfter, u.SkipTraps = time.Now(), true }), "add 7, look 7"},
+			{"peek", func() error { _, err := f.Peek(bg, links("a", nil)); return err }, "look 7"},
+			{"released by wire", settle(Release), "look 7, settle 7"},
+			{"done by wire", settle(Done), "settle 7"},
+			{"unless fetched, when done", add("a", func(u *Link) { u.UnlessFetchedAfter, u.SkipTraps = time.Now().Add(-time.Hour), true }),
+				map[bool]string{false: "add 7", true: "add 7, look 7"}[keep]},
+			{"a redirect by wire", func() error {
+				if _, err := f.AddBatch(bg, []Link{{URL: "http://a.example/from"}}); err != nil {
+					return err
+				}
+				leases, _, err := f.Lease(bg, LeaseRequest{})
+				must(t, err)
+				l := *leases[0]
+				must(t, f.Done(bg, &l))
+				s.steps = nil
+				_, err = f.Redirect(bg, &Lease{URL: l.URL, Crawl: l.Crawl, Key: l.Key, Token: l.Token}, "/to")
+				if err == nil {
+					t.Error("a redirect after the URL was done: got no error")
+				}
+				return nil
+			}, "look 1, look 1, settle 1"}, // of the lease, of the target
+			{"put", func() error {
+				list := make([]Known, n)
+				for i, u := range links("b", nil) {
+					list[i] = Known{Link: u, Next: time.Now().Add(-time.Minute), Outcome: Retry}
+				}
+				_, err := f.Put(bg, list)
+				return err
+			}, "look 7, settle 7"},
+		} {
+			s.steps = nil
+			must(t, c.do())
+			if got := strings.Join(s.steps, ", "); got != c.want {
+				t.Errorf("%s, texts kept: %v: got %s; want %s", c.what, keep, got, c.want)
+			}
+		}
+	}
+}

@@ -1,0 +1,3 @@
+package pebblestore
+
+func (s *Store) SpeedFlush() error { return s.db.Flush() }
