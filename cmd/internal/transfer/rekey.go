@@ -252,6 +252,9 @@ func (r *rekeying) recount(ctx context.Context, from string, dst *pebblestore.St
 // compare lists a URL that merged or split. Its entry has the new key.
 func (r *rekeying) compare(ctx context.Context, c *crawlChange, e *store.Entry, dst store.Store, stored string) error {
 	now, err := dst.Lookup(ctx, stored, []store.Key{e.Key})
+	if err == nil && !now[0].Known() {
+		err = store.ErrNotFound
+	}
 	if err != nil {
 		return fmt.Errorf("cannot find %q in the new store: %w", e.URL, err)
 	}

@@ -1,3 +1,0 @@
-package pebblestore
-
-func (s *Store) SpeedFlush() error { return s.db.Flush() }
