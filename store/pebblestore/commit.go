@@ -450,7 +450,8 @@ func (s *Store) begin() *txn {
 	return &txn{s: s, batch: s.db.NewBatch(), now: now, stamp: s.wall.Stamp(now, s.opt.monotonic())}
 }
 
-func (tx *txn) note(err error) {
+// fail has an error, if it is one, fail the group and the store.
+func (tx *txn) fail(err error) {
 	if tx.err == nil {
 		tx.err = err
 	}
@@ -465,18 +466,18 @@ func (tx *txn) count() {
 }
 
 // set writes a row; key and value may be reused at once.
-func (tx *txn) set(key, value []byte) { tx.note(tx.batch.Set(key, value, nil)) }
+func (tx *txn) set(key, value []byte) { tx.fail(tx.batch.Set(key, value, nil)) }
 
-func (tx *txn) delete(key []byte) { tx.note(tx.batch.Delete(key, nil)) }
+func (tx *txn) delete(key []byte) { tx.fail(tx.batch.Delete(key, nil)) }
 
 // singleDelete deletes a row that was set exactly once since its last delete. Pebble then drops both as soon as they
 // meet; a plain delete has to sink to the last level. The condition holds for the rows of queued URLs, leases, journals and packed
 // keys: an arrival, a token and a row's number are never reused, and Extend deletes the row of the lease before it sets it
 // again. A row that was set twice would reappear with its first value.
-func (tx *txn) singleDelete(key []byte) { tx.note(tx.batch.SingleDelete(key, nil)) }
+func (tx *txn) singleDelete(key []byte) { tx.fail(tx.batch.SingleDelete(key, nil)) }
 
 // deleteRange removes the rows from lo up to, not including, hi.
-func (tx *txn) deleteRange(lo, hi []byte) { tx.note(tx.batch.DeleteRange(lo, hi, nil)) }
+func (tx *txn) deleteRange(lo, hi []byte) { tx.fail(tx.batch.DeleteRange(lo, hi, nil)) }
 
 // writeState writes the state that steps marked as changed.
 func (tx *txn) writeState() {
@@ -494,7 +495,7 @@ func (tx *txn) flush() {
 	}
 	tx.writeState()
 	if tx.count(); tx.err == nil {
-		tx.note(tx.commit(func(b *pebble.Batch) error { return b.Commit(pebble.NoSync) }))
+		tx.fail(tx.commit(func(b *pebble.Batch) error { return b.Commit(pebble.NoSync) }))
 	}
 	tx.s.unsynced = true
 	tx.batch = tx.s.db.NewBatch()
@@ -508,8 +509,8 @@ func (tx *txn) reader() pebble.Reader {
 		return tx.s.db
 	case !tx.batch.Indexed():
 		indexed := tx.s.db.NewIndexedBatch()
-		tx.note(indexed.Apply(tx.batch, nil))
-		tx.note(tx.batch.Close())
+		tx.fail(indexed.Apply(tx.batch, nil))
+		tx.fail(tx.batch.Close())
 		tx.batch = indexed
 	}
 	return tx.batch

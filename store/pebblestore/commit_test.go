@@ -325,8 +325,8 @@ func TestNothingAfterALostGroup(t *testing.T) {
 				_ = s.read(context.Background(), func(tx *txn) error {
 					k := testKey(lo)
 					_, err := tx.recordSorted(tx.crawl(store.DefaultCrawl, true), []store.Key{k}, []uint32{0}, make([]bool, 1))
-					tx.note(err)
-					tx.note(bad)
+					tx.fail(err)
+					tx.fail(bad)
 					return nil
 				})
 			})

@@ -223,7 +223,7 @@ func (tx *txn) renew(c *crawl, keys []store.Key) {
 	in, err := tx.s.recordedIn(c, keys)
 	if err != nil {
 		if !tx.isDamage(err) {
-			tx.note(err)
+			tx.fail(err)
 		}
 		return
 	}

@@ -303,7 +303,7 @@ func (tx *txn) keepPlaces(row uint64) {
 		err = tx.keepPlacesIn(row, value)
 		return err
 	})
-	tx.note(corruption(cmp.Or(failed, err)))
+	tx.fail(corruption(cmp.Or(failed, err)))
 }
 
 func (tx *txn) keepPlacesIn(row uint64, value []byte) error {

@@ -429,7 +429,7 @@ func (tx *txn) findHeads(q *queue) {
 		if err == nil {
 			q.SetHead(p, head)
 		} else if !tx.isDamage(err) {
-			tx.note(err)
+			tx.fail(err)
 		}
 	}
 }

@@ -96,7 +96,7 @@ func (o *settleOp) settleOne(tx *txn, st *store.Settlement) store.SettleStatus {
 	}
 	if err != nil {
 		if !tx.isDamage(err) {
-			tx.note(err)
+			tx.fail(err)
 			return store.Unreadable
 		}
 		if step != sched.Close { // what is left of a lease needs no row

@@ -62,7 +62,7 @@ func (o *takeOp) apply(tx *txn) error {
 	o.txn, o.r = tx, sched.NewRequest(o.req, sched.Now(tx.now))
 	o.r.Part, o.part.Room = &o.part, urlsOfRow*tx.left.rows
 	rest, err := o.take()
-	tx.note(err)
+	tx.fail(err)
 	// After all other rows of the step: Pebble's write buffer inserts a row next to the previous
 	// one without a search.
 	o.taken.Leases = slices.Grow(o.taken.Leases, len(o.given))
@@ -71,7 +71,7 @@ func (o *takeOp) apply(tx *txn) error {
 		tx.writeLease(l)
 	}
 	if o.it != nil {
-		tx.note(o.it.Close())
+		tx.fail(o.it.Close())
 	}
 	if o.given, o.it = o.given[:0], nil; o.part.More {
 		return errMore
