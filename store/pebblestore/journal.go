@@ -351,17 +351,20 @@ func (s *Store) loadPlaces() error {
 	j.table, j.next = tablePlaces, max(1, first+uint64(len(values)))
 	j.applied, j.found = j.next, j.next
 	j.secret = [2]uint64{binary.LittleEndian.Uint64(s.secret[:]), binary.LittleEndian.Uint64(s.secret[8:])}
-	j.at = placeTable{}
+	var all []placeSlot // at first, so that the table need not grow
 	for i, row := range values {
-		members := 0
+		before := len(all)
 		err := eachPlace(row, func(at placeKey, _ pointer) {
-			j.at.put(j.hash(&at), first+uint64(i))
-			members++
+			all = append(all, placeSlot{j.hash(&at), first + uint64(i)})
 		})
 		if err != nil {
 			return err
 		}
-		j.loaded(members)
+		j.loaded(len(all) - before)
+	}
+	j.at = newPlaceTable(len(all))
+	for _, s := range all {
+		j.at.put(s.hash, s.row)
 	}
 	return nil
 }
@@ -386,6 +389,11 @@ func (t *placeTable) slot(hash uint64) int {
 	return i
 }
 
+// newPlaceTable returns a table that n hashes fit into.
+func newPlaceTable(n int) placeTable {
+	return placeTable{slots: make([]placeSlot, max(128, 1<<bits.Len(uint(8*n/7))))}
+}
+
 // get returns 0 for a hash that it does not have.
 func (t *placeTable) get(hash uint64) uint64 {
 	if t.used == 0 {
@@ -397,7 +405,7 @@ func (t *placeTable) get(hash uint64) uint64 {
 func (t *placeTable) put(hash, row uint64) {
 	if 8*t.used >= 7*len(t.slots) {
 		old := t.slots
-		*t = placeTable{slots: make([]placeSlot, max(128, 2*len(old)))}
+		*t = newPlaceTable(len(old))
 		for _, s := range old {
 			if s.row != 0 {
 				t.put(s.hash, s.row)

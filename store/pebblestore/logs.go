@@ -111,6 +111,7 @@ func scanLog(fs vfs.FS, dir string, num uint64) (s logScan, err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	var rec logRecord
+	number := binary.LittleEndian.AppendUint32(nil, uint32(num))
 	buf := make([]byte, logBlock)
 	for closed := false; !closed; {
 		n, err := io.ReadFull(f, buf)
@@ -124,7 +125,14 @@ func scanLog(fs vfs.FS, dir string, num uint64) (s logScan, err error) {
 				if closed = c.closed && !rec.open && !s.torn; empty || closed {
 					break
 				}
-				s.torn, b = true, b[1:]
+				// What follows the last record is the rest of an older log, if Pebble reused its file: byte by byte, 8 MB of it took
+				// 100 ms, ten times as long as the records. A chunk of this log has its number.
+				s.torn = true
+				next := bytes.Index(b[min(8, len(b)):], number)
+				if next < 0 {
+					break
+				}
+				b = b[1+next:]
 				continue
 			}
 			b = b[c.bytes:]
@@ -159,7 +167,7 @@ func (s *logScan) add(r *logRecord, c *logChunk, end int64) {
 		return
 	}
 	r.head = append(r.head, c.data[:min(len(c.data), batchHead-min(len(r.head), batchHead))]...)
-	r.tail = append(r.tail, c.data...)
+	r.tail = append(r.tail, c.data[max(0, len(c.data)-claimLen):]...)
 	r.tail = append(r.tail[:0], r.tail[max(0, len(r.tail)-claimLen):]...)
 	if !c.last {
 		return
