@@ -155,7 +155,7 @@ func (s *Store) crawl(name string) *crawl {
 func (c *crawl) queue(name string) *queue {
 	q := c.queues[name]
 	if q == nil {
-		q = &queue{Queue: c.NewQueue(name, nil, sched.State{})}
+		q = &queue{Queue: c.NewQueue(name, 0)}
 		q.Owner = q
 		c.queues[name] = q
 	}

@@ -260,8 +260,8 @@ type retired struct {
 func (tx *txn) retire(c *crawl, q *queue) {
 	tx.s.sched.drop(q)
 	heir := tx.newQueue(c, q.Name)
-	heir.Settings = q.Settings
-	heir.State = sched.State{LastTake: q.LastTake, LastDelay: q.LastDelay, NotBefore: q.NotBefore, NotBeforeAt: q.NotBeforeAt}
+	heir.SetSettings(q.Settings())
+	heir.SetPast(sched.Past{LastTake: q.LastTake, LastDelay: q.LastDelay, NotBefore: q.NotBefore, NotBeforeAt: q.NotBeforeAt})
 	q.Retire()
 	q.marks = 0
 	tx.delete(appendOfQueue(nil, tableName, c.num, q.id))
@@ -437,7 +437,7 @@ func (s *Store) loadRetired(leases map[queueNum][]leaseRow, now int64) error {
 			return fmt.Errorf("cannot load the row of a queue to forget, %x; got no such crawl: %w", key, store.ErrCorrupt)
 		}
 		num := queueNumber(key)
-		q := newQueue(c, string(value), num, sched.State{})
+		q := newQueue(c, string(value), num, 0)
 		q.Retire()
 		at := queueNum{c.num, num}
 		for _, l := range leases[at] {

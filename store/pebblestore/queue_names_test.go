@@ -5,7 +5,6 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
 // TestNamesOfOneHash has queues come into memory and leave it, of which two have names of one hash, and two have the same number, as
@@ -33,7 +32,7 @@ func TestNamesOfOneHash(t *testing.T) {
 			sc.drop(q) // which changes nothing
 			delete(in, name)
 		} else if q == nil {
-			in[name], were[name] = newQueue(c, name, ids[i], sched.State{}), true
+			in[name], were[name] = newQueue(c, name, ids[i], 0), true
 			sc.hold(in[name])
 		}
 		if qs.loaded != len(in) || sc.loaded != len(in) {

@@ -25,10 +25,11 @@ func sampleCrawl() *crawl {
 }
 
 func sampleQueue() *queue {
-	q := newQueue(sampleCrawl(), "q", 5, sched.State{Queued: 2, Completed: 3, Fetched: 3, LastTake: 4, LastDelay: 1000, NotBefore: 6})
-	q.Settings = &store.QueueSettings{
+	q := newQueue(sampleCrawl(), "q", 5, 2)
+	q.SetPast(sched.Past{Completed: 3, Fetched: 3, LastTake: 4, LastDelay: 1000, NotBefore: 6})
+	q.SetSettings(&store.QueueSettings{
 		Delay: -time.Second, MaxInFlight: 2, BlockedUntil: time.UnixMilli(77).UTC(), Limit: 9, Weight: 4, Paused: true,
-	}
+	})
 	q.SetHead(0, sched.Head{Due: 10, Seq: 1})
 	q.SetHead(7, sched.Head{Due: 11, Seq: 2})
 	return q
@@ -40,9 +41,10 @@ func TestRows(t *testing.T) {
 	lease := &sched.Lease{Record: rec, Queue: &sampleQueue().Queue, Token: 7, Until: 128}
 	again, failed := rec, sampleQueue()
 	again.Earlier, again.Respelled = []uint64{3, 300}, true
-	failed.Fetched, failed.Failed, failed.Settings = 4, 1, nil
+	failed.Fetched, failed.Failed = 4, 1
+	failed.SetSettings(nil)
 	grouped := sampleQueue()
-	grouped.Settings.Group = "g"
+	grouped.Settings().Group = "g"
 	set := sampleCrawl()
 	set.queues.Counts = sched.Counts{Held: 2, Completed: 3, Dropped: 1, Fetched: 4, Failed: 1, Queues: 1, Active: 1}
 	set.queues.Settings = store.CrawlSettings{QueueSettings: store.QueueSettings{Limit: 9}, QueueLimit: 8, Retention: time.Second}
@@ -101,12 +103,12 @@ func TestRowsComeBack(t *testing.T) {
 	}
 	q := sampleQueue()
 	got, err := parseQueue(q.crawl(), "q", appendQueue(nil, q, 9))
-	if err != nil || got.State != q.State || *got.Settings != *q.Settings || got.id != q.id || got.Levels() != q.Levels() ||
+	if err != nil || got.Queued != q.Queued || *got.Past != *q.Past || *got.Settings() != *q.Settings() || got.id != q.id || got.Levels() != q.Levels() ||
 		got.Head(0) != q.Head(0) || got.Head(7) != q.Head(7) {
 		t.Errorf("got %+v, %v; want %+v", got, err, q)
 	}
 	q.Fetched, q.Failed, q.Dropped = 1, 2, 3
-	if got, err := parseQueue(q.crawl(), "q", appendQueue(nil, q, 9)); err != nil || got.State != q.State {
+	if got, err := parseQueue(q.crawl(), "q", appendQueue(nil, q, 9)); err != nil || got.Queued != q.Queued || *got.Past != *q.Past {
 		t.Errorf("got %+v, %v; want %+v", got, err, q)
 	}
 	over, err := parseLease(appendLongRow(nil, tableLease, 7), appendLease(nil, q.RestoreOvertaken(rec.Key, 7, 28, 128, 28)))
@@ -135,7 +137,7 @@ func FuzzRows(f *testing.F) {
 		c := sampleCrawl()
 		if q, err := parseQueue(c, "q", b); err == nil && q.id > 0 {
 			again, err := parseQueue(c, "q", appendQueue(nil, q, 1))
-			if err != nil || again.State != q.State {
+			if err != nil || again.Queued != q.Queued || *again.Past != *q.Past {
 				t.Errorf("got %+v, %v; want %+v", again, err, q)
 			}
 		}

@@ -94,8 +94,8 @@ const (
 )
 
 // newQueue returns a stored queue of c, not loaded.
-func newQueue(c *crawl, name string, id uint32, st sched.State) *queue {
-	q := &queue{Queue: c.queues.NewQueue(name, nil, st), id: id}
+func newQueue(c *crawl, name string, id uint32, queued int64) *queue {
+	q := &queue{Queue: c.queues.NewQueue(name, queued), id: id}
 	q.Owner = q
 	return q
 }
@@ -115,7 +115,7 @@ func (tx *txn) queue(c *crawl, name string) (*queue, error) {
 
 func (tx *txn) newQueue(c *crawl, name string) *queue {
 	qs := &c.queues
-	q := newQueue(c, strings.Clone(name), qs.next, sched.State{}) // it may be a part of a large message
+	q := newQueue(c, strings.Clone(name), qs.next, 0) // it may be a part of a large message
 	qs.next++
 	tx.changedCrawl(c)
 	tx.set(appendOfQueue(nil, tableName, c.num, q.id), []byte(name))

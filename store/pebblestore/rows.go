@@ -556,8 +556,8 @@ func appendQueue(dst []byte, q *queue, age uint64) []byte {
 			dst = binary.AppendUvarint(dst, h.Seq)
 		}
 	}
-	if q.Settings != nil {
-		dst = append(appendSettings(dst, q.Settings), q.Settings.Group...)
+	if s := q.Settings(); s != nil {
+		dst = append(appendSettings(dst, s), s.Group...)
 	}
 	return dst
 }
@@ -567,8 +567,9 @@ func parseQueue(c *crawl, name string, b []byte) (*queue, error) {
 	r := newRowReader(b)
 	id := uint32(r.Uvarint())
 	r.Uvarint() // its age
-	st := sched.State{
-		Queued: int64(r.Uvarint()), Completed: int64(r.Uvarint()),
+	queued := int64(r.Uvarint())
+	st := sched.Past{
+		Completed: int64(r.Uvarint()),
 		LastTake: int64(r.Uvarint()), LastDelay: int64(r.Uvarint()), NotBefore: int64(r.Uvarint()),
 	}
 	levels := r.Uvarint()
@@ -578,16 +579,18 @@ func parseQueue(c *crawl, name string, b []byte) (*queue, error) {
 	if st.Fetched = st.Completed; levels&pagesMark != 0 {
 		st.Fetched, st.Failed = int64(r.Uvarint()), int64(r.Uvarint())
 	}
-	r.counts(st.Queued, st.Completed, st.Dropped, st.Fetched, st.Failed)
-	q := newQueue(c, name, id, st)
+	r.counts(queued, st.Completed, st.Dropped, st.Fetched, st.Failed)
+	q := newQueue(c, name, id, queued)
+	q.SetPast(st)
 	for p := range uint8(store.MaxPriority + 1) {
 		if levels&(1<<p) != 0 {
 			q.SetHead(p, sched.Head{Due: int64(r.Uvarint()), Seq: r.Uvarint()})
 		}
 	}
 	if len(r.B) > 0 {
-		q.Settings = new(r.settings())
-		q.Settings.Group, r.B = string(r.B), nil
+		set := r.settings()
+		set.Group, r.B = string(r.B), nil
+		q.SetSettings(&set)
 	}
 	return q, r.end("queue", b)
 }

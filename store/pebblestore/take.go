@@ -148,7 +148,7 @@ const damagedPause = int64(time.Minute / time.Millisecond)
 // putOff reports the damage of a queue, which then waits. Nothing of this is written.
 func (o *takeOp) putOff(q *queue, err error) {
 	o.s.damage.note(cmp.Or(pathOf(err), q.Name), fmt.Errorf("cannot lease URLs of queue %q: %w", q.Name, err))
-	q.NotBefore, q.NotBeforeAt = max(q.NotBefore, o.r.Now+damagedPause), o.r.Now
+	q.PutOff(max(q.NotBefore, o.r.Now+damagedPause), o.r.Now)
 }
 
 // renew leases again a URL whose lease ran out.

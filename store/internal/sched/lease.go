@@ -334,8 +334,10 @@ func (l *Lease) rebase(now int64) {
 // rebase counts the delay of a queue again from now, and what NotBefore adds to it,
 // if they were set while the clock was ahead.
 func (q *Queue) rebase(now int64) {
-	q.LastTake = min(q.LastTake, now)
+	if q.LastTake > now {
+		q.Past.LastTake = now
+	}
 	if q.NotBeforeAt > now {
-		q.NotBefore, q.NotBeforeAt = now+max(0, q.NotBefore-q.NotBeforeAt), now
+		q.PutOff(now+max(0, q.NotBefore-q.NotBeforeAt), now)
 	}
 }

@@ -20,10 +20,9 @@ type Queue struct {
 	Name  string
 	Crawl *Crawl
 	// Owner is the backend's queue that this one is a part of.
-	Owner any
-	// Settings are nil when none was ever set.
-	Settings *store.QueueSettings
-	State
+	Owner  any
+	Queued int64 // URLs waiting, leased ones not counted
+	*Past
 
 	leases  *Lease // head of the list of all its leases
 	head    Head   // the earliest of its heads
@@ -42,14 +41,15 @@ type Queue struct {
 // more has what most queues do not need. A broad crawl has millions of hosts in memory, nearly all with one URL, which was never leased.
 type more struct {
 	*Queue
-	heads   *[store.MaxPriority + 1]Head // nil before it has URLs of several priorities
-	expired *Heap[*Lease]                // leases that ran out, earliest first; nil for none
-	group   *group
-	since   int64 // when its first urgent URL came due, or it was last served, if later; 0: not among the urgent ones now
-	in      *line // whose urgent queues it is among
-	slot    int32 // among them
-	late    int32 // leases that ran out
-	over    int32 // overtaken leases, whose URLs are not held by them
+	settings *store.QueueSettings         // nil for none
+	heads    *[store.MaxPriority + 1]Head // nil before it has URLs of several priorities
+	expired  *Heap[*Lease]                // leases that ran out, earliest first; nil for none
+	group    *group
+	since    int64 // when its first urgent URL came due, or it was last served, if later; 0: not among the urgent ones now
+	in       *line // whose urgent queues it is among
+	slot     int32 // among them
+	late     int32 // leases that ran out
+	over     int32 // overtaken leases, whose URLs are not held by them
 }
 
 // noMore is the more of a queue that has none.
@@ -71,9 +71,8 @@ func (q *Queue) needMore() *more {
 	return q.more
 }
 
-// State is what a backend stores for a queue besides its settings.
-type State struct {
-	Queued    int64 // URLs waiting, leased ones not counted
+// Past is what a backend stores of what a queue has been through. A broad crawl's hosts have none before they are served.
+type Past struct {
 	Completed int64
 	Dropped   int64
 	Fetched   int64
@@ -83,6 +82,20 @@ type State struct {
 	NotBefore int64 // no take before this, whatever the delay; 0: none
 	// NotBeforeAt is when NotBefore was set; 0: not known.
 	NotBeforeAt int64
+}
+
+// noPast is the past of the queues that have none; it is never written to.
+var noPast Past
+
+// SetPast sets the queue's past.
+func (q *Queue) SetPast(p Past) {
+	switch {
+	case p == *q.Past:
+	case q.Past == &noPast:
+		q.Past = new(p)
+	default:
+		*q.Past = p
+	}
 }
 
 // Head is the place in the queue of the first URL of one priority.
@@ -102,11 +115,11 @@ const (
 	isLate  // see Sched.Loading
 )
 
-// NewQueue returns a queue with its stored state, to be embedded in the backend's queue; after that it must not be
-// copied. The crawl's [Counts] already include its state. It has to be filed once its Owner and its heads are
+// NewQueue returns a queue that holds so many URLs, to be embedded in the backend's queue; after that it must not be
+// copied. The crawl's [Counts] already include it. It has to be filed once its Owner, its past, its settings and its heads are
 // set.
-func (c *Crawl) NewQueue(name string, set *store.QueueSettings, st State) Queue {
-	return Queue{Name: name, Crawl: c, Settings: set, State: st, head: Head{Due: Never}}
+func (c *Crawl) NewQueue(name string, queued int64) Queue {
+	return Queue{Name: name, Crawl: c, Queued: queued, Past: &noPast, head: Head{Due: Never}}
 }
 
 func (q *Queue) slotOf() *int32 { return &q.slot }
@@ -211,10 +224,14 @@ func (q *Queue) count(d delta) {
 		m.late += d.late
 		m.over += d.over
 	}
-	q.Completed += d.completed
-	q.Dropped += d.dropped
-	q.Fetched += d.fetched
-	q.Failed += d.failed
+	if d.completed|d.dropped|d.fetched|d.failed != 0 {
+		p := *q.Past
+		p.Completed += d.completed
+		p.Dropped += d.dropped
+		p.Fetched += d.fetched
+		p.Failed += d.failed
+		q.SetPast(p)
+	}
 	c := q.Crawl
 	c.Held += q.Held() - held
 	c.leased += int64(d.live) + int64(d.late)
@@ -288,10 +305,20 @@ var none store.QueueSettings
 
 // own returns the settings of the queue, never nil.
 func (q *Queue) own() *store.QueueSettings {
-	if q.Settings == nil {
-		return &none
+	if s := q.Settings(); s != nil {
+		return s
 	}
-	return q.Settings
+	return &none
+}
+
+// Settings returns the settings of the queue, nil when none was ever set.
+func (q *Queue) Settings() *store.QueueSettings { return q.rare().settings }
+
+// SetSettings sets them.
+func (q *Queue) SetSettings(s *store.QueueSettings) {
+	if s != q.Settings() {
+		q.needMore().settings = s
+	}
 }
 
 // A queue's setting comes before its crawl's, and that before the store's; 0 is none.
@@ -501,17 +528,23 @@ func (q *Queue) out() {
 func (q *Queue) Configure(c *store.QueueChange, now int64) {
 	s := *q.own()
 	Change(&s, c)
-	q.Settings = nil
-	if s != (store.QueueSettings{}) {
-		q.Settings = &s
+	if q.SetSettings(nil); s != (store.QueueSettings{}) {
+		q.SetSettings(&s)
 	}
 	if c.NotBefore == nil {
 		return
 	}
 	q.rebase(now)
 	if to := moved(q.NotBefore, *c.NotBefore, c.Later); to != q.NotBefore {
-		q.NotBefore, q.NotBeforeAt = to, now
+		q.PutOff(to, now)
 	}
+}
+
+// PutOff sets NotBefore.
+func (q *Queue) PutOff(until, now int64) {
+	p := *q.Past
+	p.NotBefore, p.NotBeforeAt = until, now
+	q.SetPast(p)
 }
 
 // Change applies a change to settings. Times are kept in whole milliseconds.
@@ -554,7 +587,7 @@ func set[T any](to *T, from *T) {
 
 // Exists reports whether the queue has any state.
 func (q *Queue) Exists() bool {
-	return q.Used() || q.Settings != nil || q.NotBefore > 0
+	return q.Used() || q.Settings() != nil || q.NotBefore > 0
 }
 
 // Info returns the state of the queue as of the last Advance.

@@ -15,7 +15,7 @@ func TestHeadsAgree(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 200 {
 		var s Sched
-		q := new(s.NewCrawl("c").NewQueue("q", nil, State{}))
+		q := new(s.NewCrawl("c").NewQueue("q", 0))
 		var plain [store.MaxPriority + 1]Head
 		for p := range plain {
 			plain[p].Due = Never
@@ -95,7 +95,7 @@ func TestArrivalsKeepTheTurn(t *testing.T) {
 
 // ready returns a queue of n URLs that are due.
 func ready(c *Crawl, name string, n int64) *Queue {
-	q := new(c.NewQueue(name, nil, State{}))
+	q := new(c.NewQueue(name, 0))
 	q.SetHead(0, Head{Due: 1, Seq: 1})
 	q.Add(n)
 	q.File(1)
@@ -167,7 +167,7 @@ func TestWaitingQueueIsSmall(t *testing.T) {
 	before := heapBytes()
 	keep := make([]*Queue, n)
 	for i := range keep {
-		q := new(c.NewQueue("", nil, State{Queued: 1}))
+		q := new(c.NewQueue("", 1))
 		q.SetHead(0, Head{Due: int64(1000 + i), Seq: 1})
 		q.File(1)
 		keep[i] = q
@@ -175,8 +175,8 @@ func TestWaitingQueueIsSmall(t *testing.T) {
 	got := (heapBytes() - before) / n
 	runtime.KeepAlive(keep)
 	t.Logf("%d bytes a queue", got)
-	if got > 260 {
-		t.Errorf("got %d bytes a queue; want at most 260", got)
+	if got > 160 {
+		t.Errorf("got %d bytes a queue; want at most 160", got)
 	}
 }
 
@@ -291,14 +291,14 @@ func BenchmarkTakeWaiting(b *testing.B) {
 // another of its key.
 func TestLeasesOfRetiredQueues(t *testing.T) {
 	c := new(Sched).NewCrawl("c")
-	q := c.NewQueue("old", nil, State{})
+	q := c.NewQueue("old", 0)
 	q.Retire()
 	var k store.Key
 	l := q.Restore(Record{Key: k}, 1, 0, 1000, 1)
 	if c.Leases[k] != nil {
 		t.Error("a lease of a retired queue is found by its key")
 	}
-	heir := c.NewQueue("new", nil, State{})
+	heir := c.NewQueue("new", 0)
 	other := heir.Restore(Record{Key: k}, 2, 0, 1000, 1)
 	if l.End(); c.Leases[k] != other {
 		t.Error("the end of a lease of a retired queue ended another one's")

@@ -356,7 +356,9 @@ func (t *taking) from(q *Queue, hurries bool) error {
 	if got > 0 {
 		t.taken += got
 		t.bytes += bytes
-		q.LastTake, q.LastDelay = t.Now, t.Delay
+		p := *q.Past
+		p.LastTake, p.LastDelay = t.Now, t.Delay
+		q.SetPast(p)
 	}
 	if got > 0 && !goesOn {
 		t.queues++
