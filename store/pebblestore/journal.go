@@ -234,6 +234,8 @@ func newer(states map[string]journalState, key, value []byte) (st journalState, 
 const (
 	// keptPlaces bounds the places in the journal, at 18 to 37 bytes of memory each.
 	keptPlaces = 850_000
+	// leastPlace is the least number of bytes of a place in a row.
+	leastPlace = keyLen + 4
 	// placesOfRow bounds the places of a row, all of which are read to find one.
 	placesOfRow = 64
 )
@@ -351,7 +353,11 @@ func (s *Store) loadPlaces() error {
 	j.table, j.next = tablePlaces, max(1, first+uint64(len(values)))
 	j.applied, j.found = j.next, j.next
 	j.secret = [2]uint64{binary.LittleEndian.Uint64(s.secret[:]), binary.LittleEndian.Uint64(s.secret[8:])}
-	var all []placeSlot // at first, so that the table need not grow
+	size := 0
+	for _, row := range values {
+		size += len(row)
+	}
+	all := make([]placeSlot, 0, size/leastPlace) // first, so that the table need not grow
 	for i, row := range values {
 		before := len(all)
 		err := eachPlace(row, func(at placeKey, _ pointer) {
