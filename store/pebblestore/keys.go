@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sync/errgroup"
@@ -519,19 +520,27 @@ func (s *Store) startFill() {
 	})
 }
 
-// awaitTest waits for the test that holds up what Open left to do.
-func (s *Store) awaitTest() {
-	if s.opt.holdFill != nil {
-		select {
-		case <-s.opt.holdFill:
-		case <-s.closing:
-		}
+// startPause is how long what Open left to do waits. The first steps of callers come one after the other: they make a frontier, and then
+// lease. If each waits for a group that fills the index and loads queues, the first lease comes 100 ms later.
+const startPause = 100 * time.Millisecond
+
+// awaitStart waits for that, or for the test that holds up what Open left to do.
+func (s *Store) awaitStart() {
+	hold := s.opt.holdFill
+	if hold == nil {
+		over := make(chan struct{})
+		defer time.AfterFunc(startPause, func() { close(over) }).Stop()
+		hold = over
+	}
+	select {
+	case <-hold:
+	case <-s.closing:
 	}
 }
 
 // fill adds the keys of parts to the index, a step after the other.
 func (s *Store) fill(parts []*keyPart) error {
-	s.awaitTest()
+	s.awaitStart()
 	eg, ctx := errgroup.WithContext(context.Background())
 	eg.SetLimit(fillSteps)
 	for _, p := range parts {

@@ -422,7 +422,7 @@ const loadedRows = 8
 
 // loadRest loads the queues that Open left.
 func (s *Store) loadRest() {
-	s.awaitTest()
+	s.awaitStart()
 	err := s.submit(context.Background(), 1, func(tx *txn) error {
 		tx.flush()
 		left := budget{loadedRows * tx.left.rows, loadedRows * partBytes}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 	"unsafe"
-
 )
 
 // TestNamesOfOneHash has queues come into memory and leave it, of which two have names of one hash, and two have the same number, as

@@ -570,7 +570,7 @@ func parseQueue(c *crawl, name string, b []byte) (*queue, error) {
 	queued := int64(r.Uvarint())
 	st := sched.Past{
 		Completed: int64(r.Uvarint()),
-		LastTake: int64(r.Uvarint()), LastDelay: int64(r.Uvarint()), NotBefore: int64(r.Uvarint()),
+		LastTake:  int64(r.Uvarint()), LastDelay: int64(r.Uvarint()), NotBefore: int64(r.Uvarint()),
 	}
 	levels := r.Uvarint()
 	if levels&moreMark != 0 {
