@@ -385,12 +385,25 @@ func (f *Frontier) prepareOne(id *identifier, o *offer, asks bool) {
 	if !u.SkipTraps {
 		o.path = f.queries.pathOf(id.crawl, r.Canonical)
 	}
-	if f.opt.Lower != nil && !asks {
-		o.item.Priority = max(o.item.Priority, 1)
-		if !u.SkipTraps && f.opt.Lower(r.Canonical, false) {
-			o.item.Priority = 0
-		}
+	if !asks {
+		o.item.Priority = f.priority(r.Canonical, o.item.Priority, u.SkipTraps, false)
 	}
+}
+
+// priority returns the priority of a URL by Options.Lower and Rank, given the one it has. An exempt URL is neither lowered nor ranked, and has that
+// of URLs that are not either.
+func (f *Frontier) priority(canonical string, now uint8, exempt, queued bool) uint8 {
+	switch {
+	case f.opt.Lower == nil && f.opt.Rank == nil:
+		return now
+	case f.opt.Lower != nil && !exempt && f.opt.Lower(canonical, queued):
+		return 0
+	case f.opt.Rank == nil || now == store.Urgent:
+		return max(now, 1)
+	case exempt:
+		return store.Urgent - 1
+	}
+	return uint8(store.Urgent - 1 - min(max(f.opt.Rank(canonical), 0), store.Urgent-2))
 }
 
 // refusal returns the reason to refuse a URL by its form and depth, and the rule of an excluded one, or "".

@@ -291,13 +291,13 @@ func (l *Lease) record() record {
 }
 
 // unwanted returns what becomes of a URL that was taken and must not be handed out, nil if it may be.
-// It may be a poison URL; it may be excluded by now; or its template may be lowered by now, and the
-// URL goes behind the others of its queue, once: with priority 0 it is not looked at again.
+// It may be a poison URL; it may be excluded by now; or it is lowered or ranked later
+// by now, and goes behind others of its queue: with priority 0 it is not looked at again.
 func (f *Frontier) unwanted(id *identifier, l *Lease, maxExpired int) *Settlement {
 	if maxExpired > 0 && l.Expiries >= maxExpired {
 		return &Settlement{Lease: l, Outcome: Drop, reason: ReasonExpired}
 	}
-	mayLower := f.opt.Lower != nil && !l.record().exempt && l.Priority > 0 && l.Attempts == 1
+	mayLower := (f.opt.Lower != nil || f.opt.Rank != nil) && !l.record().exempt && l.Priority > 0 && l.Attempts == 1
 	if id.crawl == nil || !f.mayExclude() && !mayLower || id.canonicalize(l.URL) != nil {
 		return nil // nothing to ask, or the rules, which may have changed, refuse it
 	}
@@ -305,8 +305,10 @@ func (f *Frontier) unwanted(id *identifier, l *Lease, maxExpired int) *Settlemen
 	if _, excluded := f.excludedBy(id.crawl, l.URL, form); excluded {
 		return &Settlement{Lease: l, Outcome: Drop, reason: ReasonExcluded}
 	}
-	if mayLower && f.opt.Lower(form, true) {
-		return &Settlement{Lease: l, Outcome: Release, Priority: new(uint8), uncounted: true}
+	if mayLower {
+		if p := f.priority(form, l.Priority, false, true); p < l.Priority {
+			return &Settlement{Lease: l, Outcome: Release, Priority: &p, uncounted: true}
+		}
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ type Link struct {
 	// [Options.MaxDepth], the smaller of the two depths. Other duplicates change neither.
 	// Each duplicate costs a look-up. The default is false.
 	Raise bool
-	// SkipTraps exempts the URL from [Options.Traps] and Lower. Use it for URLs from a person or a
+	// SkipTraps exempts the URL from [Options.Traps], Lower and Rank. Use it for URLs from a person or a
 	// sitemap. The default is false.
 	SkipTraps bool
 	// SkipFirst leaves Result.First empty. If all links of a batch set it, duplicates cost no

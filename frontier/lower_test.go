@@ -35,6 +35,38 @@ func TestLower(t *testing.T) {
 	}
 }
 
+// TestRank: URLs come by rank, whatever their own priority, except urgent and lowered ones; SkipTraps exempts a URL. A queued URL whose rank
+// has grown goes back, and nothing is counted; one whose rank is smaller keeps its place.
+func TestRank(t *testing.T) {
+	var more atomic.Int64
+	rank := func(form string) int {
+		return strings.Count(form, "/r") + int(more.Load())*strings.Count(form, "/more")
+	}
+	opt := Options{Rank: rank, Lower: func(form string, _ bool) bool { return strings.Contains(form, "/trap") }, Delay: -1, MaxInFlight: -1}
+	f := open(t, opt)
+	addAll(t, f, Link{URL: "http://a.example/r1/r2/r3/r4/r5/r6/r7"}, Link{URL: "http://a.example/r/r", Priority: 6}, Link{URL: "http://a.example/trap/1"},
+		Link{URL: "http://a.example/r/more"}, Link{URL: "http://a.example/more"}, Link{URL: "http://a.example/r/r/r", SkipTraps: true},
+		Link{URL: "http://a.example/r/r/urgent", Priority: 7}, Link{URL: "http://a.example/r/less"})
+	more.Store(2)
+	for _, want := range []struct {
+		path     string
+		priority uint8
+	}{{"r/r/urgent", 7}, {"r/r/r", 6}, {"r/less", 5}, {"r/r", 4}, {"more", 4}, {"r/more", 3}, {"r1/r2/r3/r4/r5/r6/r7", 1}, {"trap/1", 0}} {
+		l := leaseOne(t, f)
+		if got := strings.TrimPrefix(l.URL, "http://a.example/"); got != want.path || l.Priority != want.priority || l.Attempts != 1 || l.Releases != 0 {
+			t.Errorf("got %s with priority %d, attempt %d, %d releases; want %+v, attempt 1", got, l.Priority, l.Attempts, l.Releases, want)
+		}
+		must(t, f.Done(bg, l))
+	}
+	leaseNone(t, f)
+	opt.NoHeuristics = true
+	f = open(t, opt)
+	addOne(t, f, Link{URL: "http://a.example/r"})
+	if l := leaseOne(t, f); l.Priority != 0 {
+		t.Errorf("got priority %d; want 0", l.Priority)
+	}
+}
+
 // TestLowerQueued: a URL that is lowered after it was queued goes back behind the others once, with
 // as many attempts and the same data as before, and is counted nowhere. SkipTraps exempts it.
 func TestLowerQueued(t *testing.T) {

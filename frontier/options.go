@@ -96,7 +96,7 @@ type Options struct {
 	MaxDepth int
 	// Traps are limits against crawler traps. The default is the zero Traps: all on.
 	Traps Traps
-	// NoHeuristics overrides Traps and Lower: no URL is refused or put back because of its form or because of what other
+	// NoHeuristics overrides Traps, Lower and Rank: no URL is refused or put back because of its form or because of what other
 	// fetches returned. Only the caller's own rules remain. The default is false.
 	NoHeuristics bool
 	// Exclude reports whether a URL must not be fetched, by its canonical form: it is on another host, or
@@ -111,9 +111,12 @@ type Options struct {
 	// [Link.SkipTraps]. Such a URL gets priority 0, and every other one at least 1, so a store
 	// should be used with it from the start: URLs that were queued with 0 before, or that Put
 	// creates with 0, come after the rest. A queued URL goes back once; its queue waits for the
-	// delay, as after a fetch. Lower must be quick, and safe for concurrent use. [Facets] has one against
-	// combinations of filters. The default is to leave priorities as they are.
+	// delay, as after a fetch. Lower must be quick, and safe for concurrent use. The default is to leave priorities as they are.
 	Lower func(canonical string, queued bool) bool
+	// Rank returns how much later than others of its queue a URL is to be fetched, 0 to 5, by its canonical form: it gets priority 6 less that,
+	// instead of its own. Urgent URLs, and those that Lower lowers, keep theirs; with [Link.SkipTraps] it is 6. Rank is called as Lower is, and a
+	// queued URL goes back whenever its rank has grown. [PagesFirst] has one. The default is to leave priorities as they are.
+	Rank func(canonical string) int
 
 	// OnFetched is called with the fetch results that settlements report, before they return and
 	// concurrently; store/captures keeps a sample of them for audits of the rules. It must be quick. The
@@ -177,7 +180,7 @@ func (o Options) withDefaults() Options {
 	o.FailingAfter = cmp.Or(o.FailingAfter, 5)
 	o.MaxFailingWait = cmp.Or(o.MaxFailingWait, time.Hour)
 	if o.NoHeuristics {
-		o.Traps.Off, o.Lower = true, nil
+		o.Traps.Off, o.Lower, o.Rank = true, nil, nil
 	}
 	o.Traps = o.Traps.withDefaults()
 	return o

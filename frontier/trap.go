@@ -25,7 +25,7 @@ type Traps struct {
 	Repeats int
 	// Queries is how many distinct query strings of one path are queued. They are counted
 	// from New on in 768 KiB of memory; the counts of rarely seen paths may be lost. So many may be
-	// pages; [Facets] has a bound that grows with the site. The default is 50,000.
+	// pages; [PagesFirst] fetches what has fewer parameters before them. The default is 50,000.
 	Queries int
 }
 

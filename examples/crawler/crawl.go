@@ -25,6 +25,7 @@ const maxPage = 4 << 20 // bytes of a page that are read
 // crawler is what all fetchers share. A client of a daemon (frontier/client) serves as well as a frontier in the process.
 type crawler struct {
 	f      frontier.Interface
+	first  *frontier.PagesFirst
 	client *http.Client
 	agent  string
 	delay  time.Duration
@@ -35,7 +36,7 @@ type crawler struct {
 	pages, failed, disallowed atomic.Int64 // of this run
 }
 
-func newCrawler(f frontier.Interface, o options, out *log.Logger) *crawler {
+func newCrawler(f frontier.Interface, first *frontier.PagesFirst, o options, out *log.Logger) *crawler {
 	jar, _ := cookiejar.New(nil) // there is no error
 	client := &http.Client{
 		Jar:     jar,         // some pages set a cookie and redirect to themselves
@@ -43,7 +44,7 @@ func newCrawler(f frontier.Interface, o options, out *log.Logger) *crawler {
 		// The frontier decides about redirects: the target may be known, or be the same page.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	return &crawler{f: sameHost{f}, client: client, agent: o.agent, delay: o.delay, robots: newRobots(o.agent), pass: o.pass, out: out}
+	return &crawler{f: sameHost{f}, first: first, client: client, agent: o.agent, delay: o.delay, robots: newRobots(o.agent), pass: o.pass, out: out}
 }
 
 // sameHost follows no redirect to another host, except from a seed. It stands before Redirect because that has the targets of all
@@ -141,9 +142,11 @@ func (c *crawler) visit(ctx context.Context, lease *frontier.Lease) (follow *fro
 		return nil, err
 	}
 	// Links first: if the process dies in between, the page is fetched again, and its links are duplicates.
-	if _, err := c.f.AddBatch(settle, frontier.Links(lease, links...)); err != nil {
+	results, err := c.f.AddBatch(settle, frontier.Links(lease, links...))
+	if err != nil {
 		return nil, err
 	}
+	c.first.Fetched(lease.URL, results)
 	c.pages.Add(1)
 	c.out.Println("fetched", lease.URL)
 	return nil, ignoreStale(c.f.Done(settle, lease))

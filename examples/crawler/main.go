@@ -61,12 +61,13 @@ func run(ctx context.Context, o options, seeds []string, out *log.Logger) (err e
 	}
 	// Close also after an error: what was acknowledged is safe in any case.
 	defer func() { err = errors.Join(err, s.Close()) }()
+	first := new(frontier.PagesFirst)
 	f, err := frontier.New(s, frontier.Options{
 		Crawl:    o.pass,
 		Delay:    o.delay,
 		Lease:    o.lease,
 		MaxDepth: o.depth,
-		Lower:    new(frontier.Facets).Lower, // pages come before combinations of filters
+		Rank:     first.Rank, // pages come before lists, forms and histories
 		OnWait: func(why frontier.Idle) {
 			if time.Until(why.Next) > 10*time.Second || why.State == store.Paused { // else it is the usual delay
 				out.Println(why)
@@ -85,7 +86,7 @@ func run(ctx context.Context, o options, seeds []string, out *log.Logger) (err e
 	if before.Held > 0 {
 		out.Printf("continuing pass %s: %d URLs wait", o.pass, before.Held)
 	}
-	c := newCrawler(f, o, out)
+	c := newCrawler(f, first, o, out)
 	if err := c.seed(ctx, seeds); err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 type crawler struct {
 	frontier frontier.Interface
 	unlisted *declared.Unlisted
+	first    *frontier.PagesFirst
 	client   *http.Client // it does not follow redirects by itself
 	count    map[frontier.Status]int
 }
@@ -61,6 +62,7 @@ func (c *crawler) visit(ctx context.Context, lease *frontier.Lease) (follow *fro
 	if err != nil {
 		return nil, err // the lease runs out, and the page is fetched again
 	}
+	c.first.Fetched(lease.URL, results)
 	for _, r := range results {
 		c.count[r.Status]++
 	}

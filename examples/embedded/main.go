@@ -48,10 +48,12 @@ func run(ctx context.Context, dir, crawl string, pages int) error {
 	}
 	defer s.Close()
 	var unlisted declared.Unlisted // histories, forms and logs: they are most of a wiki
+	var first frontier.PagesFirst  // and lists, behind what they list
 	f, err := frontier.New(s, frontier.Options{
 		Crawl:   crawl,
 		Delay:   -1, // it is our own server; leave this away for others'
 		Exclude: unlisted.Exclude,
+		Rank:    first.Rank,
 	})
 	if err != nil {
 		return err
@@ -59,7 +61,7 @@ func run(ctx context.Context, dir, crawl string, pages int) error {
 	defer f.Close()
 	client := server.Client()
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	c := &crawler{frontier: f, unlisted: &unlisted, client: client, count: map[frontier.Status]int{}}
+	c := &crawler{frontier: f, unlisted: &unlisted, first: &first, client: client, count: map[frontier.Status]int{}}
 	if err := c.crawl(ctx, server.URL+"/"); err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}

@@ -33,15 +33,12 @@ type ours struct {
 	yield      bool   // traps by yield, as serve has them
 	leaveOut   bool   // and what serve --traps http,yield,unlisted excludes
 	nofollow   bool   // leave out links that are marked nofollow, or whose page is
-	last       bool   // fetch these after all others
-	fewest     bool   // fetch URLs with fewer parameters first
+	breadth    bool   // without frontier.PagesFirst
 	digest     digest // of what is reported as fetched; nil: the bytes
 
+	first   *frontier.PagesFirst
 	offered map[string]frontier.Result // by the link's text
 }
-
-// mostParams is how many parameters are told apart by fewest.
-const mostParams = 7
 
 // crawl fetches from the seed until nothing is left or limit fetches were made.
 func (o *ours) crawl(ctx context.Context, l *lab, r *run, seed string, limit int) error {
@@ -72,6 +69,10 @@ func (o *ours) crawl(ctx context.Context, l *lab, r *run, seed string, limit int
 		opt.Exclude = func(canonical string) bool { return onHost(canonical) || learned.Exclude(canonical) }
 		opt.Lower = learned.Lower
 		opt.OnFetched = func(f frontier.Fetched) { learned.Offer(&f) }
+	}
+	o.first = new(frontier.PagesFirst)
+	if !o.breadth {
+		opt.Rank = o.first.Rank
 	}
 	s := memstore.New(memstore.Options{})
 	defer s.Close()
@@ -116,29 +117,16 @@ func (o *ours) visit(ctx context.Context, f *frontier.Frontier, unlisted *declar
 	says := declared.Of(lease.URL, resp.Header, body)
 	unlisted.Fetched(lease.URL, says)
 	var links []string
-	var marked []bool
 	for _, l := range rec.links(resp.Request.URL.String()) { // of the body: a page of a recording is parsed once for all crawls
 		if !o.nofollow || !l.nofollow {
-			links, marked = append(links, l.url), append(marked, l.nofollow)
+			links = append(links, l.url)
 		}
 	}
-	batch := frontier.Links(lease, links...)
-	for i := range batch {
-		switch query := strings.IndexByte(links[i], '?'); {
-		case o.last && !marked[i]:
-			batch[i].Priority = 2
-		case o.last:
-			batch[i].Priority = 1
-		case o.fewest && query < 0:
-			batch[i].Priority = mostParams
-		case o.fewest:
-			batch[i].Priority = uint8(max(0, mostParams-1-strings.Count(links[i][query:], "&")))
-		}
-	}
-	results, err := f.AddBatch(ctx, batch)
+	results, err := f.AddBatch(ctx, frontier.Links(lease, links...))
 	if err != nil {
 		return nil, err
 	}
+	o.first.Fetched(lease.URL, results)
 	for i, result := range results {
 		if _, ok := o.offered[links[i]]; !ok {
 			o.offered[links[i]] = result

@@ -105,7 +105,7 @@ func TestCrawlOfARecording(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, o := range map[string]*ours{
-		"as it comes": {}, "traps by yield": {yield: true, digest: ofText}, "nofollow last": {last: true}, "fewest parameters first": {fewest: true},
+		"as it comes": {}, "traps by yield": {yield: true, digest: ofText}, "breadth first": {breadth: true},
 	} {
 		r := &run{rec: rec}
 		if err := o.crawl(t.Context(), nil, r, a.seed(), 1e6); err != nil {

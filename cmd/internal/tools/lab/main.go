@@ -145,15 +145,14 @@ func (l *lab) measure(ctx context.Context, a *app) (err error) {
 		name string
 		ours ours
 	}{
-		{"firstseen+last", ours{last: true}},
-		{"firstseen+fewest", ours{fewest: true}},
+		{"firstseen+breadth", ours{breadth: true}},
 		{"firstseen+everything", ours{everything: true}},
 		{"firstseen+rules", ours{everything: true, rules: rules}},
 		{"firstseen+yield", ours{everything: true, yield: true}},
 		{"firstseen+nofollow", ours{everything: true, nofollow: true}},
 		{"firstseen+textrules", ours{everything: true, rules: byText}},
 		{"firstseen+textyield", ours{everything: true, yield: true, digest: ofText}},
-		{"firstseen+daemon", ours{everything: true, yield: true, leaveOut: true, digest: ofText}},
+		{"firstseen+daemon", ours{everything: true, breadth: true, yield: true, leaveOut: true, digest: ofText}},
 	} {
 		if !wanted(l.crawlers, v.name) {
 			continue
