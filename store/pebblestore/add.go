@@ -1,9 +1,11 @@
 package pebblestore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/runfile"
@@ -26,9 +28,10 @@ import (
 // again.) Rows are written in the order of their keys, which Pebble takes in twice as fast.
 //
 // A part is whole: each of its URLs is recorded and queued, or neither. Other steps run between two parts, and a
-// crash may keep only the first parts. The first part takes up to 2,048 new URLs of queues that hold something; a queue
-// whose row has to be read counts as four of them. Duplicates cost only a look-up, and the part may have about 14,000 besides:
-// batches of mostly known links would otherwise go through the committer many times.
+// crash may keep only the first parts. A part takes as many new URLs as the rest of the group's time is enough for, at the pace of
+// the last ones: 10,000 in parts of 2,048 cost 1.3 times as much as in one, as their rows are farther apart in Pebble's
+// write buffer. It takes 2,048 in any case; a queue whose row has to be read counts as four of them. Duplicates cost only a look-up,
+// and the part may have about 14,000 besides: batches of mostly known links would otherwise go through the committer many times.
 
 // Add implements store.Store.
 func (s *Store) Add(ctx context.Context, crawl string, items []store.Item, opt store.AddOptions) ([]store.Verdict, error) {
@@ -115,7 +118,9 @@ func (o *addOp) apply(tx *txn) error {
 	if o.c = tx.crawl(o.crawl, true); o.opt.WantFirst {
 		tx.s.texts.on.Store(true)
 	}
-	a.begin(min(len(a.items), a.lo+seenOfRow*a.left.rows, a.lo+partItems))
+	began := tx.s.opt.monotonic()
+	a.urls = max(urlsOfRow*a.left.rows, int(tx.rest/cmp.Or(a.pace, firstPace)))
+	a.begin(min(len(a.items), a.lo+seenOfRow*a.left.rows, a.lo+2*a.urls, a.lo+partItems))
 	defer a.end()
 	if err := a.look(); err != nil {
 		return err
@@ -123,6 +128,9 @@ func (o *addOp) apply(tx *txn) error {
 	a.judge()
 	a.write()
 	a.renew(a.c, a.again)
+	if n := len(a.recs); n >= paceURLs {
+		a.pace = (a.pace + (tx.s.opt.monotonic()-began)/time.Duration(n)) / 2
+	}
 	if o.done = a.hi; a.hi < len(a.items) {
 		return errRest
 	}
@@ -136,6 +144,7 @@ type adder struct {
 	*addSpace
 	now    int64
 	lo, hi int
+	urls   int      // how many new ones it may have
 	part   []uint32 // the items of the part in order of key
 	// learned: the index has the new keys of the part.
 	learned bool
@@ -145,15 +154,20 @@ type adder struct {
 	forced map[store.Key]*forced
 }
 
-// partItems bounds the items of a part.
-const partItems = 1 << 14
+const (
+	// partItems bounds the items of a part.
+	partItems = 1 << 14
+	// firstPace is the time of a new URL before one was measured, and paceURLs how many have to be new to measure it.
+	firstPace = 4 * time.Microsecond
+	paceURLs  = 512
+)
 
 // addSpace is what a part needs while it is carried out, kept for the next.
 type addSpace struct {
-	some   []uint32 // the items of a part that are not all of the batch
-	unseen []uint32 // those whose keys are not known
-	recs   []sched.Record
-	rows   []uint64 // queue number and index in recs of each new URL
+	pace time.Duration // of a new URL, lately; 0: not known
+	some []uint32      // the items of a part that are not all of the batch
+	recs []sched.Record
+	rows []uint64 // queue number and index in recs of each new URL
 	// Of each item of the part:
 	ptrs []pointer
 	into []*queue // of an item that is not known, nil if it has yet to be made
@@ -202,11 +216,18 @@ func (a *adder) look() error {
 	if err := a.findForced(); err != nil {
 		return err
 	}
-	damaged, err := a.c.seen.find(a.keys, a.part, a.known)
+	damaged, err := a.find()
 	if err != nil {
 		return err
 	}
-	if err := a.findQueues(); err != nil || damaged == nil {
+	hi := a.hi
+	if err = a.findQueues(); err != nil {
+		a.hi = a.lo
+	}
+	if a.learned && a.hi < hi {
+		a.unlearn(a.hi, hi)
+	}
+	if err != nil || damaged == nil {
 		return err
 	}
 	for _, i := range damaged.at {
@@ -217,10 +238,33 @@ func (a *adder) look() error {
 	return nil
 }
 
+// find finds the known keys of the part. The index learns the others in the same go, if it alone answers and no cap can refuse any.
+func (a *adder) find() (*damagedKeys, error) {
+	if a.learned = a.opt.MaxHeld <= 0 && a.opt.MaxPerQueue <= 0 && a.c.seen.alone(); !a.learned {
+		return a.c.seen.find(a.keys, a.part, a.known)
+	}
+	a.c.seen.x.AddSorted(a.keys, a.part, a.fresh)
+	for _, i := range a.part {
+		a.known[i] = !a.fresh[i]
+	}
+	return nil, nil
+}
+
+// unlearn takes the new keys of items from lo up to, not including, hi out of the index again.
+func (a *adder) unlearn(lo, hi int) {
+	for i := lo; i < hi; i++ {
+		if a.fresh[i] {
+			a.c.seen.remove(&a.keys[i])
+			a.fresh[i] = false
+		}
+	}
+}
+
 // findQueues finds the queues of unknown keys. The part ends where there are too many such keys, or too many queues have to be
 // read.
 func (a *adder) findQueues() error {
-	urls := urlsOfRow * a.left.rows
+	a.findLoaded()
+	urls := a.urls
 	for i := a.lo; i < a.hi; i++ {
 		if a.known[i] && (a.forced == nil || a.verdicts[i].SeenIn != "" || !a.requeues(&a.items[i])) {
 			continue
@@ -232,10 +276,10 @@ func (a *adder) findQueues() error {
 		}
 		name := it.Queue
 		urls, a.left.bytes = urls-1, a.left.bytes-len(it.URL)-len(it.Meta)
-		if name == "" || a.unknown[name] {
+		if name == "" || a.into[i-a.lo] != nil || a.unknown[name] {
 			continue
 		}
-		q := a.c.queues.named(name)
+		q := a.c.queues.named(name) // or an item before has read it
 		if q == nil && a.c.queues.mayHave(a.s, name) {
 			if a.left.rows--; a.left.rows < 0 {
 				a.endAt(i)
@@ -257,17 +301,34 @@ func (a *adder) findQueues() error {
 	return nil
 }
 
-// learn has the index learn all unknown keys of the part at once and in order, in a third of the time, if no cap can refuse any.
-func (a *adder) learn() {
-	if a.learned = a.opt.MaxHeld <= 0 && a.opt.MaxPerQueue <= 0 && a.c.seen.alone(); a.learned {
-		a.unseen = slices.DeleteFunc(append(a.unseen[:0], a.part...), func(i uint32) bool { return a.known[i] })
-		a.c.seen.x.AddSorted(a.keys, a.unseen, a.fresh)
+// findLoaded finds the queues of unknown keys that are in memory. That takes four reads of memory one after the other, which no cache has:
+// many queues are looked up side by side, a read of each at a time, so that the processor waits for them together.
+func (a *adder) findLoaded() {
+	var at [64]int
+	var found [len(at)]*queue
+	for i := a.lo; i < a.hi; {
+		n := 0
+		for ; n < len(at) && i < a.hi; i++ {
+			if name := a.items[i].Queue; name != "" && !a.known[i] {
+				at[n], found[n] = i-a.lo, a.c.queues.likely(name)
+				n++
+			}
+		}
+		for j, q := range found[:n] {
+			if q != nil && len(q.Name) != len(a.items[a.lo+at[j]].Queue) {
+				found[j] = nil
+			}
+		}
+		for j, q := range found[:n] {
+			if q != nil && q.Name == a.items[a.lo+at[j]].Queue {
+				a.into[at[j]] = q
+			}
+		}
 	}
 }
 
 // judge goes through the items in order of arrival.
 func (a *adder) judge() {
-	a.learn()
 	for i := a.lo; i < a.hi; i++ {
 		it, v := &a.items[i], &a.verdicts[i]
 		var f *forced

@@ -325,7 +325,7 @@ func (s *Store) applyGroup(tx *txn, f *flight, first *request) {
 		more := false
 		if s.accept(r) {
 			f.info.steps++
-			tx.left = budget{r.rows, partBytes}
+			tx.left, tx.rest = budget{r.rows, partBytes}, groupTime-now
 			r.err = s.applyOne(tx, r)
 			before := now
 			now = s.opt.monotonic() - began
@@ -435,7 +435,8 @@ type txn struct {
 	now   time.Time // the group's time
 	stamp time.Time // the time stamped on recorded keys
 	err   error
-	left  budget // of the part that is applied
+	left  budget        // of the part that is applied
+	rest  time.Duration // of groupTime, when the part began
 	// wroteRows and wroteBytes count the group's complete batches.
 	wroteRows, wroteBytes int
 	// key and value are scratch space.

@@ -210,8 +210,8 @@ func TestPlaceOfRequeued(t *testing.T) {
 func TestPlaceTable(t *testing.T) {
 	rng := newRand(7)
 	var table placeTable
-	want := map[uint64]uint64{}
-	for step := range uint64(100_000) {
+	want := map[uint64]uint32{}
+	for step := range uint32(100_000) {
 		hash := uint64(rng.IntN(10))<<40 | uint64(rng.IntN(50))<<1 | 1<<63
 		switch rng.IntN(5) {
 		case 0, 1:
@@ -227,6 +227,25 @@ func TestPlaceTable(t *testing.T) {
 	}
 	if table.used != len(want) || len(table.slots) > 1024 {
 		t.Errorf("got %d places in %d slots; want %d", table.used, len(table.slots), len(want))
+	}
+}
+
+// TestPlaceRows: rows keep their numbers beyond the bits that the table has of them.
+func TestPlaceRows(t *testing.T) {
+	for _, first := range []uint64{1, rowCycle - 5, 1<<32 - 5, 7*rowCycle - 5} {
+		var j places
+		for i := range uint64(10) {
+			j.put(&placeKey{key: testKey(int(i))}, first+i)
+		}
+		j.next = first + 1000
+		for i := range uint64(10) {
+			if row := j.row(&placeKey{key: testKey(int(i))}); row != first+i {
+				t.Errorf("got row %d; want %d", row, first+i)
+			}
+		}
+		if row := j.row(&placeKey{key: testKey(10)}); row != 0 {
+			t.Errorf("got row %d of a URL without a place; want none", row)
+		}
 	}
 }
 

@@ -177,11 +177,14 @@ func (tx *txn) numberedQueue(c *crawl, num uint32) (*queue, error) {
 
 // named returns the queue of this name if it is in memory, or nil.
 func (qs *crawlQueues) named(name string) *queue {
-	if q := qs.numbered(qs.names[qs.hash(name)]); q != nil && q.Name == name {
+	if q := qs.likely(name); q != nil && q.Name == name {
 		return q
 	}
 	return qs.twins[name]
 }
+
+// likely returns the queue in memory whose name has the hash of this one, or nil.
+func (qs *crawlQueues) likely(name string) *queue { return qs.numbered(qs.names[qs.hash(name)]) }
 
 // numbered returns the queue of this number if it is in memory, or nil.
 func (qs *crawlQueues) numbered(num uint32) *queue {
