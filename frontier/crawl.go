@@ -291,15 +291,19 @@ type part struct {
 func (f *Frontier) parts(ctx context.Context, n int, nameOf func(i int) string, claim bool) (parts []part, invalid []int, err error) {
 	var names []string
 	var at [][]int
-	index, k := make(map[string]int), 0
+	index, k, last := make(map[string]int), 0, ""
 	for i := range n {
-		if i == 0 || nameOf(i) != nameOf(i-1) {
-			name, ok := f.named(nameOf(i)), false
+		if given := nameOf(i); i == 0 || given != last {
+			name, ok := f.named(given), false
+			last = given
 			if k, ok = index[name]; !ok {
 				k = len(names)
 				index[name] = k
 				names, at = append(names, name), append(at, nil)
 			}
+		}
+		if at[k] == nil && k == 0 { // most calls are of one crawl
+			at[k] = make([]int, 0, n)
 		}
 		at[k] = append(at[k], i)
 	}

@@ -22,16 +22,18 @@ import (
 //	             write     rows of URLs in order of queue, keys and places in order of key
 //	caller     first-seen URLs of duplicates (first.go)
 //
-// Everything that can fail comes before judge, which is the first to change anything. Keys are learned one by one as they are judged:
-// a key that a cap refuses must not become known, and the second of two equal keys is a duplicate only if the first was not
-// refused. (Before, the index learned all keys of the batch at once, and an error or a cap had to take some out
-// again.) Rows are written in the order of their keys, which Pebble takes in twice as fast.
+// Everything that can fail comes before judge, which is the first to change anything but the index. If a cap may refuse keys, they are
+// learned one by one as they are judged: a key that is refused must not become known, and the second of two equal keys is a duplicate
+// only if the first was not refused. Otherwise the index learns all in the look-up, which costs half as much as to look first;
+// what the part then does not come to is taken out again. Rows are written in the order of their keys, which Pebble takes in twice as
+// fast.
 //
 // A part is whole: each of its URLs is recorded and queued, or neither. Other steps run between two parts, and a
 // crash may keep only the first parts. A part takes as many new URLs as the rest of the group's time is enough for, at the pace of
 // the last ones: 10,000 in parts of 2,048 cost 1.3 times as much as in one, as their rows are farther apart in Pebble's
-// write buffer. It takes 2,048 in any case; a queue whose row has to be read counts as four of them. Duplicates cost only a look-up,
-// and the part may have about 14,000 besides: batches of mostly known links would otherwise go through the committer many times.
+// write buffer. It takes 2,048 in any case, and at most 10,240, of which one of a new queue counts as three; a queue whose row has
+// to be read counts as four of 2,048. Duplicates cost only a look-up, and the part may have about 14,000 besides: batches of mostly
+// known links would otherwise go through the committer many times.
 
 // Add implements store.Store.
 func (s *Store) Add(ctx context.Context, crawl string, items []store.Item, opt store.AddOptions) ([]store.Verdict, error) {
@@ -119,8 +121,8 @@ func (o *addOp) apply(tx *txn) error {
 		tx.s.texts.on.Store(true)
 	}
 	began := tx.s.opt.monotonic()
-	a.urls = max(urlsOfRow*a.left.rows, int(tx.rest/cmp.Or(a.pace, firstPace)))
-	a.begin(min(len(a.items), a.lo+seenOfRow*a.left.rows, a.lo+2*a.urls, a.lo+partItems))
+	a.urls = min(int(tx.rest/cmp.Or(a.pace, firstPace)), 5*mostRows)
+	a.begin(min(len(a.items), a.lo+seenOfRow*a.left.rows, a.lo+2*max(a.urls, urlsOfRow*a.left.rows), a.lo+partItems))
 	defer a.end()
 	if err := a.look(); err != nil {
 		return err
@@ -157,6 +159,8 @@ type adder struct {
 const (
 	// partItems bounds the items of a part.
 	partItems = 1 << 14
+	// rowsOfQueue is the cost of making a queue, in URLs queued: its two rows.
+	rowsOfQueue = 2
 	// firstPace is the time of a new URL before one was measured, and paceURLs how many have to be new to measure it.
 	firstPace = 4 * time.Microsecond
 	paceURLs  = 512
@@ -264,18 +268,18 @@ func (a *adder) unlearn(lo, hi int) {
 // read.
 func (a *adder) findQueues() error {
 	a.findLoaded()
-	urls := a.urls
+	urls, least := a.urls, urlsOfRow*a.left.rows
 	for i := a.lo; i < a.hi; i++ {
 		if a.known[i] && (a.forced == nil || a.verdicts[i].SeenIn != "" || !a.requeues(&a.items[i])) {
 			continue
 		}
 		it := &a.items[i]
-		if urls == 0 || a.left.bytes <= 0 {
+		if urls <= 0 && least <= 0 || a.left.bytes <= 0 {
 			a.endAt(i)
 			return nil
 		}
 		name := it.Queue
-		urls, a.left.bytes = urls-1, a.left.bytes-len(it.URL)-len(it.Meta)
+		urls, least, a.left.bytes = urls-1, least-1, a.left.bytes-len(it.URL)-len(it.Meta)
 		if name == "" || a.into[i-a.lo] != nil || a.unknown[name] {
 			continue
 		}
@@ -296,7 +300,9 @@ func (a *adder) findQueues() error {
 				a.unknown[name] = true
 			}
 		}
-		a.into[i-a.lo] = q
+		if a.into[i-a.lo] = q; q == nil {
+			urls -= rowsOfQueue
+		}
 	}
 	return nil
 }

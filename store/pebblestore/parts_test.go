@@ -82,6 +82,59 @@ func TestBatchesInParts(t *testing.T) {
 	wantSound(t, s)
 }
 
+// TestAddsOfIdleQueues: a part ends where too many queues have to be read, or where one can't be. What the index learned beyond
+// that is not known.
+func TestAddsOfIdleQueues(t *testing.T) {
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
+	defer s.Close()
+	const n = 3 * firstRows
+	items := make([]store.Item, n)
+	for i := range items {
+		items[i] = store.Item{Key: testKey(i), Queue: fmt.Sprint("q", i), URL: "u"}
+	}
+	for round := range 2 { // the second meets queues that hold nothing
+		before := s.accepted.Load()
+		got, err := s.Add(t.Context(), "", items, store.AddOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if parts := s.accepted.Load() - before; round > 0 && parts < 2 {
+			t.Errorf("got %d parts; want at least 2", parts)
+		}
+		list := make([]store.Settlement, n)
+		for i, v := range got {
+			if v.Status != store.New {
+				t.Fatalf("item %d: got %+v; want it new", i, v)
+			}
+			list[i] = store.Settlement{Key: items[i].Key}
+			items[i].Key = testKey((round+1)*n + i)
+		}
+		if _, err := s.Settle(t.Context(), "", list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	corrupt := appendQueueRow(nil, s.crawls[store.DefaultCrawl].num, "q7")
+	if err := s.db.Set(corrupt, []byte{0xff}, pebble.Sync); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Add(t.Context(), "", items, store.AddOptions{}); !errors.Is(err, store.ErrCorrupt) {
+		t.Fatalf("got %v; want ErrCorrupt", err)
+	}
+	see := make([]bool, n)
+	keys := make([]store.Key, n)
+	for i := range keys {
+		keys[i] = items[i].Key
+	}
+	if err := s.See(t.Context(), "", keys, see, store.SeeOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range see {
+		if !see[i] {
+			t.Fatalf("key %d of an Add that failed is known", i)
+		}
+	}
+}
+
 // TestForcedAddsInParts: each known key that is forced has to be found, so a part has fewer of them than of new ones.
 func TestForcedAddsInParts(t *testing.T) {
 	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
