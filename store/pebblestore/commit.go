@@ -325,7 +325,8 @@ func (s *Store) applyGroup(tx *txn, f *flight, first *request) {
 		more := false
 		if s.accept(r) {
 			f.info.steps++
-			tx.left, tx.rest = budget{r.rows, partBytes}, groupTime-now
+			tx.left = budget{r.rows, partBytes}
+			tx.rest = groupTime - now
 			r.err = s.applyOne(tx, r)
 			before := now
 			now = s.opt.monotonic() - began
