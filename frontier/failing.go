@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"cmp"
 	"encoding/binary"
 	"strings"
 	"sync"
@@ -10,9 +11,12 @@ import (
 )
 
 // A host that is down costs each of its URLs all attempts, one after another, while its back-off is that of single URLs. So a
-// queue whose fetches fail in a row waits as a whole: from Options.FailingAfter failures on, longer with each, up to
+// queue whose fetches fail in a row waits as a whole: after Options.FailingAfter failures, longer each time, up to
 // Options.MaxFailingWait; one success ends that, or Configure with a BlockedUntil that is over. The wait is the queue's NotBefore
 // in the store, durable and shown; the count of failures is this process's, and begins again with it.
+//
+// Where several URLs of a queue are leased at a time, their failures come together, or after the wait that the first of them began. All
+// were sent before it, so they say nothing of how the host is by its end, and a wait grows only by a lease that came after it.
 //
 // When the fetcher's own network is down, most hosts fail at once. Nothing is learned of any of them then, so nothing
 // grows: see network. Nor does it when one page fails again and again: its host may be fine.
@@ -21,23 +25,26 @@ import (
 type failing struct {
 	mu     sync.Mutex
 	queues map[queueName]*failingQueue // guarded by mu, like the rest
-	waits  map[queueName]time.Time     // those of them that wait as a whole, and until when
+	waits  map[queueName]*failingQueue // those of them that wait as a whole
 	leases []leasedKey                 // who reports a success over the wire names the URL alone
 	recent [recentResults]result       // a ring
 	next   int
 }
 
 type failingQueue struct {
-	row  int       // failures since the last success, of one URL after another
-	last store.Key // the URL of the latest
+	row   int           // failures since the last success, of one URL after another
+	last  store.Key     // the URL of the latest
+	wait  time.Duration // the latest wait, of the queue as a whole
+	until time.Time     // its end
 }
 
-// leasedKey says of which queue a URL was leased. Each key has one place in a table, where the next key of that place
+// leasedKey says of which queue a URL was leased, and when. Each key has one place in a table, where the next key of that place
 // overwrites it: exact counts, which would cost a lease as much as all the rest here, are not worth it. A success that is not known
 // any more resets no count.
 type leasedKey struct {
 	key   store.Key
 	queue queueName
+	at    time.Time
 }
 
 // result is one of the latest results of fetches.
@@ -48,7 +55,7 @@ type result struct {
 }
 
 const (
-	// maxFailing bounds the queues that are counted, and leasesKnown the leases that are remembered: 400 KB, and the names, which may
+	// maxFailing bounds the queues that are counted, and leasesKnown the leases that are remembered: 600 KB, and the names, which may
 	// be long: 5 MB at most.
 	maxFailing  = 50_000
 	leasesKnown = 1 << 13
@@ -63,7 +70,7 @@ const (
 
 // leased remembers of which queues URLs are leased. That begins before a queue fails: a URL leased before may bring the success. Here
 // and in note names are copied: they may be parts of an answer of a store, which they would keep in memory.
-func (f *failing) leased(leases []*Lease) {
+func (f *failing) leased(leases []*Lease, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.leases == nil && len(leases) > 0 {
@@ -77,7 +84,7 @@ func (f *failing) leased(leases []*Lease) {
 		if name.queue != l.Queue {
 			name.queue = strings.Clone(l.Queue)
 		}
-		f.leases[placeOf(&l.Key)] = leasedKey{l.Key, name}
+		f.leases[placeOf(&l.Key)] = leasedKey{l.Key, name, now}
 	}
 }
 
@@ -93,10 +100,10 @@ func (f *failing) note(opt *Options, crawl string, s *Settlement, now time.Time)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	name := queueName{crawl, s.Lease.Queue}
-	if name.queue == "" && f.leases != nil {
-		if l := &f.leases[placeOf(&s.Lease.Key)]; l.key == s.Lease.Key {
-			name = l.queue
+	name, sent := queueName{crawl, s.Lease.Queue}, s.Lease.Started
+	if f.leases != nil {
+		if l := &f.leases[placeOf(&s.Lease.Key)]; l.key == s.Lease.Key && l.queue.crawl == crawl {
+			name.queue, sent = cmp.Or(name.queue, l.queue.queue), cmp.Or(sent, l.at)
 		}
 	}
 	if failed {
@@ -120,15 +127,12 @@ func (f *failing) note(opt *Options, crawl string, s *Settlement, now time.Time)
 		return name.queue, time.Time{}, false
 	}
 	q.last = s.Lease.Key
-	if q.row++; q.row < opt.FailingAfter {
+	if q.row++; q.row < opt.FailingAfter || cmp.Or(sent, now).Before(q.until) {
 		return name.queue, time.Time{}, false
 	}
-	wait := failingWait
-	for n := q.row - opt.FailingAfter; n > 0 && wait < opt.MaxFailingWait; n-- {
-		wait *= 2
-	}
-	f.waits[name] = now.Add(min(wait, opt.MaxFailingWait))
-	return name.queue, f.waits[name], false
+	q.wait = min(max(2*q.wait, failingWait), opt.MaxFailingWait)
+	q.until, f.waits[name] = now.Add(q.wait), q
+	return name.queue, q.until, false
 }
 
 // failed reports whether a settlement is of a fetch that the host failed to answer; known is false where it says nothing
@@ -207,8 +211,8 @@ func (f *failing) forget(name queueName) {
 func (f *failing) waiting(crawl, queue string, now time.Time) (first string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for name, until := range f.waits {
-		if !until.After(now) {
+	for name, q := range f.waits {
+		if !q.until.After(now) {
 			delete(f.waits, name)
 			continue
 		}

@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -191,4 +192,44 @@ func TestNetworkFailureBlamesNobody(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestFailuresOfOneWaitAreOneStep: of URLs that were leased together, and whose failures come one by one during the wait or after it,
+// the first makes the queue wait, and the others don't lengthen that. Whoever is leased after the wait, and fails, does.
+func TestFailuresOfOneWaitAreOneStep(t *testing.T) {
+	for _, wire := range []bool{false, true} {
+		for seed := range uint64(20) {
+			synctest.Test(t, func(t *testing.T) {
+				rnd := rand.New(rand.NewPCG(seed, 0))
+				f := open(t, Options{Delay: -1, MaxInFlight: -1, Attempts: -1, RetryAfter: time.Second, MaxFailingWait: 5 * time.Minute, Lease: time.Hour})
+				for i := range 200 {
+					addAll(t, f, Link{URL: fmt.Sprintf("http://dead.example/%d", i)})
+				}
+				for step, want := range []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute, 5 * time.Minute} {
+					leases := leaseUpTo(t, f, 5+rnd.IntN(20))
+					var until time.Time
+					for i, l := range leases {
+						if wire {
+							l = &Lease{Crawl: l.Crawl, Key: l.Key, Token: l.Token}
+						}
+						_, err := f.Retry(bg, l, time.Now().Add(time.Hour))
+						must(t, err)
+						q, err := f.Queue(bg, "", "dead.example")
+						must(t, err)
+						if step == 0 && i < 4 {
+							continue
+						}
+						if until.IsZero() {
+							until = time.Now().Add(want)
+						}
+						if off := q.Next.Sub(until); off < 0 && time.Now().Before(until) || off >= time.Millisecond {
+							t.Fatalf("wire %v, seed %d, step %d, failure %d of %d: waits until %v; want %v", wire, seed, step, i, len(leases), q.Next, until)
+						}
+						time.Sleep(time.Duration(rnd.Int64N(int64(want / 5))))
+					}
+					time.Sleep(time.Until(until))
+				}
+			})
+		}
+	}
 }

@@ -113,7 +113,7 @@ func New(s store.Store, opt Options) (*Frontier, error) {
 	f.OneByOne = NewOneByOne(f)
 	f.crawls.known, f.purges.pending, f.refused.m = map[string]*crawl{}, map[queueName]bool{}, map[refusalKey]*Refusal{}
 	f.rooms.byName = map[string]map[LeaseRequest]*room{}
-	f.failing.queues, f.failing.waits = map[queueName]*failingQueue{}, map[queueName]time.Time{}
+	f.failing.queues, f.failing.waits = map[queueName]*failingQueue{}, map[queueName]*failingQueue{}
 	if shared, ok := s.(interface{ Shared() bool }); ok && shared.Shared() {
 		f.poll = pollEvery
 	}

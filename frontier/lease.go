@@ -236,7 +236,7 @@ func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpi
 		}
 	}
 	if f.opt.FailingAfter >= 0 {
-		f.failing.leased(leases)
+		f.failing.leased(leases, now)
 	}
 	return leases, unwanted, Idle{State: taken.State, Next: taken.Next, Holding: taken.Holding}, nil
 }

@@ -80,7 +80,7 @@ type Options struct {
 	RecrawlSoonest time.Duration
 
 	// FailingAfter is after how many failed fetches in a row (a Retry, a 5xx), each of another URL than the one before, a queue waits as a whole: a minute, and twice as
-	// long after each further failure, up to MaxFailingWait. One success ends that. While most queues fail at once, which is
+	// long after a further failure of a fetch that began after the wait, up to MaxFailingWait. One success ends that. While most queues fail at once, which is
 	// the fetcher's network, none is blamed. Negative is never. The default is 5.
 	FailingAfter int
 	// MaxFailingWait is the longest such wait. The default is an hour.
