@@ -12,7 +12,7 @@ const elsewhere = (from, to) => !URL.canParse(to, from) || new URL(to, from).hos
 const crawler = new CheerioCrawler({
   additionalMimeTypes: ["*/*"],
   preNavigationHooks: [(_, options) => { options.followRedirect = false; }], // the frontier decides
-  postNavigationHooks: [({ request, response }) => frontier.answered(request, response.statusCode)],
+  postNavigationHooks: [({ request, response }) => frontier.answered(request, response.statusCode, response.headers)],
   async requestHandler({ request, response, session, enqueueLinks, log }) {
     const { location } = response.headers;
     if (location && request.crawlDepth > 0 && elsewhere(request.url, location)) return; // only a seed may lead there

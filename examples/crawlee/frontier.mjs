@@ -13,6 +13,7 @@ const NORMAL = 3, FOREFRONT = 7; // of the daemon's priorities, 0 to 7
 const CHUNK = 1000; // requests of one call
 const MAX_STORED = 60_000; // bytes of a request beside its URL; the daemon takes 65,536
 const MAX_COOKIES = 10_000; // targets of redirects whose cookies are kept until they are fetched
+const LONGEST_BLOCK = 86_400_000; // ms that a host can keep us away
 const SILENCE = 5000; // ms of a wait before its reason is logged
 const LATER = [429, 502, 503, 504, 507]; // answers after which the same call may work
 
@@ -21,6 +22,7 @@ export class Frontier {
   #held = new Set(); // all leases, to be extended until they are settled
   #leases = new WeakMap(); // of requests, until these are settled or lead elsewhere
   #cookies = new Map(); // that a redirect set for its target, by the key of the target
+  #blocked = new Map(); // queues whose host asked to be left alone, with until when
   #adding = 0; // calls of addRequestsBatched that are not over
   #counts = { done: 0, dropped: 0, pending: 0 }; // of the whole crawl, as far as is known here
   #headers;
@@ -120,7 +122,7 @@ export class Frontier {
     if (Date.now() - this.#waitsSince < SILENCE) return;
     this.#waitsSince = Date.now(); // the question comes once in these seconds
     const [{ queues: [queue] }] = await this.#ask(`/v1/queues?order=waiting&limit=1&crawl=${encodeURIComponent(this.crawl)}`);
-    const reason = queue?.reason ? `; queue ${queue.queue}: ${queue.reason}` : "";
+    const reason = queue?.reason ? `; queue ${queue.queue}: ${queue.reason}. If its host is up, "firstseen set --crawl ${this.crawl} --queue ${queue.queue} --blocked-until default" ends the wait; "firstseen serve --failing-after" says after how many it begins` : "";
     if (this.#told === state + reason) return;
     this.#told = state + reason;
     const until = next ? ` until ${next.slice(0, 19)}Z` : "";
@@ -133,6 +135,10 @@ export class Frontier {
     while (!(await this.isEmpty())) {
       const lease = this.#ready.shift();
       if (!lease) return null; // another caller was faster
+      if (this.#block(lease)) { // it was on its way when the host said so
+        await this.#settle(lease, "release");
+        continue;
+      }
       try {
         const request = load(lease, this.#cookies.get(lease.key));
         this.#cookies.delete(lease.key);
@@ -150,11 +156,22 @@ export class Frontier {
     for (let request; (request = await this.fetchNextRequest());) yield request;
   }
 
-  // answered notes the status of a response. A page that is not there is then a failure, and another
-  // spelling of its URL gets its chance.
-  answered(request, status) {
+  // answered notes what a response says. A page that is not there is then a failure, and another spelling of its
+  // URL gets its chance. A host that asks for it, by a Retry-After, is left alone, by all crawlers.
+  answered(request, status, headers = {}) {
     const lease = this.#leases.get(request);
-    if (lease) lease.status = status;
+    if (!lease) return;
+    lease.status = status;
+    const wait = [429, 503].includes(status) ? retryAfter(headers) : 0;
+    if (wait > 0) this.#blocked.set(lease.queue, Math.max(Date.now() + wait, this.#blocked.get(lease.queue) ?? 0));
+  }
+
+  // block is until when the host of a lease is to be left alone, by the daemon's clock, if it is.
+  #block({ queue, skew }) {
+    const until = this.#blocked.get(queue);
+    if (until > Date.now()) return new Date(until + skew).toISOString();
+    this.#blocked.delete(queue);
+    return undefined;
   }
 
   // markRequestHandled settles a request that was handled, or that failed for good. One that failed
@@ -173,7 +190,8 @@ export class Frontier {
   async reclaimRequest(request, { forefront = false } = {}) {
     const lease = this.#leases.get(request);
     if (!lease) return null;
-    await this.#settle(lease, "release", { metadata: { crawlee: [dump(request)] }, priority: forefront ? FOREFRONT : undefined });
+    const at = this.#block(lease);
+    await this.#settle(lease, at ? "defer" : "release", { at, metadata: { crawlee: [dump(request)] }, priority: forefront ? FOREFRONT : undefined });
     return { requestId: request.id, uniqueKey: request.uniqueKey, wasAlreadyPresent: true, wasAlreadyHandled: false, forefront };
   }
 
@@ -270,10 +288,12 @@ export class Frontier {
 
   async #settle(lease, outcome, more) {
     if (!this.#held.has(lease)) return; // settled already, as a redirect is
-    const [{ answers: [answer] }] = await this.#ask("/v1/done", { leases: [{ ...named(lease), outcome, ...more }] });
+    // Whatever is settled for a blocked host tells the daemon.
+    const [{ answers: [answer] }] = await this.#ask("/v1/done", { leases: [{ ...named(lease), outcome, block_queue_until: this.#block(lease), ...more }] });
     this.#held.delete(lease);
     if (answer === "stale") log.warning(`the lease of ${lease.url} was over; another crawler may fetch it too`);
-    else if (outcome !== "release") this.#over(outcome === "drop" ? "dropped" : "done");
+    else if (answer === "gave-up") this.#over("dropped");
+    else if (outcome !== "release" && outcome !== "defer") this.#over(outcome === "drop" ? "dropped" : "done");
   }
 
   #over(count) {
@@ -324,6 +344,13 @@ const urlOf = (lease) => (!lease.url_bytes ? lease.url : Buffer.from(lease.url_b
 
 const hash = (data) => createHash("sha256").update(data).digest("hex").slice(0, 32);
 const plainKey = (url) => Request.computeUniqueKey({ url });
+
+// retryAfter is for how many milliseconds a busy host asks to be left alone; a date counts by the host's own clock.
+function retryAfter({ "retry-after": text = "", date }) {
+  const now = Date.parse(date) || Date.now();
+  const wait = /^\s*\d+\s*$/.test(text) ? text * 1000 : Date.parse(text) - now;
+  return wait > 0 ? Math.min(wait, LONGEST_BLOCK) : 0;
+}
 
 // hasOwnKey reports whether a request has a uniqueKey that is not made from the request.
 const hasOwnKey = (r) => r.uniqueKey !== plainKey(r.url) && r.uniqueKey !== Request.computeUniqueKey({ ...r, useExtendedUniqueKey: true });

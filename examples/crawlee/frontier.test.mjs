@@ -91,6 +91,34 @@ test("retries are Crawlee's, errors and user data live on, failures are failures
   assert.match(frontier.why, /finished: 1 requests are done, 2 dropped/);
 });
 
+test("a host that asks for it is left alone, by all crawlers", async () => {
+  for (const [name, status, retryAfter] of [["seconds", 429, "3600"], ["date", 503, new Date(Date.now() + 3600_000).toUTCString()]]) {
+    const frontier = open(), host = `http://${name}.example`;
+    await frontier.addRequestsBatched([1, 2, 3, 4].map((n) => `${host}/${n}`));
+    const [first, second] = [await frontier.fetchNextRequest(), await frontier.fetchNextRequest()];
+    assert.equal(await frontier.isEmpty(), false); // a third is leased ahead
+    frontier.answered(first, status, { "retry-after": retryAfter });
+    assert.equal(await frontier.fetchNextRequest(), null);
+    await frontier.reclaimRequest(first);
+    await frontier.markRequestHandled(second);
+    const other = open(frontier.crawl);
+    assert.equal(await other.fetchNextRequest(), null);
+    const { queues: [queue] } = await (await fetch(`${daemon}/v1/queues?crawl=${frontier.crawl}`)).json();
+    const left = Date.parse(queue.blocked_until) - Date.now();
+    assert.ok(queue.state === "blocked" && left > 3_000_000 && left <= 3_700_000, JSON.stringify(queue));
+    assert.deepEqual([await frontier.handledCount(), frontier.getPendingCount()], [1, 3]);
+    await frontier.close();
+  }
+  const frontier = open();
+  await frontier.addRequestsBatched([`${base}/busy/1`, `${base}/busy/2`]);
+  const request = await frontier.fetchNextRequest();
+  for (const [status, text] of [[200, "3600"], [429, "soon"], [429, "-5"], [429, undefined], [503, new Date(0).toUTCString()]]) {
+    frontier.answered(request, status, { "retry-after": text });
+  }
+  assert.ok(await frontier.fetchNextRequest());
+  await frontier.close();
+});
+
 test("forefront, limits of new requests, iteration", async () => {
   const frontier = open();
   await frontier.addRequestsBatched([1, 2, 3].map((n) => `${base}/plain/${n}`));
@@ -178,7 +206,7 @@ test("a wait says why, once for each reason", async (t) => {
   await wait({ state: "delayed", next: "2026-11-27T20:51:01.313Z" }, 4);
   assert.deepEqual(told, []);
   await wait({ state: "delayed", next: "2026-11-27T20:51:01.313Z" }, 30);
-  assert.deepEqual(told, ["crawl news is delayed until 2026-11-27T20:51:01Z; queue a.example: 5 fetches in a row failed"]);
+  assert.deepEqual(told, ['crawl news is delayed until 2026-11-27T20:51:01Z; queue a.example: 5 fetches in a row failed. If its host is up, "firstseen set --crawl news --queue a.example --blocked-until default" ends the wait; "firstseen serve --failing-after" says after how many it begins']);
   queue = undefined;
   await wait({ state: "paused" }, 12);
   await wait({ state: "waiting" }, 12);

@@ -1,10 +1,12 @@
 """What a response says of its content, of its duplicates and to robots, for the daemon to judge the
-rules by and to find traps. It never skips a request because of it.
+rules by and to find traps, which never skips a request; and for how long its host is to be left alone.
 """
 
 from __future__ import annotations
 
 import hashlib
+import time
+from email.utils import mktime_tz, parsedate_tz
 from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import urljoin
@@ -14,6 +16,7 @@ from scrapy.http import Response, TextResponse
 _HTML = 65_536  # characters that are searched for a canonical link
 _HEAD = {"html", "head", "base", "link", "meta", "noscript", "script", "style", "title"}
 _TEXT = 8_192  # bytes of a declaration
+_RETRY_AFTER = 86_400.0  # seconds that a host can keep us away, at most
 
 
 def fetched(response: Response) -> dict[str, Any]:
@@ -29,6 +32,26 @@ def fetched(response: Response) -> dict[str, Any]:
     if field and len(field) <= _TEXT and field.isascii():
         f["no_vary_search"] = field
     return f
+
+
+def retry_after(response: Response) -> float:
+    """Returns for how many seconds a host asks to be left alone, 0 if it doesn't."""
+    text, date = (response.headers.get(name, b"").decode("latin-1").strip() for name in ("Retry-After", "Date"))
+    if response.status not in (429, 503) or not text:
+        return 0
+    if text.isascii() and text.isdigit():
+        return min(float(text), _RETRY_AFTER)
+    at = _seconds(text)
+    return min(max(at - (_seconds(date) or time.time()), 0), _RETRY_AFTER) if at else 0  # by the host's own clock
+
+
+def _seconds(date: str) -> float:
+    """Reads a date of HTTP, 0 for what is none."""
+    try:
+        fields = parsedate_tz(date)
+        return mktime_tz(fields) if fields else 0
+    except (ValueError, OverflowError):
+        return 0
 
 
 def canonical(response: Response) -> str:

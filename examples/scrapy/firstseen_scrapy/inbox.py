@@ -89,6 +89,10 @@ class Inbox:
         with self._changed:
             return len(self._held) - self._buffered - self._kept
 
+    def after(self, seconds: float) -> str:
+        """The time of the daemon's clock in so many seconds."""
+        return (datetime.now().astimezone() + self._skew + timedelta(seconds=seconds)).isoformat()
+
     def drained(self) -> bool:
         """Whether the crawl had come to its end, or to its limit, when last asked, and nothing was sent since."""
         return self._outbox.idle() and self._drained_at == self._outbox.version
@@ -196,8 +200,7 @@ class Inbox:
             held = list(self._held.values())
         if not held:
             return
-        until = datetime.now().astimezone() + self._skew + timedelta(seconds=self._config.lease)
-        outcome = {"outcome": "extend", "at": until.isoformat()}
+        outcome = {"outcome": "extend", "at": self.after(self._config.lease)}
         self._call(lambda: self._client.settle(
             [{k: lease[k] for k in ("crawl", "key", "token", "attempts")} | outcome for lease in held]
         ))  # fmt: skip
@@ -218,7 +221,8 @@ def waits(crawl: str, client: str, answer: dict[str, Any], queue: dict[str, Any]
     if until := answer.get("next", "")[:19]:
         text += f" until {until}Z"
     if queue.get("reason"):
-        text += f"; queue {queue['queue']}: {queue['reason']}"
+        text += f"; queue {queue['queue']}: {queue['reason']}. If its host is up, `firstseen set --crawl {crawl} --queue {queue['queue']}"
+        text += " --blocked-until default` ends the wait; `firstseen serve --failing-after` says after how many it begins"
     if answer["state"] == "waiting":
         whose, all_of = (f"--client {client}", "") if client else ("--state leased", ", and those of processes that run")
         text += f". Another process has leases; if it died, `firstseen free --crawl {crawl} {whose}` ends them{all_of}"

@@ -18,6 +18,7 @@ from typing import Any
 
 from scrapy import Request
 
+from . import request as requests
 from .client import Client, Refused, Unavailable
 
 logger = logging.getLogger(__name__)
@@ -39,6 +40,11 @@ class Offer:
     lease: dict[str, Any] = field(default_factory=dict)  # of one that can't leave: what it takes further, as yet
     verdict: dict[str, Any] | None = None
 
+    def again(self) -> Offer:
+        """The same, as a request of its own: of a page that redirects to itself, or back to itself by way of a page that sets a cookie."""
+        self.line, self.chain = self.line | {"discriminator": requests.unique(self.line.get("discriminator", ""))}, ()
+        return self
+
 
 @dataclass(slots=True)
 class Settlement:
@@ -48,10 +54,13 @@ class Settlement:
     outcome: str
     fetched: dict[str, Any] | None = None
     changes: dict[str, Any] | None = None  # of the request, for its next attempt
+    until: str = ""  # when the host may be asked again
     answer: str = "ok"
 
     def body(self) -> dict[str, Any]:
         body = {k: self.lease[k] for k in ("crawl", "key", "token", "attempts")} | {"outcome": self.outcome} | (self.changes or {})
+        if self.until:
+            body |= {"block_queue_until": self.until} | ({"at": self.until} if self.outcome == "defer" else {})
         return body | {"fetched": self.fetched} if self.fetched else body
 
 
@@ -149,10 +158,12 @@ class Outbox:
         offers = [e for e in entries if isinstance(e, Offer)]
         for send, queued in ((self._client.urls, True), (self._client.seen, False)):
             some = [o for o in offers if o.queued is queued]
-            if some:
+            while some:
                 verdicts = self._persist(lambda send=send, some=some: send([o.line for o in some]))
                 for offer, verdict in zip(some, verdicts):
                     offer.verdict = verdict
+                # At once, for the source of such a redirect may be among what is settled below.
+                some = [o.again() for o in some if o.verdict["verdict"] == "duplicate" and o.verdict["key"] in o.chain]
         over = [e for e in entries if isinstance(e, Settlement)]
         if over:
             self._before_settling()

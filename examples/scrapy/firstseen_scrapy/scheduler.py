@@ -9,8 +9,8 @@ import logging
 import time
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 from weakref import WeakSet
 
 from scrapy import Request, Spider, signals
@@ -60,6 +60,8 @@ class Scheduler(BaseScheduler):
         self._arrived: deque[tuple[Callable[[Any], None], Any]] = deque()  # from the threads
         self._buffer: list[tuple[int, int, dict[str, Any], Request]] = []  # leased, not yet fetched
         self._memory: list[tuple[bool, int, int, dict[str, Any], Request]] = []  # not of a login; then as the buffer
+        self._blocked: dict[str, float] = {}  # queues whose host asked to be left alone, with until when
+        self._parked: list[tuple[float, tuple[bool, int, int, dict[str, Any], Request]]] = []  # of _memory, what waits for that
         self._alone: dict[str, dict[str, Any]] = {}  # leases of requests that can't leave this process, by key
         self._order = itertools.count()
         self._fetching: dict[Request, dict[str, Any]] = {}  # with their leases
@@ -96,6 +98,7 @@ class Scheduler(BaseScheduler):
             c.give_up,
         )  # fmt: skip
         self._inbox = Inbox(self._client(), c, self._outbox, self._hand(self._on_leases), self._hand(self._on_failure))
+        self.crawler.signals.connect(self._on_download, signals.response_downloaded)
         self.crawler.signals.connect(self._on_response, signals.response_received)
         self.crawler.signals.connect(self._on_error, signals.spider_error)
         self.crawler.signals.connect(self._on_idle, signals.spider_idle)
@@ -126,7 +129,7 @@ class Scheduler(BaseScheduler):
             return True
         self._hold_until = 0.0  # the engine asks when start() has ended
         self._settle_finished()
-        return bool(self.config.keep_open or self._buffer or self._memory or not self._inbox.drained() or self._arrived)
+        return bool(self.config.keep_open or self._buffer or self._memory or self._parked or not self._inbox.drained() or self._arrived)
 
     def enqueue_request(self, request: Request) -> bool:
         """Takes every request: whether it is a duplicate is known a moment later, and
@@ -185,9 +188,10 @@ class Scheduler(BaseScheduler):
             return None
         self._settle_finished()
         # While a login is under way all but its own requests wait, and so they do for what start() begins with.
-        login = time.monotonic() < self._hold_until or any(r in self._logins for r in self._fetching)
-        if self._memory and not (login and self._memory[0][0]):
-            *_, lease, request = heapq.heappop(self._memory)
+        under_way = itertools.chain(self._fetching, (entry[-1] for _, entry in self._parked))
+        login = time.monotonic() < self._hold_until or any(r in self._logins for r in under_way)
+        if entry := self._pop_memory(login):
+            *_, lease, request = entry
             self._fetching[request] = lease
             self._count("scheduler/dequeued/memory")
         elif self._buffer and not login and self._inbox.unsettled() < self.config.at_risk:
@@ -200,11 +204,23 @@ class Scheduler(BaseScheduler):
         self._count("scheduler/dequeued")
         return request
 
+    def _pop_memory(self, login: bool) -> tuple[bool, int, int, dict[str, Any], Request] | None:
+        """Takes what may be fetched now of the requests in memory."""
+        while self._parked and self._parked[0][0] <= time.monotonic():
+            heapq.heappush(self._memory, heapq.heappop(self._parked)[1])
+        while self._memory and not (login and self._memory[0][0]):
+            entry = heapq.heappop(self._memory)
+            if not (seconds := self._blocked_for(*entry[-2:])):
+                return entry
+            heapq.heappush(self._parked, (time.monotonic() + seconds, entry))
+        return None
+
     def close(self, reason: str) -> None:
         """Settles fetched requests and releases the others."""
         if self._cannot:
             return
         self._settle_finished()
+        self._memory += (entry for _, entry in self._parked)
         while self._outbox.flush(_CLOSE_WITHIN) and self._arrived:  # verdicts decide what becomes of leases
             self._drain()
         self._inbox.close(_CLOSE_WITHIN)
@@ -339,6 +355,9 @@ class Scheduler(BaseScheduler):
         for request in finished:
             settlement = self._settlement(request, lease := self._fetching.pop(request))
             if lease:
+                settlement.until = self._blocked_until(lease, request)
+                if settlement.until and settlement.changes and settlement.outcome == "release":
+                    settlement.outcome = "defer"
                 lease["outcome"] = settlement.outcome
                 self._outbox.put(settlement)
 
@@ -363,6 +382,37 @@ class Scheduler(BaseScheduler):
         if request.meta.get("retry_times"):  # whoever requeues it wants all attempts again
             changes = self._written(request.replace(meta={**request.meta, "retry_times": 0}))
         return Settlement(lease, "drop", fetched, changes)
+
+    def _on_download(self, response: Any, request: Request) -> None:
+        """Leaves a host alone that asks for it. What was leased ahead goes back; what is being fetched can't be stopped."""
+        seconds = declared.retry_after(response)
+        if not seconds or (lease := self._fetching.get(request)) is None:
+            return
+        now, queue = time.monotonic(), _queue(lease, request)
+        self._blocked = {q: until for q, until in self._blocked.items() if until > now}
+        self._blocked[queue] = max(now + seconds, self._blocked.get(queue, 0))
+        buffer, self._buffer = self._buffer, []
+        for entry in buffer:
+            if until := self._blocked_until(*entry[-2:]):
+                self._put_back(entry[-2], until)
+            else:
+                self._buffer.append(entry)
+        heapq.heapify(self._buffer)
+
+    def _put_back(self, lease: dict[str, Any], until: str) -> None:
+        self._inbox.taken()
+        self._outbox.put(Settlement(lease, "release", until=until))
+
+    def _blocked_for(self, lease: dict[str, Any], request: Request) -> float:
+        """For how many seconds the host of a request is to be left alone."""
+        if not self._blocked:
+            return 0
+        return max(self._blocked.get(_queue(lease, request), 0) - time.monotonic(), 0)
+
+    def _blocked_until(self, lease: dict[str, Any], request: Request) -> str:
+        """The same by the daemon's clock, "" for not at all. Whatever is settled for a host meanwhile tells the daemon."""
+        seconds = self._blocked_for(lease, request)
+        return self._inbox.after(seconds) if seconds else ""
 
     def _on_response(self, response: Any, request: Request) -> None:
         if request in self._fetching:
@@ -414,6 +464,9 @@ class Scheduler(BaseScheduler):
             except Exception as e:  # of other code: a callback that is gone, a class that moved
                 self._keep(lease, e)
                 continue
+            if until := self._blocked_until(lease, request):  # it was on its way when the host said so
+                self._put_back(lease, until)
+                continue
             heapq.heappush(self._buffer, (-request.priority, next(self._order), lease, request))
 
     def _keep(self, lease: dict[str, Any], e: Exception) -> None:
@@ -432,7 +485,7 @@ class Scheduler(BaseScheduler):
                 self._inbox.settled(entry.lease)
                 self._end_alone(entry)
                 self._count(f"firstseen/settled/{entry.outcome if entry.answer == 'ok' else entry.answer}")
-                if entry.outcome == "release" and entry.changes and entry.answer == "ok":
+                if entry.outcome in ("release", "defer") and entry.changes and entry.answer == "ok":
                     self._count("scheduler/enqueued/firstseen")
                     self._count("scheduler/enqueued")
             else:
@@ -462,10 +515,8 @@ class Scheduler(BaseScheduler):
                 offer.lease.setdefault("lines", []).append(line)
                 self._alone[verdict["key"]] = offer.lease
                 self._remember(offer.request, offer.lease)
-            case "new" | "duplicate" if verdict["key"] in offer.chain:
-                # A page that redirects to itself, or back to itself by way of a page that sets a cookie.
-                line = offer.line | {"discriminator": requests.unique(offer.line.get("discriminator", ""))}
-                self._outbox.put(replace(offer, line=line, chain=()))
+            case "new" if verdict["key"] in offer.chain:  # known here alone; it has its source's lease until it is
+                self._outbox.put(offer.again())
             case "new" | "duplicate":
                 self._log_duplicate(offer.request)
                 self._dropped(offer)
@@ -517,6 +568,11 @@ class Scheduler(BaseScheduler):
 
     def _count(self, name: str) -> None:
         self.stats.inc_value(name)
+
+
+def _queue(lease: dict[str, Any], request: Request) -> str:
+    """The queue of a request; without a lease, that of the daemon's profiles by host."""
+    return lease.get("queue") or urlsplit(request.url).netloc.rpartition("@")[2]
 
 
 def _slot(crawler: Crawler) -> Any:

@@ -6,7 +6,7 @@ import unittest
 
 from scrapy.http import HtmlResponse, Response
 
-from firstseen_scrapy.declared import canonical, fetched
+from firstseen_scrapy.declared import canonical, fetched, retry_after
 
 
 class DeclaredTest(unittest.TestCase):
@@ -33,6 +33,15 @@ class DeclaredTest(unittest.TestCase):
         want = {"url": "http://a.example/x", "status": 404, "digest": "sha1:da39a3ee5e6b4b0d3255bfef95601890afd80709",
                 "no_vary_search": 'key-order, params=("a")'}  # fmt: skip
         self.assertEqual(fetched(response), want)
+
+    def test_retry_after(self) -> None:
+        at, day = "Sat, 28 Nov 2026 17:00:30 GMT", "Sat, 28 Nov 2026 17:00:00 GMT"
+        for status, text, date, want in [
+            (429, "2", "", 2), (503, " 120 ", "", 120), (503, "9" * 5000, "", 86400), (429, at, day, 30), (429, day, at, 0), (429, "Thu, 01 Jan 2099 00:00:00 GMT", "", 86400),
+            (200, "2", "", 0), (500, "2", "", 0), (429, "", day, 0), (429, "-1", "", 0), (429, "soon", "", 0), (429, "\u0662", "", 0), (429, "Sat, 99 Nov 99999 17:00:30 GMT", "", 0),
+        ]:  # fmt: skip
+            response = Response("http://a.example/x", status=status, headers={"Retry-After": text, "Date": date})
+            self.assertEqual(retry_after(response), want, (status, text, date))
 
     def test_unlisted(self) -> None:
         for header, meta, want in [

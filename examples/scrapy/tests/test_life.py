@@ -58,6 +58,23 @@ class KilledTest(CrawlCase):
         self.assertEqual(done - items, set())
 
 
+class BusySite(Site):
+    """The tenth request comes too early."""
+
+    def page(self, access: Access) -> tuple[int, dict[str, str], str]:
+        return (429, {"Retry-After": "2"}, "") if self.log.index(access) == 9 else super().page(access)
+
+
+class BusyTest(CrawlCase):
+    def test_retry_after(self) -> None:
+        """A host is asked again when it says so, for whatever page, and none is lost."""
+        site = BusySite(30)
+        self.addCleanup(site.close)
+        self.crawl("tree", site.url, CONCURRENT_REQUESTS=1, FIRSTSEEN_PREFETCH=8, FIRSTSEEN_AT_RISK=8).wait()
+        self.assertGreaterEqual(site.log[10].time - site.log[9].time, 2)
+        self.assert_each_page_once(site.fetched(), 30, {site.log[9].path})
+
+
 class LifeTest(CrawlCase):
     def setUp(self) -> None:
         super().setUp()

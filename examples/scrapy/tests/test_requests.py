@@ -13,12 +13,14 @@ from unittest import mock
 
 from scrapy import FormRequest, Request, Spider
 from scrapy.dupefilters import RFPDupeFilter
+from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 from site_on_loopback import Access, Site
 from support import PATIENCE, CrawlCase, await_that
 
 from firstseen_scrapy import request as requests
 from firstseen_scrapy import seen
+from firstseen_scrapy.client import Refused
 from firstseen_scrapy.scheduler import Scheduler
 
 
@@ -111,8 +113,8 @@ class RequestsTest(CrawlCase):
         self.assertEqual((strangers, self.site.fetched()["/login"]), ([], 6))
         self.assertLessEqual(self.site.fetched()["/friends"], 3)
 
-    def driven(self) -> Scheduler:
-        crawler = get_crawler(Spider, {"FIRSTSEEN_URL": self.daemon.url, "FIRSTSEEN_DELAY": 0})
+    def driven(self, crawl: str = "driven") -> Scheduler:
+        crawler = get_crawler(Spider, {"FIRSTSEEN_URL": self.daemon.url, "FIRSTSEEN_DELAY": 0, "FIRSTSEEN_CRAWL": crawl})
         crawler.spider = crawler._create_spider("driven")
         slot = SimpleNamespace(inprogress=set(), nextcall=mock.Mock())
         crawler.engine = SimpleNamespace(_slot=slot)
@@ -140,6 +142,59 @@ class RequestsTest(CrawlCase):
         scheduler.crawler.engine._slot.inprogress.clear()
         scheduler.close("finished")
         self.assertEqual(self.daemon.stats("driven")["in_flight"], 0)
+
+    def test_a_redirect_is_stored_before_its_source_is_settled(self) -> None:
+        """Killed when the daemon has carried out a settlement, whatever the target is a variant of."""
+        chains = {"self": ["/a"], "variant": ["/./%61?#top"], "by": ["/b", "/a"], "longer": ["/b", "/c", "/b?"], "new": ["/b"]}
+        for crawl, targets in chains.items():
+            scheduler = self.driven(crawl)
+            scheduler._failing = True  # there is no engine to close
+            settle, settled = scheduler._outbox._client.settle, []
+
+            def settle_and_die(leases: list, last: int = len(targets)) -> list:
+                answers = settle(leases)
+                settled.extend(leases)
+                if len(settled) == last:
+                    raise Refused("killed")
+                return answers
+
+            scheduler._outbox._client.settle = settle_and_die
+            scheduler.enqueue_request(Request("http://a.com/a"))
+            for times, target in enumerate(targets, 1):
+                page = self.next_of(scheduler)
+                meta = {**page.meta, "redirect_times": times, "redirect_urls": [*page.meta.get("redirect_urls", []), page.url]}
+                scheduler.enqueue_request(page.replace(url="http://a.com" + target, meta=meta))
+                scheduler.crawler.engine._slot.inprogress.clear()
+                scheduler.next_request()
+            scheduler._outbox._thread.join(PATIENCE)
+            stats = self.daemon.stats(crawl)
+            self.assertEqual((len(settled), stats["held"], stats["completed"]), (len(targets), 1, len(targets)), crawl)
+            scheduler._inbox.close(PATIENCE)
+
+    def test_a_host_that_asks_to_be_left_alone(self) -> None:
+        """What was leased ahead goes back, what is in memory waits, and another host is served."""
+        scheduler = self.driven()
+        for n in range(3):
+            scheduler.enqueue_request(Request(f"http://a.com/{n}"))
+        await_that(lambda: scheduler._drain() or len(scheduler) == 3)
+        page = self.next_of(scheduler)
+        for n in range(3):
+            scheduler.enqueue_request(Request(f"http://a.com/memory/{n}", meta={"object": object()}))
+        await_that(lambda: scheduler._drain() or len(scheduler) == 5)
+        scheduler._on_download(Response(page.url, status=503, headers={"Retry-After": "3600"}), page)
+        scheduler.enqueue_request(page.replace(meta={"retry_times": 1}))
+        scheduler.crawler.engine._slot.inprogress.clear()
+        scheduler.enqueue_request(Request("http://b.com/"))
+        self.assertEqual(self.next_of(scheduler).url, "http://b.com/")
+        self.assertTrue(scheduler._outbox.flush(PATIENCE))
+        self.assertEqual(self.daemon.stats("driven")["in_flight"], 1)
+        with urllib.request.urlopen(f"{self.daemon.url}/v1/queues?crawl=driven", timeout=PATIENCE) as answer:
+            queue = next(q for q in json.load(answer)["queues"] if q["queue"] == "a.com")
+        self.assertEqual((queue["state"], scheduler.next_request(), scheduler.has_pending_requests()), ("blocked", None, True))
+        scheduler._blocked.clear()  # it is over
+        scheduler._parked = [(0, entry) for _, entry in scheduler._parked]
+        self.assertIn("memory", self.next_of(scheduler).url)
+        scheduler.close("finished")
 
     def test_what_is_over_is_forgotten(self) -> None:
         """Whoever queues a page again that was fetched in memory gets it fetched."""
