@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/gocolly/colly/v2"
@@ -39,8 +40,13 @@ func settlementOf(l *frontier.Lease, r *colly.Response, err error) frontier.Sett
 	if s.Outcome != frontier.Retry || r == nil || r.Headers == nil {
 		return s
 	}
-	if wait, err := time.ParseDuration(r.Headers.Get("Retry-After") + "s"); err == nil && wait > 0 {
-		s.At = time.Now().Add(wait)
+	now, text := time.Now(), r.Headers.Get("Retry-After")
+	at, _ := http.ParseTime(text)
+	if seconds, err := strconv.ParseUint(text, 10, 32); err == nil {
+		at = now.Add(time.Duration(seconds) * time.Second)
+	}
+	if at.After(now) {
+		s.At = now.Add(min(at.Sub(now), 24*time.Hour))
 		s.BlockQueue = s.At
 	}
 	return s

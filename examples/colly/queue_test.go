@@ -275,3 +275,43 @@ func TestQueueEndsAtALimit(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestBusyHost: until when a host asks to be left alone, in seconds or by a date; and what was leased ahead of it goes back.
+func TestBusyHost(t *testing.T) {
+	in := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(http.TimeFormat) }
+	for text, want := range map[string]time.Duration{
+		"": 0, "2": 2 * time.Second, "0": 0, "-1": 0, "1.5": 0, "soon": 0, "999999999": 24 * time.Hour,
+		in(time.Hour): time.Hour, in(-time.Hour): 0, in(1000 * time.Hour): 24 * time.Hour,
+	} {
+		r := &colly.Response{StatusCode: http.StatusTooManyRequests, Headers: &http.Header{"Retry-After": {text}}}
+		began := time.Now()
+		s := settlementOf(nil, r, errors.New("busy"))
+		off := s.BlockQueue.Sub(began) - want
+		if s.BlockQueue.IsZero() != (want == 0) || !s.At.Equal(s.BlockQueue) || want != 0 && (off < -time.Second || off > time.Minute) {
+			t.Errorf("%q: got until %v, %v; want in %v", text, s.At, s.BlockQueue, want)
+		}
+	}
+	f := open(t)
+	c := colly.NewCollector()
+	q := NewQueue(f, c)
+	for n := range 2 {
+		if err := q.AddRequest(fmt.Appendf(nil, `{"URL":"http://a.example/%d","Method":"GET"}`, n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	leases, _, err := f.Lease(t.Context(), frontier.LeaseRequest{Max: 2, MaxInFlight: 2, MaxPerQueue: 2})
+	if err != nil || len(leases) != 2 {
+		t.Fatalf("got %d leases, %v; want 2", len(leases), err)
+	}
+	q.out["1"], q.next = &handed{lease: leases[0], started: true, id: 7}, leases[1]
+	ctx := colly.NewContext()
+	ctx.Put(leaseName, "1")
+	u, _ := url.Parse(leases[0].URL)
+	q.end(&colly.Response{StatusCode: 503, Headers: &http.Header{"Retry-After": {"3600"}}, Request: &colly.Request{ID: 7, URL: u, Ctx: ctx}}, errors.New("busy"))
+	if s, err := f.Stats(t.Context(), ""); err != nil || s.Held != 2 || s.InFlight != 0 {
+		t.Errorf("got %+v, %v; want both URLs back in the queue", s, err)
+	}
+	if n, idle, err := f.Lease(t.Context(), frontier.LeaseRequest{}); err != nil || len(n) != 0 || idle.State != store.Blocked {
+		t.Errorf("got %d leases, %v, %v; want the queue blocked", len(n), idle, err)
+	}
+}

@@ -43,13 +43,17 @@ func (q *Queue) end(r *colly.Response, err error) {
 		return
 	}
 	delete(q.out, name)
-	q.mu.Unlock()
 	s := frontier.Settlement{Lease: h.lease, Outcome: frontier.Done}
 	if err != nil {
 		s = settlementOf(h.lease, r, err)
 	}
 	s.Fetched = fetchedOf(r)
-	_, _ = q.f.Settle(context.Background(), []frontier.Settlement{s})
+	over := []frontier.Settlement{s}
+	if q.next != nil && !s.BlockQueue.IsZero() && q.next.Queue == h.lease.Queue { // it was leased before the host asked to be left alone
+		over, q.next = append(over, frontier.Settlement{Lease: q.next, Outcome: frontier.Release}), nil
+	}
+	q.mu.Unlock()
+	_, _ = q.f.Settle(context.Background(), over)
 }
 
 // redirect asks the frontier about a redirect: a page under another spelling is

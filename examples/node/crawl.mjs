@@ -44,6 +44,13 @@ function cookiesOf(url) {
   return cookies.get(host);
 }
 
+// leftAlone says until when a busy host asks to be left alone, at most a day.
+function leftAlone({ status, headers }) {
+  const text = headers.get("retry-after") ?? "";
+  const wait = Math.min(/^\d+$/.test(text) ? text * 1000 : Date.parse(text) - Date.now(), 86_400_000);
+  return wait > 0 && [429, 503].includes(status) ? { block_queue_until: new Date(Date.now() + wait).toISOString() } : {};
+}
+
 // visit fetches a page, offers its links to the same host, and reports the result.
 async function visit(lease) {
   const named = { crawl: lease.crawl, key: lease.key, token: lease.token };
@@ -70,7 +77,7 @@ async function visit(lease) {
     return follow ? visit(follow) : null; // another page is queued like a link
   }
   const fetched = { url: own, status: page.status };
-  if (!page.ok) return { ...named, fetched, outcome: page.status >= 500 || page.status === 429 ? "retry" : "drop" };
+  if (!page.ok) return { ...named, ...leftAlone(page), fetched, outcome: page.status >= 500 || page.status === 429 ? "retry" : "drop" };
   const links = [...html.matchAll(/<a\s[^>]*?href="([^"]+)"/gi)].map((m) => m[1].replaceAll("&amp;", "&"))
     .filter((link) => URL.canParse(link, own)).map((link) => new URL(link, own).href)
     .filter((url) => hostOf(url) === hostOf(own));

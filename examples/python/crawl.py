@@ -3,7 +3,7 @@ The daemon decides what is new, what may be fetched now and when a host is left 
 Run several, kill them and start them again: they share the crawl that FIRSTSEEN_CRAWL names, by default DEFAULT,
 and leave others alone. FIRSTSEEN names the daemon, by default http://127.0.0.1:7072, and FIRSTSEEN_CLIENT this process:
 its leases end FIRSTSEEN_LEASE seconds after it died, by default 120, or by "firstseen free --client"."""
-import base64, hashlib, json, os, signal, string, sys
+import base64, hashlib, json, os, signal, string, sys, time
 from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from http.client import HTTPException
@@ -85,7 +85,9 @@ def visit(lease):
             if "error" in answer.get("target", {}):
                 print("refused", ascii(target), answer["target"]["error"]["message"], file=sys.stderr, flush=True)
             return visit(answer["follow"]) if "follow" in answer else None  # another page is queued like a link
-        return {**named, "outcome": "retry" if e.code >= 500 or e.code == 429 else "drop", "fetched": {"url": url, "status": e.code}}
+        wait = min(float(text), 86400) if (text := e.headers.get("Retry-After", "")).isdecimal() and e.code in (429, 503) else 0
+        block = {"block_queue_until": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + wait + 1))} if wait else {}
+        return {**named, **block, "outcome": "retry" if e.code >= 500 or e.code == 429 else "drop", "fetched": {"url": url, "status": e.code}}
     except (OSError, HTTPException):
         return {**named, "outcome": "retry"}
     offer([u for u, same in (on_host(url, link) for link in links.found) if same], lease.get("depth", 0) + 1)

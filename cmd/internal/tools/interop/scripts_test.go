@@ -2,8 +2,10 @@ package interop
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -19,6 +21,7 @@ import (
 	"github.com/firstseen/firstseen/cmd/internal/server"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/internal/testutil/hang"
+	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store/memstore"
 )
 
@@ -79,6 +82,65 @@ func TestScriptsMissAnswers(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestScriptsLeaveABusyHostAlone: what a host asks for by its Retry-After is passed on to the daemon.
+func TestScriptsLeaveABusyHostAlone(t *testing.T) {
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "3600")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}))
+	defer site.Close()
+	for script, s := range scripts {
+		t.Run(script, func(t *testing.T) {
+			command := s.command(installed(t, s.variable))
+			var leased atomic.Bool
+			done := make(chan string, 100)
+			daemon := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				const key = "00000000000000000000000000000001"
+				switch r.URL.Path {
+				case "/v1/urls":
+					fmt.Fprintf(w, `{"url":"","verdict":"new","key":%q}`, key)
+				case "/v1/done":
+					body, _ := io.ReadAll(r.Body)
+					done <- string(body)
+					fmt.Fprintln(w, `{"answers":["ok"]}`)
+				case "/v1/lease":
+					var asked wire.LeaseRequest
+					_ = json.NewDecoder(r.Body).Decode(&asked)
+					if !leased.Swap(true) {
+						expires := time.Now().Add(time.Duration(asked.LeaseSeconds * float64(time.Second)))
+						fmt.Fprintf(w, `{"leases":[{"crawl":"DEFAULT","key":%q,"token":"1","attempts":1,"url":%q,"queue":"a","expires":%q}]}`,
+							key, site.URL+"/", expires.Format(time.RFC3339Nano))
+						return
+					}
+					fallthrough
+				default:
+					fmt.Fprintln(w, `{"leases":[],"queues":[],"finished":true,"state":"finished","held":0,"fetched":0,"completed":0,"dropped":0}`)
+				}
+			}))
+			defer daemon.Close()
+			cmd := exec.CommandContext(hang.Context(t), command[0], append(command[1:], site.URL+"/")...)
+			cmd.Env = append(os.Environ(), "FIRSTSEEN="+daemon.URL)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+			close(done)
+			for body := range done {
+				var report struct{ Leases []wire.DoneLease }
+				if err := json.Unmarshal([]byte(body), &report); err != nil {
+					t.Fatal(err)
+				}
+				for _, l := range report.Leases {
+					if wait := time.Until(l.BlockQueueUntil); wait > 50*time.Minute && wait <= time.Hour+5*time.Second && (l.Outcome == "retry" || l.Outcome == "defer") {
+						return
+					}
+				}
+				t.Log(body)
+			}
+			t.Error("the daemon was not told that the host is busy for an hour")
+		})
 	}
 }
 
