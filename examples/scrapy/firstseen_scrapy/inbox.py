@@ -222,7 +222,7 @@ def waits(crawl: str, client: str, answer: dict[str, Any], queue: dict[str, Any]
         text += f" until {until}Z"
     if queue.get("reason"):
         text += f"; queue {queue['queue']}: {queue['reason']}. If its host is up, `firstseen set --crawl {crawl} --queue {queue['queue']}"
-        text += " --blocked-until default` ends the wait; `firstseen serve --failing-after` says after how many it begins"
+        text += " --blocked-until default` ends the wait; `firstseen serve --failing-after` (FIRSTSEEN_FAILING_AFTER) says after how many it begins"
     if answer["state"] == "waiting":
         whose, all_of = (f"--client {client}", "") if client else ("--state leased", ", and those of processes that run")
         text += f". Another process has leases; if it died, `firstseen free --crawl {crawl} {whose}` ends them{all_of}"

@@ -117,7 +117,7 @@ class WaitTest(unittest.TestCase):
         failing = {"queue": "a.example", "reason": "5 fetches in a row failed"}
         served, paused = {}, {"state": "paused"}
         line = "Crawl 'news' is delayed until 2026-11-27T20:51:01Z; queue a.example: 5 fetches in a row failed. If its host is up, `firstseen set"
-        line += " --crawl news --queue a.example --blocked-until default` ends the wait; `firstseen serve --failing-after` says after how many it begins"
+        line += " --crawl news --queue a.example --blocked-until default` ends the wait; `firstseen serve --failing-after` (FIRSTSEEN_FAILING_AFTER) says after how many it begins"
         self.assertEqual(self.told((delayed, failing, 4), (served, {}, 1), (delayed, failing, 4)), [])
         self.assertEqual(self.told((delayed, failing, 30)), [line])
         self.assertEqual(self.told((delayed, failing, 9), (served, {}, 1), (delayed, failing, 9)), [line])
