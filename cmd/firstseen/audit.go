@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,7 +71,7 @@ func (j *judging) add(flags *pflag.FlagSet) {
 }
 
 // read reads logs. It opens the report first, so that a bad path shows before the work is done.
-func (j *judging) read(ctx context.Context, a *app, names []string) (read *judged, err error) {
+func (j *judging) read(ctx context.Context, a *app, p *canon.Profile, names []string) (read *judged, err error) {
 	j.began = time.Now()
 	if j.title == "" {
 		j.title = titleOf(names)
@@ -77,7 +79,7 @@ func (j *judging) read(ctx context.Context, a *app, names []string) (read *judge
 	if j.file, err = durable.Create(j.path); err != nil {
 		return nil, err
 	}
-	return a.loadCaptures(ctx, names, j.base, j.db)
+	return a.loadCaptures(ctx, p, names, j.base, j.db)
 }
 
 func (j *judging) write(judged *audit.Report, learned *audit.Learned) error {
@@ -98,7 +100,7 @@ func (f *auditFlags) run(ctx context.Context, a *app, names []string) error {
 		}
 	}
 	defer func() { f.file.Drop() }()
-	read, err := f.read(ctx, a, names)
+	read, err := f.read(ctx, a, req.Profile, names)
 	if err != nil {
 		return err
 	}
@@ -118,34 +120,44 @@ func (f *auditFlags) run(ctx context.Context, a *app, names []string) error {
 	}
 	out := newOutput(a.out)
 	if f.json {
-		out.json(found)
+		out.json(struct {
+			*audit.Report
+			unused
+		}{found, read.unused})
 	} else {
 		writeAudit(out, found, time.Since(f.began))
 	}
-	return worst(endOutput(out, read.bad), read.failed)
+	return worst(endOutput(out, read.unused.Refused), read.failed)
 }
 
 // judged is the result of reading for audit and learn.
 type judged struct {
-	log     *audit.Log
-	bad     int64 // lines that could not be read; the first are printed to stderr
-	records int64
-	fetches int64 // records that are fetches by their status
-	digests int64 // records that have one
-	files   *fileSet
+	log      *audit.Log
+	profile  *canon.Profile
+	unused   unused
+	records  int64
+	captures int64 // of them
+	digests  int64 // records that have one
+	files    *fileSet
 	// unread are the files that could not be read to their end, and failed says why.
 	unread []audit.Unread
 	failed error
 }
 
+// unused counts what was read and is no capture.
+type unused struct {
+	Refused int64            `json:"refused,omitempty"`      // as uniq counts them: lines that are no record, and URLs without a canonical form; the first are printed to stderr
+	Left    map[string]int64 `json:"not_captured,omitempty"` // records by the reason
+}
+
 // loadCaptures reads logs. If a file cannot be read to its end, that is reported, and the records
 // before count. If no file has a record, the errors of the files are returned.
-func (a *app) loadCaptures(ctx context.Context, names []string, base, db string) (*judged, error) {
+func (a *app) loadCaptures(ctx context.Context, p *canon.Profile, names []string, base, db string) (*judged, error) {
 	if len(names) == 0 && db == "" {
 		return nil, misusef("no captures to judge by: pass a log file or --db DIR")
 	}
 	debug.SetGCPercent(25) // a log is one big heap that hardly changes: room for twice of it would be wasted
-	j := &judged{log: audit.NewLog(), files: &fileSet{stdin: a.in}}
+	j := &judged{log: audit.NewLog(), profile: p, files: &fileSet{stdin: a.in}}
 	if db != "" {
 		if err := loadSample(ctx, j.log, db); err != nil {
 			return nil, err
@@ -173,7 +185,7 @@ func (a *app) loadCaptures(ctx context.Context, names []string, base, db string)
 	}
 	switch {
 	case j.records == 0 || db != "":
-	case j.fetches == 0:
+	case j.captures == 0:
 		lacks := "a status, in a column or field such as status"
 		if j.digests == 0 {
 			lacks += ", nor a digest of the content, in one such as digest"
@@ -182,8 +194,11 @@ func (a *app) loadCaptures(ctx context.Context, names []string, base, db string)
 	case j.digests == 0:
 		fmt.Fprintf(a.err, "firstseen: no digest of a content in %s, so no rule can be judged; want CDX, CDXJ, WARC, Heritrix logs, or tables and JSON with a field such as digest\n", plural(j.records, "record"))
 	}
-	if j.bad > 0 {
-		fmt.Fprintf(a.err, "firstseen: %s could not be read\n", plural(int64(j.bad), "line"))
+	for _, why := range slices.Sorted(maps.Keys(j.unused.Left)) {
+		fmt.Fprintf(a.err, "firstseen: not judged: %s %s\n", plural(j.unused.Left[why], "record"), why)
+	}
+	if n := j.unused.Refused; n > 0 {
+		fmt.Fprintf(a.err, "firstseen: not judged: %s refused: no record, or no URL that can be used\n", plural(n, "line"))
 	}
 	return j, nil
 }
@@ -198,6 +213,12 @@ func (a *app) loadFile(ctx context.Context, j *judged, name, base string) error 
 	}
 	defer j.files.done(f)
 	var c logs.Counts
+	var form []byte
+	refuse := func(r logs.Refusal) {
+		if j.unused.Refused++; j.unused.Refused <= shownBad {
+			fmt.Fprintf(a.err, "firstseen: %s: %v\n", name, r)
+		}
+	}
 	for b, err := range logs.Read(f, logs.Options{Base: base, Declared: true}) {
 		if err == nil {
 			err = ctx.Err()
@@ -210,20 +231,28 @@ func (a *app) loadFile(ctx context.Context, j *judged, name, base string) error 
 		}
 		for r := range b.All() {
 			j.records++
-			if r.Kind == logs.Fetch || r.Kind == logs.Revisit {
-				j.fetches++
-			}
 			if r.Digest != "" {
 				j.digests++
+			}
+			if r.Kind != logs.Other {
+				if form, err = j.profile.AppendCanonical(form[:0], []byte(r.URL)); err != nil {
+					refuse(logs.Refusal{Line: r.Line, Offset: r.Offset, Text: r.URL, Err: err})
+					continue
+				}
+			}
+			if why := unjudged(&r); why != "" {
+				logs.CountReason(&j.unused.Left, why, 1)
+			} else {
+				j.captures++
 			}
 			if err := addRecord(j.log, r); err != nil {
 				return endsAll{fmt.Errorf("cannot judge any more: %w", err)}
 			}
 		}
-		for _, refusal := range b.Refusals[:max(0, min(int64(len(b.Refusals)), shownBad-j.bad))] {
-			fmt.Fprintf(a.err, "firstseen: %s: %v\n", name, refusal)
+		for _, refusal := range b.Refusals {
+			refuse(refusal)
 		}
-		j.bad += b.Counts.Refused
+		j.unused.Refused += b.Counts.Refused - int64(len(b.Refusals)) // which may be the first of them
 		c.Add(&b.Counts)
 		b.Release()
 	}
@@ -231,7 +260,18 @@ func (a *app) loadFile(ctx context.Context, j *judged, name, base string) error 
 	return nil
 }
 
-// addRecord adds a record of a log, if it is a fetch.
+// unjudged returns why a record is no capture, or "".
+func unjudged(r *logs.Record) string {
+	switch {
+	case r.Captured():
+		return ""
+	case r.Kind == logs.Other:
+		return "of other protocols than HTTP"
+	}
+	return "without a digest, or a status of a server"
+}
+
+// addRecord adds a record of a log, if it is a capture.
 func addRecord(log *audit.Log, r logs.Record) error {
 	if r.RedirectedFrom && r.Via != "" {
 		if err := log.AddRedirect(r.Via, r.URL); err != nil {
@@ -243,7 +283,7 @@ func addRecord(log *audit.Log, r logs.Record) error {
 	switch {
 	case r.Kind == logs.Revisit:
 		c.Status = 0 // the first capture of the content has its status
-	case r.Kind != logs.Fetch || r.Status < 0:
+	case !r.Captured():
 		return nil
 	}
 	return log.Add(c)

@@ -48,7 +48,7 @@ func TestAuditOfRealLogs(t *testing.T) {
 		}
 		slices.Sort(names)
 		for _, name := range names {
-			if err := a.loadFile(t.Context(), &judged{log: log, bad: shownBad, files: &fileSet{stdin: a.in}}, name, ""); err != nil {
+			if err := a.loadFile(t.Context(), &judged{log: log, profile: canon.Qiita(), files: &fileSet{stdin: a.in}}, name, ""); err != nil {
 				t.Logf("up to its fault: %v", err) // the collection has files that are cut short
 			}
 			read++

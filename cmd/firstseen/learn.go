@@ -48,7 +48,7 @@ contrary, and at least 90 % of the contents are equal.
 
 func (f *learnFlags) run(ctx context.Context, a *app, names []string) error {
 	defer func() { f.file.Drop() }()
-	read, err := f.read(ctx, a, names)
+	read, err := f.read(ctx, a, canon.Qiita(), names)
 	if err != nil {
 		return err
 	}
@@ -67,11 +67,14 @@ func (f *learnFlags) run(ctx context.Context, a *app, names []string) error {
 	switch {
 	case f.output == "-":
 	case f.json:
-		out.json(learned)
+		out.json(struct {
+			*audit.Learned
+			unused
+		}{learned, read.unused})
 	default:
 		writeLearned(out, learned)
 	}
-	return worst(endOutput(out, read.bad), read.failed)
+	return worst(endOutput(out, read.unused.Refused), read.failed)
 }
 
 // writeRules writes the rule file, having made sure that it can be read.

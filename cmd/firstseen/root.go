@@ -14,6 +14,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -279,7 +280,11 @@ func (a *app) status(cmd *cobra.Command, err error) int {
 	case err == nil:
 		return statusOK
 	case errors.As(err, &f):
-		fmt.Fprintf(a.err, "firstseen: %v\n", err)
+		todo := ""
+		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+			todo = "; free some space, or write to another disk (TMPDIR names that of temporary files), and run the command again"
+		}
+		fmt.Fprintf(a.err, "firstseen: %v%s\n", err, todo)
 		return statusFailed
 	case errors.Is(err, errRefused):
 		return statusRefused
@@ -336,6 +341,9 @@ var (
 // flagError names the command whose flag could not be read.
 func flagError(cmd *cobra.Command, err error) error {
 	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
+	if unknown && cmd.Name() == "explain" && slices.Contains(places[0], name) {
+		return fmt.Errorf("cannot run explain: %w; it needs no store; for what one knows of a URL, run: firstseen why --%s …", err, name)
+	}
 	if meant := nearest(name, flagNamesOf(cmd.Flags())); unknown && meant != "" {
 		return fmt.Errorf("cannot run %s: %w; did you mean --%s?", cmd.Name(), err, meant)
 	}

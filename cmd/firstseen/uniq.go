@@ -51,8 +51,9 @@ Files of several tools can be given in one call: the format of each is found for
 hashes and slugs replaced, and the names of the parameters. --keep N prints the first N URLs
 of each host, domain or shape; --show-shape prints what they are compared by before each.
 
-With --keep last and --keep-by, the newest of several snapshots of a page wins. --format jsonl, csv or
-parquet says where each URL was found.
+With --keep last and --keep-by, the newest of several snapshots of a page wins, of those that one
+run reads: with --db, a page that an earlier run printed is left out though a newer one came. To get
+the newest of all, read all files without --db. --format jsonl, csv or parquet says where each URL was found.
 
 With --db the URLs are remembered from run to run: each is printed once, and recorded after
 it was printed, also on Ctrl-C. After kill -9 or on a full disk the next run may print a URL
@@ -135,6 +136,9 @@ func (f *uniqFlags) run(ctx context.Context, a *app, names []string) (err error)
 		crawl, err := crawlInto(ctx, s, f.crawl, store.IdentityOf(p), false)
 		if err != nil {
 			return fmt.Errorf("cannot use %s: %w", f.db, err)
+		}
+		if (f.keep == "last" || f.keepBy != "") && !f.quiet && !f.counts {
+			fmt.Fprintf(a.err, "firstseen: --keep %s chooses among what this run reads; pages that earlier runs with --db printed are left out, also where this run has a better one (read all files without --db for that)\n", f.keep)
 		}
 		memory = &uniq.Memory{Store: s, Crawl: crawl.Stored, Unicode: p.HasUnicodeHost}
 		signal.Ignore(syscall.SIGPIPE) // so that printed URLs are recorded
@@ -234,7 +238,7 @@ func (f *uniqFlags) close(ctx context.Context, a *app, r *uniq.Result, before in
 	} else if nothing := before == 0 && r.URLs+r.Unreadable == 0 && (err != nil || len(r.Errors) > 0); !f.quiet && !nothing {
 		fmt.Fprintln(a.err, f.closingLine(r, before, ended))
 	}
-	if n := r.Unordered; n > 0 && !f.quiet && !f.counts {
+	if n := r.Unordered; n > 0 && err == nil && !f.quiet && !f.counts {
 		fmt.Fprintf(a.err, "firstseen: %s of %s URLs have no value to compare for --keep-by %s, so the others win over them\n", grouped(n), grouped(r.URLs), f.keepBy)
 	}
 	var errs []error
@@ -287,11 +291,15 @@ func (f *uniqFlags) tellCounts(a *app, r *uniq.Result, before int, ended bool) {
 		Refused    int64            `json:"refused"`
 		ByStatus   int64            `json:"left_out_by_status,omitempty"`
 		Unordered  int64            `json:"without_keep_by,omitempty"`
+		Unprinted  int64            `json:"not_printed,omitempty"`
 		Filtered   map[string]int64 `json:"filtered,omitempty"` // by the flag
 		Before     int              `json:"files_read_before,omitempty"`
 		Ended      bool             `json:"reader_ended,omitempty"`
 		Inputs     []input          `json:"inputs"`
-	}{r.URLs + r.Unreadable, r.Printed, r.Duplicates, r.Known, r.Refused + r.Unreadable, r.ByStatus, r.Unordered, map[string]int64{}, before, ended, nil}
+	}{r.URLs + r.Unreadable, r.Printed, r.Duplicates, r.Known, r.Refused + r.Unreadable, r.ByStatus, r.Unordered, 0, map[string]int64{}, before, ended, nil}
+	if !f.duplicates {
+		counts.Unprinted = r.Unprinted()
+	}
 	for i, n := range r.Filtered {
 		counts.Filtered[f.filters.names[i]] = n
 	}
@@ -317,6 +325,9 @@ func (f *uniqFlags) closingLine(r *uniq.Result, before int, ended bool) string {
 	other := int64(0)
 	for i := range r.Inputs {
 		other += r.Inputs[i].Units.Other
+	}
+	if n := r.Unprinted(); n > 0 && !f.duplicates {
+		text += fmt.Sprintf(", %s not printed", grouped(n))
 	}
 	if other > 0 {
 		text += fmt.Sprintf("; %s more without a URL that counts", grouped(other))

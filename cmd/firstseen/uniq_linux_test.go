@@ -186,3 +186,32 @@ func TestUniqWithoutOutput(t *testing.T) {
 		t.Errorf("got %v, %s; want all three printed after the run without output", err, said)
 	}
 }
+
+// TestFullOutput: whatever the form of the output, one line says that the disk is full, once, and what to do; and all that was read is accounted for.
+func TestFullOutput(t *testing.T) {
+	list, _ := manyURLs(t, 5000)
+	for _, args := range [][]string{
+		{"uniq", list}, {"uniq", "--format", "csv", list}, {"uniq", "--format", "parquet", list}, {"uniq", "--keep", "last", list}, {"uniq", "--sort", "host", list},
+		{"uniq", "-c", list}, {"uniq", "--db", filepath.Join(t.TempDir(), "a"), list}, {"uniq", "--format", "parquet", "--db", filepath.Join(t.TempDir(), "b"), list},
+		{"canon"}, {"replay", list}, {"explain"},
+	} {
+		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		if err != nil {
+			t.Skip(err)
+		}
+		text, err := os.ReadFile(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var errOut bytes.Buffer
+		status := run(t.Context(), args, bytes.NewReader(text), full, &errOut)
+		_ = full.Close()
+		got := errOut.String()
+		if status != statusFailed || strings.Count(got, "/dev/full") != 1 || strings.Count(got, "firstseen: ") != 1 || !strings.Contains(got, "; free some space") {
+			t.Errorf("%q: got status %d, %s; want one message that names the file once and says what to do", args, status, got)
+		}
+		if args[0] == "uniq" && !strings.Contains(got, "5,000 read: 0 printed, 0 duplicates, 0 refused") || args[0] == "uniq" && !strings.Contains(got, ", 5,000 not printed") {
+			t.Errorf("%q: got %s; want each URL in a column", args, got)
+		}
+	}
+}

@@ -193,7 +193,10 @@ func (u *urlFlags) each(cmd *cobra.Command, a *app, args []string, f func(raw st
 	for raw, err := range texts {
 		var end failure
 		if errors.As(err, &end) {
-			return errors.Join(err, out.Flush())
+			if unwritten := endOutput(out, 0); unwritten != nil {
+				return unwritten // the flushingReader ended for it
+			}
+			return err
 		}
 		var got answer
 		if err == nil {

@@ -745,7 +745,7 @@ type Stats struct {
 	Size uint64 `protobuf:"varint,1,opt,name=size,proto3" json:"size,omitempty"`
 	// URLs handed out and not yet answered.
 	InProcess uint32 `protobuf:"varint,2,opt,name=inProcess,proto3" json:"inProcess,omitempty"`
-	// "completed" and "active_queues"; Firstseen adds "seen".
+	// "completed" and "active_queues"; Firstseen adds "seen", "fetched", "dropped" and, of these, "failed".
 	Counts         map[string]uint64 `protobuf:"bytes,3,rep,name=counts,proto3" json:"counts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	NumberOfQueues uint64            `protobuf:"varint,4,opt,name=numberOfQueues,proto3" json:"numberOfQueues,omitempty"`
 	CrawlID        string            `protobuf:"bytes,5,opt,name=crawlID,proto3" json:"crawlID,omitempty"`

@@ -126,6 +126,8 @@ type Leases struct {
 	Next time.Time `json:"next,omitzero"`
 	// Finished is the state finished.
 	Finished bool `json:"finished,omitempty"`
+	// UnknownCrawl says, beside the state finished, that no URL of the crawl is known: none was offered, or all were forgotten. Its name may be mistyped.
+	UnknownCrawl bool `json:"unknown_crawl,omitempty"`
 	// HoldingQueues is how many queues hold something, if there are no leases; the others how many of them each holds back.
 	HoldingQueues int64 `json:"holding_queues,omitempty"`
 	PausedQueues  int64 `json:"paused_queues,omitempty"`
@@ -222,6 +224,8 @@ type Fetched struct {
 // Answers is the answer to Done: ok, gave-up, stale or already-done for each lease.
 type Answers struct {
 	Answers []string `json:"answers"`
+	// StaleIn is the crawl in which leases were looked for that name none and are stale: of another crawl they may be good.
+	StaleIn string `json:"stale_in,omitempty"`
 }
 
 // RedirectRequest is the body of POST /v1/redirect: a lease as it was handed out, and

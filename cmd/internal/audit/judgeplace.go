@@ -149,7 +149,8 @@ func (l *learner) decide(found *Learned, w *weighed, doubt func(Source) string) 
 	}
 	if why != "" {
 		found.LeftOut = append(found.LeftOut, Candidate{Host: w.host, Path: w.path, Param: w.param, Rule: w.rule, URLs: w.saves, Why: why,
-			Declared: w.claims.summary(), Pairs: w.halves[0].Pairs + w.halves[1].Pairs, Held: w.halves[0].Held + w.halves[1].Held})
+			Declared: w.claims.summary(), Pairs: w.halves[0].Pairs + w.halves[1].Pairs, Held: w.halves[0].Held + w.halves[1].Held,
+			harms: w.loops || against(w.halves[0]) || against(w.halves[1]) || against(w.halves[0].plus(w.halves[1]))})
 		return false
 	}
 	p := Proposal{Host: w.host, Path: w.path, Param: w.param, Rule: w.rule, Saves: w.saves, Source: source, Declared: w.claims.summary(),

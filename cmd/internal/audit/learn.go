@@ -60,6 +60,16 @@ type Candidate struct {
 	Why   string     `json:"why"`
 
 	Declared *Declared `json:"declared,omitempty"` // by the site; nil for nothing
+
+	harms bool // the evidence is against it, not too little
+}
+
+// rank is higher for what should be read first: that a rule would lose pages is more than that it was not tested.
+func (c Candidate) rank() int {
+	if c.harms {
+		return 1
+	}
+	return 0
 }
 
 // What names the parameter, or the fold.
@@ -81,7 +91,7 @@ const (
 	// took put back, that must be one page.
 	minShare = 0.97
 	// maxLeftOut bounds the list of candidates that were not proposed, those
-	// that make most URLs first.
+	// that the evidence is against first, then those that make most URLs.
 	maxLeftOut = 200
 )
 
@@ -269,7 +279,7 @@ func (l *learner) conclude(found *Learned) {
 		return cmp.Or(cmp.Compare(b.Saves, a.Saves), cmp.Compare(a.Host+a.Path+a.What(), b.Host+b.Path+b.What()))
 	})
 	slices.SortFunc(found.LeftOut, func(a, b Candidate) int {
-		return cmp.Or(cmp.Compare(b.URLs, a.URLs), cmp.Compare(a.Host+a.Path+a.What(), b.Host+b.Path+b.What()))
+		return cmp.Or(b.rank()-a.rank(), cmp.Compare(b.URLs, a.URLs), cmp.Compare(a.Host+a.Path+a.What(), b.Host+b.Path+b.What()))
 	})
 	found.Omitted = max(0, len(found.LeftOut)-maxLeftOut)
 	found.LeftOut = found.LeftOut[:len(found.LeftOut)-found.Omitted]

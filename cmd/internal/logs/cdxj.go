@@ -247,6 +247,7 @@ func (o fields) status(r *Record) {
 			return
 		case v == silent, v == aNumber, v == failed && strings.Trim(status, "0123456789-x") == "", v == failed && (strings.Contains(name, "code") || name == anyStatus):
 			r.answered("")
+			r.silent = v == silent
 			return
 		}
 	}

@@ -569,6 +569,7 @@ const maxEntry = 64 << 20
 
 // document reads JSON of several lines: HAR, indented arrays and objects. Its entries are read one by one.
 func (s *sink) document(f *File) error {
+	s.units = "entry"
 	in := &tokenReader{r: f.Reader(), left: maxEntry, most: maxEntry}
 	if mark, _ := f.Reader().Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
 		_, _ = f.Reader().Discard(len(byteOrderMark))

@@ -24,6 +24,7 @@ func (s *sink) parquet(f *File) error {
 	}
 	bare := s.opt.OnlyURLs && len(s.opt.Fields) == 0 && (s.opt.Events == Auto || s.opt.Events == All)
 	t := parquetTable{column: noColumns}
+	s.units = "row"
 	in, err := parquetfile.NewReader(stored, size)
 	if err == nil {
 		err = t.find(in, &s.opt, bare)
@@ -37,6 +38,8 @@ func (s *sink) parquet(f *File) error {
 				url = []byte(text)
 			}
 			switch {
+			case len(url) == 0 && row.IsNull(t.column[aURL]):
+				unread = errNoCell
 			case len(url) == 0:
 				unread = errNoText
 			case bare && kindOf(zerocopy.String(url), Link) == Link:
@@ -57,8 +60,11 @@ func (s *sink) parquet(f *File) error {
 	return nil
 }
 
-// errNoText is of a row without a URL. The rows after it can be read.
-var errNoText = errors.New("got no URL of at most 1 MiB")
+// Rows without a URL. Those after them can be read.
+var (
+	errNoCell = errors.New("got an empty cell in the column of URLs")
+	errNoText = errors.New("got no text of at most 1 MiB in the column of URLs")
+)
 
 // find finds the columns. Where two can be the URL, none is.
 func (t *parquetTable) find(in *parquetfile.Reader, opt *Options, bare bool) (err error) {
@@ -115,8 +121,9 @@ func (t *parquetTable) record(url string, row parquetfile.Row) Record {
 	for _, place := range t.fields {
 		r.Fields = append(r.Fields, row.Text(place))
 	}
+	r.silent = true
 	if r.Kind = kindOf(r.URL, Link); t.column[aStatus] >= 0 {
-		if r.Kind = kindOf(r.URL, Fetch); r.MIME == "warc/revisit" {
+		if r.silent, r.Kind = false, kindOf(r.URL, Fetch); r.MIME == "warc/revisit" {
 			r.Kind = kindOf(r.URL, Revisit)
 		}
 		r.answered(get(aStatus))

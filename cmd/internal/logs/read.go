@@ -138,7 +138,7 @@ const leftOut = "left out by --events: "
 
 func (c *Counts) example(r Refusal) {
 	if len(c.Examples) < 3 {
-		c.Examples = append(c.Examples, fmt.Sprintf("%v: %.100q", r, r.Text))
+		c.Examples = append(c.Examples, r.Example())
 	}
 }
 
@@ -213,17 +213,25 @@ type Refusal struct {
 	Member       string // of a WACZ
 	Text         string // its beginning
 	Err          error
-	archive      bool
+	unit         string // what Line counts: "" for lines
 }
 
 func (r Refusal) Error() string {
 	switch {
 	case r.Member != "":
 		return fmt.Sprintf("record %d of %s, at byte %d: %v", r.Line, r.Member, r.Offset, r.Err)
-	case r.archive:
+	case r.unit == "record":
 		return fmt.Sprintf("record %d, at byte %d: %v", r.Line, r.Offset, r.Err)
 	}
-	return fmt.Sprintf("line %d: %v", r.Line, r.Err)
+	return fmt.Sprintf("%s %d: %v", cmp.Or(r.unit, "line"), r.Line, r.Err)
+}
+
+// Example is the error with what there is of the unit.
+func (r Refusal) Example() string {
+	if r.Text == "" {
+		return r.Error()
+	}
+	return fmt.Sprintf("%v: %.100q", r, r.Text)
 }
 
 // A Batch is a run of units of one file. It belongs to its receiver.
@@ -416,6 +424,7 @@ type sink struct {
 	held    []string // lines of an unfinished table row
 	offset  int64    // where the archive record begins that is read
 	member  string   // of a WACZ
+	units   string   // what number counts: "" for lines
 }
 
 // Read returns the records of a file in batches. The sequence ends with the file or with the first error. A unit
@@ -571,7 +580,10 @@ func (s *sink) unit(err error, text string) {
 	if s.opt.Refused {
 		shown = 64 << 10
 	}
-	at := Refusal{Line: s.number, Offset: s.offset, Member: s.member, Text: text[:min(len(text), shown)], Err: err, archive: s.format == WARC || s.format == ARC}
+	at := Refusal{Line: s.number, Offset: s.offset, Member: s.member, Text: text[:min(len(text), shown)], Err: err, unit: s.units}
+	if s.format == WARC || s.format == ARC {
+		at.unit = "record"
+	}
 	switch o, inOrder := err.(*outcome); {
 	case err == nil:
 		c.Read++

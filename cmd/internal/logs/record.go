@@ -62,6 +62,7 @@ type Record struct {
 	Offset int64
 
 	assumed bool // http, as nothing says the scheme of the host
+	silent  bool // nothing says whether a server answered: there is no place for a status, or nothing in it
 }
 
 // recorded are the meanings that field knows.
@@ -97,8 +98,20 @@ func (r *Record) field(name string) string {
 func (r *Record) answered(status string) {
 	r.Status, _ = strconv.Atoi(status[:len(status)-len(strings.TrimLeft(status, "0123456789"))]) // of "404 Not Found", or "200.0"
 	if r.Kind == Fetch && (r.Status < 100 || r.Status > 599) {
-		r.Kind = Link
+		r.Kind, r.silent = Link, given(status) == ""
 	}
+}
+
+// Captured reports whether a record is evidence of a fetch: it is one, or nothing says whether it is and it has the digest of a content.
+// Whether a URL was seen is another question, and import asks more: a table may have the digests of an earlier crawl.
+func (r *Record) Captured() bool {
+	switch {
+	case r.Kind == Fetch:
+		return r.Status >= 0 && (!r.Unsaid() || r.Canonical+r.NoVarySearch+r.CleanParam != "")
+	case r.Kind == Listed, r.Kind == Link && r.silent:
+		return r.Digest != ""
+	}
+	return r.Kind == Revisit
 }
 
 // kindOf returns the kind of a record with this URL in a log of fetches.

@@ -867,7 +867,7 @@ func (t *tableParser) record(cells []string) (r Record, err error) {
 	if len(t.opt.Fields) > 0 {
 		r.Fields = t.values(cells)
 	}
-	code, lost := "", false
+	code, lost, failure := "", false, false
 	for _, a := range t.answers {
 		cell := ""
 		if a.at < len(cells) {
@@ -877,14 +877,15 @@ func (t *tableParser) record(cells []string) (r Record, err error) {
 		if a.late && t.column[aStatus] >= 0 {
 			c = ""
 		}
-		code, lost = max(code, c), lost || v == failed || a.strict && v != answered && v != worked
+		failure = failure || v == failed
+		code, lost = max(code, c), lost || failure || a.strict && v != answered && v != worked
 	}
 	switch {
 	case code != "":
 		r.Kind = Fetch
 		r.answered(code)
 	case lost || t.links:
-		r.Kind = Link
+		r.Kind, r.silent = Link, !failure && !t.links
 	}
 	return r, nil
 }

@@ -60,6 +60,7 @@ func (s *sink) xml(f *File) error {
 // entry reads what an entry has: its elements by their names.
 func (s *sink) entry(text map[string]string) {
 	s.number++
+	s.units = "entry"
 	r := Record{Kind: Link}
 	base, all := "", false // whether what begins with a name is relative, too: in a sitemap it is a host, or a mistake
 	for _, name := range []string{"loc", "link", "url"} {

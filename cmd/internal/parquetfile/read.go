@@ -87,6 +87,12 @@ func (r Row) Bytes(place int) []byte {
 	return nil
 }
 
+// IsNull reports whether there is nothing in a place, or a text of no bytes.
+func (r Row) IsNull(place int) bool {
+	v := r.values[place]
+	return v.IsNull() || v.Kind() == parquet.ByteArray && len(v.ByteArray()) == 0
+}
+
 // Text returns what Bytes does, numbers as they are written, and times as RFC 3339 has them; "" where there is no value.
 func (r Row) Text(place int) string {
 	if place < 0 || r.values[place].IsNull() {

@@ -24,7 +24,7 @@ type counters struct {
 	refused   prometheus.Counter
 	failed    prometheus.Counter
 	reasons   *prometheus.CounterVec // reason
-	settled   *prometheus.CounterVec // outcome: done, recrawl, retry, dropped, released, extended, stale
+	settled   *prometheus.CounterVec // outcome: of outcomeLabels, stale, already-done
 
 	metaDropped prometheus.Counter
 
@@ -53,7 +53,7 @@ func newCounters(r prometheus.Registerer) *counters {
 
 		verdicts:    vector(r, "firstseen_urls_offered_total", "URLs offered, by verdict: new, duplicate, refused or failed.", "verdict"),
 		reasons:     vector(r, "firstseen_urls_refused_total", "URLs refused, by reason.", "reason"),
-		settled:     vector(r, "firstseen_urls_settled_total", "Leases settled, by outcome: done, retry, recrawl, dropped, released, extended or stale.", "outcome"),
+		settled:     vector(r, "firstseen_urls_settled_total", "Leases settled, by outcome: done, redirected, recrawl, retry, deferred, released, dropped, extended, stale or already-done.", "outcome"),
 		metaDropped: counter(r, "firstseen_metadata_dropped_total", "Known URLs that were stored without their metadata, because it was too large."),
 
 		calls:        vector(r, "firstseen_calls_total", "Calls that ended, by name and status code.", "call", "code"),

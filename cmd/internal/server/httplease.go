@@ -79,6 +79,13 @@ func (s *httpAPI) lease(ctx context.Context, b *wire.LeaseRequest, req frontier.
 		answer.State, answer.Finished = idle.State.String(), idle.State == store.Finished
 		answer.HoldingQueues, answer.PausedQueues, answer.LimitedQueues, answer.BlockedQueues = idle.Queues, idle.Paused, idle.Limited, idle.Blocked
 		answer.FailingQueue = idle.FailingQueue
+		if answer.Finished && req.Crawl != "*" {
+			st, err := s.f.Stats(ctx, req.Crawl)
+			if err != nil {
+				return answer, held, err
+			}
+			answer.UnknownCrawl = st.Seen == 0 && st.Held == 0
+		}
 	}
 	answer.Leases = make([]wire.Lease, len(leases))
 	for i, l := range leases {
@@ -227,6 +234,9 @@ func (s *httpAPI) postDone(ctx context.Context, body *wire.Done) (out wire.Answe
 	for i, a := range answers { // also those before an error: they are settled
 		out.Answers[i] = a.String()
 		s.countSettled(settlements[i].Outcome, a)
+		if a == frontier.Stale && body.Leases[i].Crawl == "" {
+			out.StaleIn = store.DefaultCrawl
+		}
 	}
 	return out, err
 }

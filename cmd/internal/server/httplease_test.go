@@ -1,7 +1,9 @@
 package server
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -82,4 +84,29 @@ func TestAnEmptyAnswerSaysWhy(t *testing.T) {
 		})
 	}
 	calls.Wait()
+}
+
+// TestANameThatIsMistypedShows: a crawl that nothing is known of is finished, as ever, and the answer says so; a lease that is settled
+// without its crawl is stale, and the answer names the crawl in which it was looked for.
+func TestANameThatIsMistypedShows(t *testing.T) {
+	r := start(t, canon.Qiita(), Config{})
+	r.request(t, "POST", "/v1/urls", `{"url":"http://a.com/1","crawl":"news"}`)
+	var got wire.Leases
+	if err := json.Unmarshal([]byte(r.request(t, "POST", "/v1/lease", `{"crawl":"news"}`)), &got); err != nil || len(got.Leases) != 1 {
+		t.Fatalf("got %+v, %v; want a lease", got, err)
+	}
+	done := fmt.Sprintf(`{"leases":[{%%s"key":%q,"token":%q}]}`, got.Leases[0].Key, got.Leases[0].Token)
+	for _, c := range []struct{ path, body, want, not string }{
+		{"/v1/lease", `{"crawl":"nwes"}`, `"state":"finished","finished":true,"unknown_crawl":true`, ""},
+		{"/v1/lease", `{"crawl":"news"}`, `"state":"waiting"`, "unknown_crawl"},
+		{"/v1/done", fmt.Sprintf(done, ""), `{"answers":["stale"],"stale_in":"DEFAULT"}`, ""},
+		{"/v1/done", fmt.Sprintf(done, `"crawl":"news",`), `{"answers":["ok"]}`, ""},
+		{"/v1/done", fmt.Sprintf(done, `"crawl":"nwes",`), `{"answers":["stale"]}`, ""},
+		{"/v1/lease", `{"crawl":"news"}`, `"state":"finished"`, "unknown_crawl"},
+		{"/v1/lease", `{"crawl":"*"}`, `"state":"finished"`, "unknown_crawl"},
+	} {
+		if out := r.request(t, "POST", c.path, c.body); !strings.Contains(out, c.want) || c.not != "" && strings.Contains(out, c.not) {
+			t.Errorf("%s of %s: got %s; want %s, without %q", c.path, c.body, out, c.want, c.not)
+		}
+	}
 }

@@ -61,7 +61,7 @@ func (r *runner) account(b *batch) {
 	}
 	in.Refused += b.refused + b.Counts.Refused - b.unread
 	for _, refusal := range b.Refusals {
-		b.examples = append(b.examples, fmt.Sprintf("%v: %.100q", refusal, refusal.Text))
+		b.examples = append(b.examples, refusal.Example())
 	}
 	in.Examples = append(in.Examples, b.examples[:min(len(b.examples), mostExamples-len(in.Examples))]...)
 }
@@ -322,18 +322,16 @@ func (r *runner) settle(ctx context.Context) error {
 }
 
 // end ends a table. From then on its URLs are printed, and can be recorded.
-func (r *runner) end() error {
+func (r *runner) end() {
 	if r.table == nil {
-		return nil
+		return
 	}
 	if r.failed == nil {
 		r.failed = r.table.Close()
 	}
 	if r.closed = r.failed == nil; !r.closed {
-		r.result.Printed = 0
-		return fmt.Errorf("cannot write output: %w", r.failed)
+		r.result.Printed = 0 // and flush returns why
 	}
-	return nil
 }
 
 // settleLedger prints what the ledger can say when the input has ended.

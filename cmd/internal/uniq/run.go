@@ -94,6 +94,15 @@ type Result struct {
 	Errors []error
 }
 
+// Unprinted is what was read and is none of the rest, because the run failed or its output ended; -d, which leaves first URLs out, has no such number.
+func (r *Result) Unprinted() int64 {
+	rest := r.URLs - r.Printed - r.Duplicates - r.Known - r.Refused - r.ByStatus
+	for _, n := range r.Filtered {
+		rest -= n
+	}
+	return rest
+}
+
 // InputCounts are the counts of one input.
 type InputCounts struct {
 	Name    string
@@ -211,7 +220,7 @@ func (r *runner) run(ctx context.Context, inputs []logs.Input) error {
 	r.result.Errors = *errs // the queue's end makes them visible
 	err := r.settle(ctx)
 	if err == nil {
-		err = r.end()
+		r.end()
 	}
 	return errors.Join(err, r.flush(ctx))
 }
