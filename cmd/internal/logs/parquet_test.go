@@ -39,7 +39,7 @@ func TestParquetOfForeignWriters(t *testing.T) {
 			for i, r := range got.records {
 				w := fieldsOf(t, i)
 				if strings.Contains(file, "urls") {
-					w = Record{URL: w.URL, Kind: Link, Line: w.Line}
+					w = Record{URL: w.URL, Kind: Link, Line: w.Line, silent: true}
 				}
 				if !reflect.DeepEqual(r, w) {
 					t.Errorf("row %d: got %+v; want %+v", i+1, r, w)
@@ -202,10 +202,10 @@ func TestParquetNames(t *testing.T) {
 	}
 	day := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	for i, want := range [][]Record{
-		{{URL: "http://a.example/", Kind: Fetch, Time: day, Status: 200, Digest: "AA", MIME: "text/html", Line: 1}, {URL: "http://b.example/", Kind: Link, Time: time.Unix(0, 0).UTC(), Line: 2}},
+		{{URL: "http://a.example/", Kind: Fetch, Time: day, Status: 200, Digest: "AA", MIME: "text/html", Line: 1}, {URL: "http://b.example/", Kind: Link, Time: time.Unix(0, 0).UTC(), Line: 2, silent: true}},
 		{{URL: "http://a.example/", Kind: Fetch, Time: day, Status: 404, Digest: "7", Length: 9, Line: 1}},
-		{{URL: "http://a.example/", Kind: Link, Line: 1}},
-		{{URL: "https://a.example", Kind: Link, Line: 1}, {URL: "http://b.example/", Kind: Link, Line: 2}},
+		{{URL: "http://a.example/", Kind: Link, Line: 1, silent: true}},
+		{{URL: "https://a.example", Kind: Link, Line: 1, silent: true}, {URL: "http://b.example/", Kind: Link, Line: 2, silent: true}},
 	} {
 		path := filepath.Join(t.TempDir(), "file")
 		if err := os.WriteFile(path, files[i].Bytes(), 0o600); err != nil {

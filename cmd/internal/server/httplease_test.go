@@ -92,7 +92,8 @@ func TestANameThatIsMistypedShows(t *testing.T) {
 	r := start(t, canon.Qiita(), Config{})
 	r.request(t, "POST", "/v1/urls", `{"url":"http://a.com/1","crawl":"news"}`)
 	var got wire.Leases
-	if err := json.Unmarshal([]byte(r.request(t, "POST", "/v1/lease", `{"crawl":"news"}`)), &got); err != nil || len(got.Leases) != 1 {
+	_, lease, _ := strings.Cut(r.request(t, "POST", "/v1/lease", `{"crawl":"news"}`), "\n")
+	if err := json.Unmarshal([]byte(lease), &got); err != nil || len(got.Leases) != 1 {
 		t.Fatalf("got %+v, %v; want a lease", got, err)
 	}
 	done := fmt.Sprintf(`{"leases":[{%%s"key":%q,"token":%q}]}`, got.Leases[0].Key, got.Leases[0].Token)
