@@ -132,13 +132,12 @@ func (f *auditFlags) run(ctx context.Context, a *app, names []string) error {
 
 // judged is the result of reading for audit and learn.
 type judged struct {
-	log      *audit.Log
-	profile  *canon.Profile
-	unused   unused
-	records  int64
-	captures int64 // of them
-	digests  int64 // records that have one
-	files    *fileSet
+	log     *audit.Log
+	profile *canon.Profile
+	unused  unused
+	records int64
+	digests int64 // records that have one
+	files   *fileSet
 	// unread are the files that could not be read to their end, and failed says why.
 	unread []audit.Unread
 	failed error
@@ -183,15 +182,7 @@ func (a *app) loadCaptures(ctx context.Context, p *canon.Profile, names []string
 	if j.records == 0 && db == "" && j.failed != nil {
 		return nil, j.failed
 	}
-	switch {
-	case j.records == 0 || db != "":
-	case j.captures == 0:
-		lacks := "a status, in a column or field such as status"
-		if j.digests == 0 {
-			lacks += ", nor a digest of the content, in one such as digest"
-		}
-		fmt.Fprintf(a.err, "firstseen: no capture in %s, so no rule can be judged: none has %s\n", plural(j.records, "record"), lacks)
-	case j.digests == 0:
+	if j.records > 0 && j.digests == 0 && db == "" {
 		fmt.Fprintf(a.err, "firstseen: no digest of a content in %s, so no rule can be judged; want CDX, CDXJ, WARC, Heritrix logs, or tables and JSON with a field such as digest\n", plural(j.records, "record"))
 	}
 	for _, why := range slices.Sorted(maps.Keys(j.unused.Left)) {
@@ -242,8 +233,6 @@ func (a *app) loadFile(ctx context.Context, j *judged, name, base string) error 
 			}
 			if why := unjudged(&r); why != "" {
 				logs.CountReason(&j.unused.Left, why, 1)
-			} else {
-				j.captures++
 			}
 			if err := addRecord(j.log, r); err != nil {
 				return endsAll{fmt.Errorf("cannot judge any more: %w", err)}

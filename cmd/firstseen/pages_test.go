@@ -18,7 +18,7 @@ var pages = []string{"README.md", "docs/*.md", "examples/README.md", "examples/*
 var foreign = map[string]string{
 	"data-binary": "curl", "retry": "curl", "retry-delay": "curl", "retry-connrefused": "curl", "cluster": "redis-cli", "tls": "redis-cli",
 	"cluster-slave": "redis-cli", "cluster-master-id": "redis-cli", "cluster-use-empty-masters": "redis-cli",
-	"cacert": "curl", "find-links": "pip", "test": "node", "firstseen": "bench.py", "pages": "bench.py", "rounds": "bench.py", "archive": "rsync", "delete": "rsync",
+	"cacert": "curl", "find-links": "pip", "test": "node", "firstseen": "bench.py", "pages": "bench.py", "rounds": "bench.py", "archive": "rsync", "delete": "rsync", "python": "protoc",
 }
 
 // commandOnPage is a call of the program in code of a page, up to a pipe or the end of the line.

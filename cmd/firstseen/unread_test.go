@@ -142,7 +142,7 @@ func TestEveryFormatHasTheSameCaptures(t *testing.T) {
 	}
 	// A record is no fetch for import because it has a digest: the column may be of an earlier crawl.
 	_, out, errOut := runCommand(t, "import", "--json", "--db", filepath.Join(dir, "db"), files[0])
-	if !strings.Contains(out, `"not_fetched":120`) {
+	if !strings.Contains(out, `"left_out_not_fetched":120`) {
 		t.Errorf("import: got %s, %s; want no row taken for a fetch", out, errOut)
 	}
 }
