@@ -151,12 +151,12 @@ func TestEveryFormatHasTheSameCaptures(t *testing.T) {
 func TestLearnTellsHarmFirst(t *testing.T) {
 	var log bytes.Buffer
 	for day := range 4 { // pages that id tells apart, fetched again and again
-		for i := range 120 {
+		for i := range 60 {
 			fmt.Fprintf(&log, "{\"url\":\"http://shop.example/p?id=%d\",\"timestamp\":\"2026-01-%02dT00:00:00Z\",\"digest\":\"%040x\"}\n", i, 1+day, i)
 		}
 	}
-	for i := range 50000 { // and each of 250 places has more URLs for want of a rule
-		fmt.Fprintf(&log, "{\"url\":\"http://s%d.example/l?page=%d\",\"status\":200,\"timestamp\":\"2026-01-01T00:00:00Z\"}\n", i%250, i)
+	for i := range 16800 { // and each of 210 places has more URLs for want of a rule
+		fmt.Fprintf(&log, "{\"url\":\"http://s%d.example/l?page=%d\",\"status\":200,\"timestamp\":\"2026-01-01T00:00:00Z\"}\n", i%210, i)
 	}
 	name := filepath.Join(t.TempDir(), "log.jsonl")
 	if err := os.WriteFile(name, log.Bytes(), 0o600); err != nil {
