@@ -183,7 +183,7 @@ func (a *app) loadCaptures(ctx context.Context, p *canon.Profile, names []string
 		return nil, j.failed
 	}
 	if j.records > 0 && j.digests == 0 && db == "" {
-		fmt.Fprintf(a.err, "firstseen: no digest of a content in %s, so no rule can be judged; want CDX, CDXJ, WARC, Heritrix logs, or tables and JSON with a field such as digest\n", plural(j.records, "record"))
+		fmt.Fprintf(a.err, "firstseen: no digest of a content in %s, so no rule can be judged; want CDX, CDXJ, WARC, Heritrix logs, or tables, Parquet and JSON with a field such as digest\n", plural(j.records, "record"))
 	}
 	for _, why := range slices.Sorted(maps.Keys(j.unused.Left)) {
 		fmt.Fprintf(a.err, "firstseen: not judged: %s %s\n", plural(j.unused.Left[why], "record"), why)
