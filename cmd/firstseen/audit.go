@@ -19,6 +19,7 @@ import (
 	"github.com/firstseen/firstseen/cmd/internal/durable"
 	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/cmd/internal/report"
+	"github.com/firstseen/firstseen/internal/zerocopy"
 )
 
 // auditFlags are the flags of the audit command.
@@ -226,7 +227,7 @@ func (a *app) loadFile(ctx context.Context, j *judged, name, base string) error 
 				j.digests++
 			}
 			if r.Kind != logs.Other {
-				if form, err = j.profile.AppendCanonical(form[:0], []byte(r.URL)); err != nil {
+				if form, err = j.profile.AppendCanonical(form[:0], zerocopy.Bytes(r.URL)); err != nil {
 					refuse(logs.Refusal{Line: r.Line, Offset: r.Offset, Text: r.URL, Err: err})
 					continue
 				}
