@@ -335,7 +335,7 @@ func (l *Lease) rebase(now int64) {
 // if they were set while the clock was ahead.
 func (q *Queue) rebase(now int64) {
 	if q.LastTake > now {
-		q.Past.LastTake = now
+		q.past().LastTake = now
 	}
 	if q.NotBeforeAt > now {
 		q.PutOff(now+max(0, q.NotBefore-q.NotBeforeAt), now)

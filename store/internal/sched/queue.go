@@ -87,14 +87,18 @@ type Past struct {
 // noPast is the past of the queues that have none; it is never written to.
 var noPast Past
 
+// past returns the queue's past, to be changed.
+func (q *Queue) past() *Past {
+	if q.Past == &noPast {
+		q.Past = new(Past)
+	}
+	return q.Past
+}
+
 // SetPast sets the queue's past.
 func (q *Queue) SetPast(p Past) {
-	switch {
-	case p == *q.Past:
-	case q.Past == &noPast:
-		q.Past = new(p)
-	default:
-		*q.Past = p
+	if p != *q.Past {
+		*q.past() = p
 	}
 }
 
@@ -225,12 +229,11 @@ func (q *Queue) count(d delta) {
 		m.over += d.over
 	}
 	if d.completed|d.dropped|d.fetched|d.failed != 0 {
-		p := *q.Past
+		p := q.past()
 		p.Completed += d.completed
 		p.Dropped += d.dropped
 		p.Fetched += d.fetched
 		p.Failed += d.failed
-		q.SetPast(p)
 	}
 	c := q.Crawl
 	c.Held += q.Held() - held
@@ -542,9 +545,8 @@ func (q *Queue) Configure(c *store.QueueChange, now int64) {
 
 // PutOff sets NotBefore.
 func (q *Queue) PutOff(until, now int64) {
-	p := *q.Past
+	p := q.past()
 	p.NotBefore, p.NotBeforeAt = until, now
-	q.SetPast(p)
 }
 
 // Change applies a change to settings. Times are kept in whole milliseconds.

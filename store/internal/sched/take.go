@@ -356,9 +356,8 @@ func (t *taking) from(q *Queue, hurries bool) error {
 	if got > 0 {
 		t.taken += got
 		t.bytes += bytes
-		p := *q.Past
+		p := q.past()
 		p.LastTake, p.LastDelay = t.Now, t.Delay
-		q.SetPast(p)
 	}
 	if got > 0 && !goesOn {
 		t.queues++
