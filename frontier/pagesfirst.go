@@ -70,7 +70,7 @@ func (p *PagesFirst) Fetched(page string, links []Result) {
 			*at, led = hash, led || pageKinds(r.Canonical)[0] != own[0]
 		}
 	}
-	for _, name := range own {
+	for _, name := range slices.Compact(own[:]) { // at the top of a site, both are one
 		id := maphash.String(p.seed, name)
 		k, ok := p.kinds[id]
 		if !ok && len(p.kinds) >= maxPageKinds {

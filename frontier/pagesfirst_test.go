@@ -126,3 +126,14 @@ func TestPagesFirstMemory(t *testing.T) {
 		t.Errorf("got rank %d; want 2, by the parameters", got)
 	}
 }
+
+// TestPagesFirstOfFew: a kind is judged from enoughPages fetches on, also at the top of a site, where it is one with that of the directories beside.
+func TestPagesFirstOfFew(t *testing.T) {
+	var first PagesFirst
+	for i := range 2 {
+		first.Fetched(fmt.Sprintf("http://a.example/p%d", i), nil)
+	}
+	if got := first.Rank("http://a.example/p9"); got != 0 {
+		t.Errorf("got rank %d after two fetches of the kind; want 0 before %d", got, enoughPages)
+	}
+}

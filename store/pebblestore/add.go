@@ -131,7 +131,8 @@ func (o *addOp) apply(tx *txn) error {
 	a.write()
 	a.renew(a.c, a.again)
 	if n := len(a.recs); n >= paceURLs {
-		a.pace = (a.pace + (tx.s.opt.monotonic()-began)/time.Duration(n)) / 2
+		now := (tx.s.opt.monotonic() - began) / time.Duration(n)
+		a.pace = (cmp.Or(a.pace, now) + now) / 2
 	}
 	if o.done = a.hi; a.hi < len(a.items) {
 		return errRest

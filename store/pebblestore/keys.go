@@ -524,23 +524,26 @@ func (s *Store) startFill() {
 // lease. If each waits for a group that fills the index and loads queues, the first lease comes 100 ms later.
 const startPause = 100 * time.Millisecond
 
-// awaitStart waits for that, or for the test that holds up what Open left to do.
-func (s *Store) awaitStart() {
+// awaitStart waits for that, and no longer once it is needed, or for the test that holds up what Open left to do.
+func (s *Store) awaitStart(needed <-chan struct{}) {
 	hold := s.opt.holdFill
 	if hold == nil {
 		over := make(chan struct{})
 		defer time.AfterFunc(startPause, func() { close(over) }).Stop()
 		hold = over
+	} else {
+		needed = nil
 	}
 	select {
 	case <-hold:
+	case <-needed:
 	case <-s.closing:
 	}
 }
 
 // fill adds the keys of parts to the index, a step after the other.
 func (s *Store) fill(parts []*keyPart) error {
-	s.awaitStart()
+	s.awaitStart(nil)
 	eg, ctx := errgroup.WithContext(context.Background())
 	eg.SetLimit(fillSteps)
 	for _, p := range parts {

@@ -422,7 +422,7 @@ const loadedRows = 8
 
 // loadRest loads the queues that Open left.
 func (s *Store) loadRest() {
-	s.awaitStart()
+	s.awaitStart(s.needed)
 	err := s.submit(context.Background(), 1, func(tx *txn) error {
 		tx.flush()
 		left := budget{loadedRows * tx.left.rows, loadedRows * partBytes}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -132,6 +133,35 @@ func TestAddsOfIdleQueues(t *testing.T) {
 		if !see[i] {
 			t.Fatalf("key %d of an Add that failed is known", i)
 		}
+	}
+}
+
+// TestPaceOfAdds: on a slower machine than firstPace has, a part takes no longer than its group may as soon as one was measured.
+func TestPaceOfAdds(t *testing.T) {
+	const each = 9 * time.Microsecond // of a new URL
+	var s *Store
+	var took []time.Duration
+	opt := Options{FS: vfs.NewMem()}
+	opt.monotonic = func() time.Duration {
+		if s == nil || s.crawls[store.DefaultCrawl] == nil {
+			return 0
+		}
+		return time.Duration(s.crawls[store.DefaultCrawl].queues.Held) * each
+	}
+	opt.observe = func(g groupInfo) { took = append(took, g.busy) }
+	s = mustOpen(t, "db", opt)
+	items := make([]store.Item, 20_000)
+	for i := range items {
+		items[i] = store.Item{Key: testKey(i), Queue: "q", URL: "u"}
+	}
+	if _, err := s.Add(t.Context(), "", items, store.AddOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if most := slices.Max(took); most > groupTime+groupTime/20 {
+		t.Errorf("got groups of %v; want at most %v each", took, groupTime)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"runtime"
@@ -322,5 +323,35 @@ func TestGroupsOrderAfterRestart(t *testing.T) {
 		if got.Leases[i].Queue != want {
 			t.Errorf("got queue %q as number %d; want %q", got.Leases[i].Queue, i, want)
 		}
+	}
+}
+
+// TestTakeEndsStartPause: a Take that finds nothing in the queues that Open loaded does not wait for the others longer than for their rows.
+func TestTakeEndsStartPause(t *testing.T) {
+	fs := vfs.NewMem()
+	s := mustOpen(t, "db", Options{FS: fs})
+	items := make([]store.Item, 100)
+	for i := range items {
+		items[i] = store.Item{Key: testKey(i), Queue: fmt.Sprintf("q%03d", i), URL: "u"}
+		if i < 50 {
+			items[i].Due = time.Now().Add(time.Hour)
+		}
+	}
+	if _, err := s.Add(t.Context(), "", items, store.AddOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	least := time.Duration(math.MaxInt64)
+	for range 3 { // the machine may be busy
+		s = reopen(t, s, "db", Options{FS: fs, tuning: tuning{openQueues: 10}})
+		began := time.Now()
+		taken, err := s.Take(t.Context(), store.TakeRequest{Lease: time.Hour})
+		if err != nil || len(taken.Leases) != 1 {
+			t.Fatal(taken, err)
+		}
+		least = min(least, time.Since(began))
+	}
+	defer s.Close()
+	if least >= startPause {
+		t.Errorf("got a lease after %v; want it before the pause of %v ends", least, startPause)
 	}
 }

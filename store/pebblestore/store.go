@@ -57,6 +57,7 @@ type Store struct {
 	written  chan *flight   // by the committer, to be answered when they are durable
 	stopped  chan struct{}  // closed when all that was accepted is answered
 	behind   sync.WaitGroup // the keeper, and work between steps; Close waits for it
+	needed   chan struct{}  // a Take waits for the queues that Open left
 
 	// The committer's alone.
 	parts     []*request      // that have done a part
@@ -226,6 +227,7 @@ func openNoted(dir string, opt Options, n *note) (*Store, error) {
 
 		texts:  newTexts(opt.textBytes),
 		keeper: keeper{poke: make(chan struct{}, 1)},
+		needed: make(chan struct{}, 1),
 	}
 	s.identity.Store(&store.Identity{})
 	err = s.load()

@@ -78,6 +78,10 @@ func (o *takeOp) apply(tx *txn) error {
 	}
 	if o.s.sched.Filing() && tx.err == nil {
 		if rest.Next = o.r.Now; len(o.taken.Leases) == 0 {
+			select {
+			case o.s.needed <- struct{}{}:
+			default:
+			}
 			return errMore
 		}
 	}

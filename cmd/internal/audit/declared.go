@@ -285,6 +285,8 @@ func doubtDeclared(c *claims, content evidence) string {
 	switch {
 	case len(c.against) > 0:
 		return countPages(len(c.pages)) + " declare it, " + countPages(len(c.against)) + " the contrary"
+	case content.loses():
+		return countPages(len(c.pages)) + " declare it, but " + countPages(content.lost) + " are missing under one name"
 	case content.bad > 0 && content.share() < minShare:
 		return countPages(len(c.pages)) + " declare it, but the contents differ: " + ofContents(content.Evidence) + fmt.Sprintf(" are one page; want %g %%", 100*minShare)
 	}

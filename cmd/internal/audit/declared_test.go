@@ -283,3 +283,35 @@ func TestWhatIsDeclared(t *testing.T) {
 		}
 	}
 }
+
+// TestMissingBesideDeclared: pages declare a name under which most of them are missing. Nothing was fetched twice, so those that agree have no
+// control, and the missing ones must count nevertheless.
+func TestMissingBesideDeclared(t *testing.T) {
+	for _, there := range []int{0, 1, 10, 40, 100, 195} {
+		l := NewLog()
+		for i := range 200 {
+			named := fmt.Sprintf("https://a.example/shop/p?id=%d", i)
+			if err := l.Add(Capture{URL: named + "&ref=1", Canonical: named, Status: 200, Digest: fmt.Sprint("D", i)}); err != nil {
+				t.Fatal(err)
+			}
+			c := Capture{URL: named, Status: 404, Digest: "E"}
+			if i < there {
+				c.Status, c.Digest = 200, fmt.Sprint("D", i)
+			}
+			if err := l.Add(c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		learned, err := Learn(t.Context(), l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, p := range learned.Proposals {
+			got += p.What()
+		}
+		if want := there == 195; (got == "ref") != want {
+			t.Errorf("%d of 200 pages are there: got proposals %q; want one: %t; left out %+v", there, got, want, learned.LeftOut)
+		}
+	}
+}

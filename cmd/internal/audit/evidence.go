@@ -238,6 +238,7 @@ type evidence struct {
 	dead      int      // pairs with no page under either name
 	repeats   int      // pairs whose contents were counted before
 	missing   int      // contents that were there under one name alone
+	lost      int      // all of these, whatever fair makes of them
 	loose     int      // contents that were the same, and not counted for want of a stable control
 	unsure    contents // those in loose
 	counted   contents // so far
@@ -284,11 +285,18 @@ func (e *evidence) add(x *index, a, b uint32, o Outcome, near [2]capture, sure b
 // fair returns the evidence with as many of the missing pages as there are controls for contents that agree. That a page is missing
 // needs no control. Where nothing was fetched twice, missing pages would be all that counts, however many agree.
 func (e evidence) fair() evidence {
+	e.lost = e.missing
 	if held := e.Held - e.redirects; e.loose > 0 {
 		less := e.missing - (e.missing*held+(held+e.loose)/2)/(held+e.loose)
 		e.Pairs, e.bad, e.missing, e.control = e.Pairs-less, e.bad-less, e.missing-less, e.control-float64(less)
 	}
 	return e
+}
+
+// loses reports whether more pages are missing under one name than a rule may lose, even if all contents that agree count.
+func (e evidence) loses() bool {
+	agree := float64(e.Held + e.loose)
+	return e.lost > 0 && agree < minShare*(agree+float64(e.lost))
 }
 
 // share puts back what change took.
@@ -302,6 +310,7 @@ func (e evidence) share() float64 {
 func (e evidence) plus(d evidence) evidence {
 	e.Pairs, e.Held, e.redirects, e.control = e.Pairs+d.Pairs, e.Held+d.Held, e.redirects+d.redirects, e.control+d.control
 	e.bad, e.dead, e.repeats = e.bad+d.bad, e.dead+d.dead, e.repeats+d.repeats
+	e.lost, e.loose = e.lost+d.lost, e.loose+d.loose
 	e.alike.Pairs, e.alike.Held = e.alike.Pairs+d.alike.Pairs, e.alike.Held+d.alike.Held
 	return e
 }
