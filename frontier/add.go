@@ -67,20 +67,15 @@ func (f *Frontier) Peek(ctx context.Context, urls []Link) ([]Result, error) {
 				asked = append(asked, o)
 			}
 		}
-		entries, err := f.lookupOffers(ctx, w.crawl, asked)
-		if err != nil {
-			return err
-		}
-		for i, o := range asked {
-			e := &entries[i]
+		return f.lookupOffers(ctx, w.crawl, asked, func(o *offer, e *store.Entry) error {
 			if o.result.Status = StatusNew; e.Known() {
 				o.result.Status = StatusDuplicate
 				if o.wantFirst {
 					o.result.First = e.URL
 				}
 			}
-		}
-		return nil
+			return nil
+		})
 	})
 }
 
@@ -200,36 +195,31 @@ func (f *Frontier) raise(ctx context.Context, w *workspace) error {
 			asked = append(asked, o)
 		}
 	}
-	entries, err := f.lookupOffers(ctx, w.crawl, asked)
-	if err != nil {
-		return err
-	}
 	var raises []store.Settlement
 	places := make(map[store.Key]int) // of keys in raises
 	var raised []*offer               // those that changed one
-	for i, o := range asked {
-		e := &entries[i]
+	err := f.lookupOffers(ctx, w.crawl, asked, func(o *offer, e *store.Entry) error {
 		if e.State != store.Queued {
-			continue
+			return nil
 		}
 		place, again := places[e.Key]
-		s := store.Settlement{Key: e.Key, Outcome: store.Requeue, If: store.Queued, Due: e.Due, Priority: &e.Priority, Meta: e.Meta}
+		priority := e.Priority // of a copy: e holds all that were looked up with it
+		s := store.Settlement{Key: e.Key, Outcome: store.Requeue, If: store.Queued, Due: e.Due, Priority: &priority, Meta: e.Meta}
 		if again {
 			s = raises[place]
 		}
-		if changed, err := f.raiseOne(&s, o); err != nil {
+		if changed, err := f.raiseOne(&s, o); err != nil || !changed {
 			return err
-		} else if !changed {
-			continue
 		}
 		if !again {
 			place = len(raises)
 			raises, places[e.Key] = append(raises, s), place
 		}
 		raises[place], raised = s, append(raised, o)
-	}
-	if len(raises) == 0 {
 		return nil
+	})
+	if err != nil || len(raises) == 0 {
+		return err
 	}
 	statuses, err := f.store.Settle(ctx, w.crawl.stored, raises)
 	if err != nil {
@@ -284,12 +274,25 @@ func (f *Frontier) lookup(ctx context.Context, c *crawl, keys ...store.Key) ([]s
 	return entries, err
 }
 
-func (f *Frontier) lookupOffers(ctx context.Context, c *crawl, offers []*offer) ([]store.Entry, error) {
-	keys := make([]store.Key, len(offers))
-	for i, o := range offers {
-		keys[i] = o.item.Key
+// lookedUp is how many keys of offers a look-up has. Short URLs that are offered again may have been queued with a page of metadata each.
+const lookedUp = 256
+
+// lookupOffers calls do with what the store has of each offer, which is valid until do returns.
+func (f *Frontier) lookupOffers(ctx context.Context, c *crawl, offers []*offer, do func(*offer, *store.Entry) error) error {
+	for some := range slices.Chunk(offers, lookedUp) {
+		keys := make([]store.Key, len(some))
+		for i, o := range some {
+			keys[i] = o.item.Key
+		}
+		entries, err := f.lookup(ctx, c, keys...)
+		for i := 0; i < len(some) && err == nil; i++ {
+			err = do(some[i], &entries[i])
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return f.lookup(ctx, c, keys...)
+	return nil
 }
 
 // offer is a URL on its way into the store: the answer so far, and the item

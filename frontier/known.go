@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/firstseen/firstseen/internal/fault"
@@ -98,30 +99,19 @@ func (f *Frontier) putPart(ctx context.Context, p *part, known []Known, results 
 	defer f.rooms.wake(p.crawl.name)
 	id, now := f.identifier(p.crawl), f.clock()
 	puts := make([]put, 0, len(p.at))
-	var keys []store.Key // of those whose present state matters
 	for _, at := range p.at {
-		k := put{known: &known[at], result: &results[at]}
-		if !f.identifyPut(&id, &k) {
-			continue
-		}
-		if puts = append(puts, k); k.depends(now) {
-			keys = append(keys, k.item.Key)
+		if k := (put{known: &known[at], result: &results[at]}); f.identifyPut(&id, &k) {
+			puts = append(puts, k)
 		}
 	}
-	entries, err := f.lookup(ctx, p.crawl, keys...)
-	if err != nil && !errors.As(err, new(*store.DamagedKeys)) { // those Settle answers with Unreadable
-		return err
+	for some := range slices.Chunk(puts, lookedUp) {
+		if err := f.preparePuts(ctx, p.crawl, some, now); err != nil {
+			return err
+		}
 	}
 	var plain, moved []*put
 	for i := range puts {
-		k, was := &puts[i], Entry{}
-		if k.depends(now) {
-			if was, err = entryOf(entries[0]); err != nil {
-				return err
-			}
-			entries = entries[1:]
-		}
-		switch f.preparePut(p.crawl, k, &was, now); {
+		switch k := &puts[i]; {
 		case k.result.Status != 0: // it was said before
 		case k.moves:
 			moved = append(moved, k)
@@ -160,6 +150,31 @@ func (f *Frontier) identifyPut(id *identifier, k *put) bool {
 	}
 	f.refused.count(refusalKey{crawl: id.crawl.name, reason: r.Reason, rule: rule}, u.URL)
 	return false
+}
+
+// preparePuts looks up the URLs whose present state matters, and makes the settlements of all.
+func (f *Frontier) preparePuts(ctx context.Context, c *crawl, puts []put, now time.Time) error {
+	var keys []store.Key
+	for i := range puts {
+		if puts[i].depends(now) {
+			keys = append(keys, puts[i].item.Key)
+		}
+	}
+	entries, err := f.lookup(ctx, c, keys...)
+	if err != nil && !errors.As(err, new(*store.DamagedKeys)) { // those Settle answers with Unreadable
+		return err
+	}
+	for i := range puts {
+		k, was := &puts[i], Entry{}
+		if k.depends(now) {
+			if was, err = entryOf(entries[0]); err != nil {
+				return err
+			}
+			entries = entries[1:]
+		}
+		f.preparePut(c, k, &was, now)
+	}
+	return nil
 }
 
 // preparePut makes the settlement of a known URL, or answers it. was is its entry, read only if it depends on that.

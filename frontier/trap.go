@@ -202,22 +202,25 @@ func (f *Frontier) reserveQueries(ctx context.Context, w *workspace) (held []que
 	for i, p := range exact {
 		offers[i] = &w.offers[p.at]
 	}
-	entries, err := f.lookupOffers(ctx, w.crawl, offers)
+	known := make(map[store.Key]bool) // or reserved
+	err = f.lookupOffers(ctx, w.crawl, offers, func(o *offer, e *store.Entry) error {
+		known[o.item.Key] = e.Known()
+		return nil
+	})
 	if err != nil {
 		f.queries.release(held)
 		return nil, err
 	}
-	reserved := make(map[store.Key]bool)
 	for i, p := range exact {
 		o := offers[i]
-		if entries[i].Known() || reserved[o.item.Key] {
+		if known[o.item.Key] {
 			continue
 		}
 		if got, _ := f.queries.reserve([]queryPlace{p}); len(got) == 0 {
 			o.result.refuse(ReasonQueries)
 			continue
 		}
-		reserved[o.item.Key] = true
+		known[o.item.Key] = true
 		held = append(held, p)
 	}
 	return held, nil

@@ -126,3 +126,47 @@ func TestNothingIsAskedTwice(t *testing.T) {
 		}
 	}
 }
+
+// TestLookupsAreBounded: however many URLs a call has, at most lookedUp entries of the store are in memory at once: the URLs may be short, and what was
+// queued with them long.
+func TestLookupsAreBounded(t *testing.T) {
+	const n = 2*lookedUp + 1
+	s := &counted{Store: memstore.New(memstore.Options{})}
+	f := openOn(t, s, Options{Delay: -1, Traps: Traps{Queries: n}})
+	links, known := make([]Link, n), make([]Known, n)
+	for i := range links {
+		links[i] = Link{URL: fmt.Sprint("http://a.example/?", i)}
+		known[i] = Known{Link: Link{URL: links[i].URL, Due: time.Now()}, Outcome: Retry}
+		known[i].Next = time.Now().Add(time.Hour)
+	}
+	addAll(t, f, links...)
+	for name, call := range map[string]func() error{
+		"peek":      func() error { return second(f.Peek(bg, links)) },
+		"full path": func() error { return second(f.AddBatch(bg, links)) },
+		"put":       func() error { return second(f.Put(bg, known)) },
+		"raise": func() error {
+			for i := range links {
+				links[i].Raise = true
+			}
+			return second(f.AddBatch(bg, links))
+		},
+	} {
+		s.steps = nil
+		must(t, call())
+		looked := 0
+		for _, step := range s.steps {
+			var keys int
+			if _, err := fmt.Sscanf(step, "look %d", &keys); err == nil {
+				looked += keys
+			}
+			if keys > lookedUp {
+				t.Errorf("%s: got a look-up of %d keys; want at most %d", name, keys, lookedUp)
+			}
+		}
+		if looked < n {
+			t.Errorf("%s: got %d keys looked up; want %d", name, looked, n)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }

@@ -122,7 +122,7 @@ func (o *addOp) apply(tx *txn) error {
 	}
 	began := tx.s.opt.monotonic()
 	a.urls = min(int(tx.rest/cmp.Or(a.pace, firstPace)), 5*mostRows)
-	a.begin(min(len(a.items), a.lo+seenOfRow*a.left.rows, a.lo+2*max(a.urls, urlsOfRow*a.left.rows), a.lo+partItems))
+	a.begin(min(len(a.items), a.lo+max(a.urls, seenOfRow*a.left.rows), a.lo+2*max(a.urls, urlsOfRow*a.left.rows), a.lo+partItems))
 	defer a.end()
 	if err := a.look(); err != nil {
 		return err
