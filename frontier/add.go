@@ -13,7 +13,7 @@ import (
 )
 
 // The way of a URL into the store. A call splits its URLs by crawl (crawl.go), then takes each crawl through
-// these steps, once and in this order, on one goroutine but for the first:
+// these steps, once and in this order, on one goroutine but for the first; a look-up is one step for up to 256 URLs:
 //
 //	prepare         canonical form, limits, queue, key; large batches on several cores
 //	joinGroups      a setting of each queue whose group is named for the first time (group.go)

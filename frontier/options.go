@@ -115,7 +115,7 @@ type Options struct {
 	Lower func(canonical string, queued bool) bool
 	// Rank returns how much later than others of its queue a URL is to be fetched, 0 to 5, by its canonical form: it gets priority 6 less that,
 	// instead of its own. Urgent URLs, and those that Lower lowers, keep theirs; with [Link.SkipTraps] it is 6. Rank is called as Lower is, and a
-	// queued URL goes back whenever its rank has grown. [PagesFirst] has one. The default is to leave priorities as they are.
+	// queued URL goes back whenever its rank has grown, at the cost of a delay of its queue each time: a crawl of one host may take twice as long. [PagesFirst] has one. The default is to leave priorities as they are.
 	Rank func(canonical string) int
 
 	// OnFetched is called with the fetch results that settlements report, before they return and

@@ -50,7 +50,8 @@ const (
 	leadsRarely  = 5 // one fetch in so many
 )
 
-// Fetched takes what became of the links of a page.
+// Fetched takes what became of the links of a page. Where rules change URLs, page is its canonical form: kinds are those of
+// canonical forms, and one that rules change would be learned under names that Rank never sees.
 func (p *PagesFirst) Fetched(page string, links []Result) {
 	own := pageKinds(page)
 	p.mu.Lock()
