@@ -297,7 +297,8 @@ func (f *Frontier) unwanted(id *identifier, l *Lease, maxExpired int) *Settlemen
 	if maxExpired > 0 && l.Expiries >= maxExpired {
 		return &Settlement{Lease: l, Outcome: Drop, reason: ReasonExpired}
 	}
-	mayLower := (f.opt.Lower != nil || f.opt.Rank != nil) && !l.record().exempt && l.Priority > 0 && l.Attempts == 1
+	ranks := f.opt.Rank != nil && f.opt.Delay == 0 // a queue with a delay would lose a turn, in which the URL may as well be fetched
+	mayLower := (f.opt.Lower != nil || ranks) && !l.record().exempt && l.Priority > 0 && l.Attempts == 1
 	if id.crawl == nil || !f.mayExclude() && !mayLower || id.canonicalize(l.URL) != nil {
 		return nil // nothing to ask, or the rules, which may have changed, refuse it
 	}
@@ -306,7 +307,7 @@ func (f *Frontier) unwanted(id *identifier, l *Lease, maxExpired int) *Settlemen
 		return &Settlement{Lease: l, Outcome: Drop, reason: ReasonExcluded}
 	}
 	if mayLower {
-		if p := f.priority(form, l.Priority, false, true); p < l.Priority {
+		if p := f.priority(form, l.Priority, false, true); p == 0 || ranks && p < l.Priority {
 			return &Settlement{Lease: l, Outcome: Release, Priority: &p, uncounted: true}
 		}
 	}

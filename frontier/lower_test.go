@@ -1,9 +1,12 @@
 package frontier
 
 import (
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // TestLower: with Lower, a lowered URL is fetched after all others of its queue, also after those
@@ -94,5 +97,34 @@ func TestLowerQueued(t *testing.T) {
 	must(t, f.Release(bg, leaseOne(t, f)))
 	if l := leaseOne(t, f); !l.record().exempt || l.Priority != 1 || l.Attempts != 2 {
 		t.Errorf("got %+v; want it exempt, attempt 2", l)
+	}
+}
+
+// TestRankCostsNoTime crawls a host whose days turn out to lead nowhere once they are queued: at the pace of its delay, they are fetched in their
+// turn, since a URL that is put back costs as much time as one that is fetched.
+func TestRankCostsNoTime(t *testing.T) {
+	const days = 50
+	for _, ranked := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var first PagesFirst
+			opt := Options{Delay: time.Second}
+			if ranked {
+				opt.Rank = first.Rank
+			}
+			f := open(t, opt)
+			for i := range days {
+				addOne(t, f, Link{URL: fmt.Sprintf("http://a.example/day/%d", i)})
+			}
+			began := time.Now()
+			for range days {
+				l, err := f.Next(bg)
+				must(t, err)
+				first.Fetched(l.URL, nil)
+				must(t, f.Done(bg, l))
+			}
+			if took := time.Since(began); took != (days-1)*time.Second {
+				t.Errorf("ranked %v: got %d pages in %v; want one a second", ranked, days, took)
+			}
+		})
 	}
 }

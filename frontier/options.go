@@ -114,8 +114,9 @@ type Options struct {
 	// delay, as after a fetch. Lower must be quick, and safe for concurrent use. The default is to leave priorities as they are.
 	Lower func(canonical string, queued bool) bool
 	// Rank returns how much later than others of its queue a URL is to be fetched, 0 to 5, by its canonical form: it gets priority 6 less that,
-	// instead of its own. Urgent URLs, and those that Lower lowers, keep theirs; with [Link.SkipTraps] it is 6. Rank is called as Lower is, and a
-	// queued URL goes back whenever its rank has grown, at the cost of a delay of its queue each time: a crawl of one host may take twice as long. [PagesFirst] has one. The default is to leave priorities as they are.
+	// instead of its own. Urgent URLs, and those that Lower lowers, keep theirs; with [Link.SkipTraps] it is 6. Rank is called as Lower is, but with
+	// queued only if Delay is negative; then a URL goes back whenever its rank has grown. Otherwise its queue would wait for a delay, in which
+	// the URL may as well be fetched. [PagesFirst] has one. The default is to leave priorities as they are.
 	Rank func(canonical string) int
 
 	// OnFetched is called with the fetch results that settlements report, before they return and
