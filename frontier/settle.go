@@ -3,6 +3,7 @@ package frontier
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -248,6 +249,9 @@ func (f *Frontier) completeLeases(ctx context.Context, c *crawl, ends []ending) 
 		}
 	}
 	entries, err := f.lookup(ctx, c, keys...)
+	if errors.As(err, new(*store.DamagedKeys)) { // those the step refuses
+		err = nil
+	}
 	for k := 0; k < len(of) && err == nil; k++ {
 		of[k].lease, err = of[k].lease.completed(entries[k])
 	}

@@ -3,6 +3,7 @@ package frontier
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -170,3 +171,45 @@ func TestLookupsAreBounded(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// spoiled is a store with a damaged record.
+type spoiled struct {
+	store.Store
+	key store.Key
+}
+
+func (s *spoiled) Lookup(ctx context.Context, crawl string, keys []store.Key) ([]store.Entry, error) {
+	entries, err := s.Store.Lookup(ctx, crawl, keys)
+	if i := slices.Index(keys, s.key); i >= 0 && err == nil {
+		entries[i], err = store.Entry{}, &store.DamagedKeys{At: []int{i}, Err: store.ErrCorrupt}
+	}
+	return entries, err
+}
+
+func (s *spoiled) Settle(ctx context.Context, crawl string, list []store.Settlement) ([]store.SettleStatus, error) {
+	at := slices.IndexFunc(list, func(one store.Settlement) bool { return one.Key == s.key })
+	if at < 0 {
+		return s.Store.Settle(ctx, crawl, list)
+	}
+	statuses, err := s.Store.Settle(ctx, crawl, slices.Delete(slices.Clone(list), at, at+1))
+	return slices.Insert(statuses, at, store.Unreadable), err
+}
+
+// TestDamagedLeaseKeepsNoOther: leases that came by wire are settled although the record of one of them can't be read.
+func TestDamagedLeaseKeepsNoOther(t *testing.T) {
+	for _, o := range []Outcome{Retry, Defer, Drop, Release, Recrawl} {
+		s := &spoiled{Store: memstore.New(memstore.Options{KeepURLs: true})}
+		f := openOn(t, s, Options{Delay: -1, MaxInFlight: -1})
+		addAll(t, f, Link{URL: "http://a.example/0"}, Link{URL: "http://a.example/1"}, Link{URL: "http://a.example/2"})
+		var ends []Settlement
+		for range 3 {
+			l := leaseOne(t, f)
+			ends = append(ends, Settlement{Lease: &Lease{URL: l.URL, Crawl: l.Crawl, Key: l.Key, Token: l.Token}, Outcome: o})
+		}
+		s.key = ends[1].Lease.Key
+		answers, err := f.Settle(bg, ends)
+		if must(t, err); answers[0] != OK || answers[1] != Stale || answers[2] != OK {
+			t.Errorf("outcome %v: got %v; want the second stale, the others done", o, answers)
+		}
+	}
+}
