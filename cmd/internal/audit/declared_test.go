@@ -267,13 +267,8 @@ func TestWhatIsDeclared(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		learned, err := Learn(t.Context(), l)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := ""
+		learned, got := learnNames(t, l)
 		for _, p := range learned.Proposals {
-			got += p.What()
 			if p.Source != FromDeclarations || p.Declared.Learned+p.Declared.Validated < 40 || p.Example[0] == "" {
 				t.Errorf("%s: got %+v of %+v", name, p, p.Declared)
 			}
@@ -282,6 +277,19 @@ func TestWhatIsDeclared(t *testing.T) {
 			t.Errorf("%s: got proposals %q; want %q; left out %+v", name, got, c.want, learned.LeftOut)
 		}
 	}
+}
+
+// learnNames learns from a log, and returns also the names of what is proposed.
+func learnNames(t *testing.T, l *Log) (learned *Learned, names string) {
+	t.Helper()
+	learned, err := Learn(t.Context(), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range learned.Proposals {
+		names += p.What()
+	}
+	return learned, names
 }
 
 // TestMissingBesideDeclared: pages declare a name under which most of them are missing. Nothing was fetched twice, so those that agree have no
@@ -302,14 +310,7 @@ func TestMissingBesideDeclared(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		learned, err := Learn(t.Context(), l)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := ""
-		for _, p := range learned.Proposals {
-			got += p.What()
-		}
+		learned, got := learnNames(t, l)
 		if want := there == 195; (got == "ref") != want {
 			t.Errorf("%d of 200 pages are there: got proposals %q; want one: %t; left out %+v", there, got, want, learned.LeftOut)
 		}

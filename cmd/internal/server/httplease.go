@@ -81,10 +81,7 @@ func (s *httpAPI) lease(ctx context.Context, b *wire.LeaseRequest, req frontier.
 		answer.FailingQueue = idle.FailingQueue
 		if answer.Finished && req.Crawl != "*" {
 			st, err := s.f.Stats(ctx, req.Crawl)
-			if err != nil {
-				return answer, held, err
-			}
-			answer.UnknownCrawl = st.Seen == 0 && st.Held == 0
+			answer.UnknownCrawl = err == nil && st.Seen == 0 && st.Held == 0 // a hint, for want of which no answer fails
 		}
 	}
 	answer.Leases = make([]wire.Lease, len(leases))
